@@ -21,6 +21,7 @@ import importlib
 import io
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -179,10 +180,13 @@ def _run_tests(tests: Iterable[str], seconds: int, *, quiet: bool) -> NoReturn:
 def tests_of(module: str) -> list[str]:
     """Arguments of pytest."""
     if Path(module).parent == Path(FAMILIES):
-        name = " and ".join(Path(module).name.split("_"))
+        from pytest_bertsize.closed_forms.families import SHARED_FILES
+
+        file = Path(module).name
+        families = (" and ".join(re.split("[-_]", name)) for name in (file, *SHARED_FILES.get(file, ())))
         reference = "test_the_reference_is_that_of_the_code"
         files = ["tests/closed_forms/test_families.py", f"tests/project/test_docs.py::{reference}"]
-        return [*files, "-k", f"{name} or {reference}"]
+        return [*files, "-k", " or ".join((*families, reference))]
     return [f"tests/{name}" for name in TESTS_OF[module]]
 
 

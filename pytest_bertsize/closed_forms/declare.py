@@ -9,20 +9,16 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import Block, block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.unused_keys import USUAL
+from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
-
-__all__ = ["extend", "family", "fill", "inert_keys", "keys", "read_activations", "read_sizes", "read_switches"]
 
 STANDARD = {
     "V": "vocab_size",
@@ -40,6 +36,11 @@ STANDARD = {
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
+_IGNORED = re.compile(
+    r"(?P<key>\w+)(?: (?P<harmless>\[.*?\]))?(?: costs (?P<cost>[^:]+))?(?:: (?P<because>.+?))?(?: -> (?P<fix>.+))?"
+)
+_KEY = re.compile(r'"[^"]*"|\b(?:and|or|not|in|if|else|None|True|False|get|len)\b|\b([a-zA-Z_]\w*)')
+_STEM = re.compile(r"(?m)^\s*\*")
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
 
 
@@ -51,7 +52,13 @@ def inert_keys() -> Mapping[str, list[str]]:
 
 
 def keys(
-    sizes: str, *, switches: str = "", activations: str = "", ignored: str | Mapping[str, Ignored] = "", **more: Any
+    sizes: str,
+    *,
+    switches: str = "",
+    activations: str = "",
+    rules: str | tuple[Rule, ...] = "",
+    ignored: str | Mapping[str, Ignored] = "",
+    **more: Any,
 ) -> ConfigKeys:
     """Return what a family reads from its config.
 
@@ -61,20 +68,20 @@ def keys(
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
         library takes null for the default.
     :param activations: ``"hidden_act gelu"``.
-    :param ignored: names of :data:`~pytest_bertsize.closed_forms.parts.unused_keys.USUAL`, or what is said of each.
+    :param rules: as :func:`read_rules` has them.
+    :param ignored: as :func:`read_ignored` has them.
     :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them.
     """
-    if isinstance(ignored, str):
-        ignored = {key: USUAL[key] for key in filter(None, ignored.split(", "))}
     choices = (*read_activations(activations), *more.pop("choices", ()))
-    return ConfigKeys(read_sizes(sizes), read_switches(switches), choices, ignored=ignored, **more)
+    more |= {"rules": read_rules(rules), "ignored": read_ignored(ignored)}
+    return ConfigKeys(read_sizes(sizes), read_switches(switches), choices, **more)
 
 
 def extend(like: ConfigKeys, text: str = "", **more: Any) -> ConfigKeys:
-    """Return the keys of another family with what differs: sizes, switches and ``more_ignored`` come to its own.
+    """Return the keys of another family with what differs: sizes, switches and ignored keys come to its own.
 
     :param text: sizes as :func:`keys` has them; ``D 1024`` is another default of a size that is there.
-    :param more: as :func:`keys` has them; what is no text replaces the other family's.
+    :param more: as :func:`keys` has them; rules, and what is no text, replace the other family's.
     """
     found = {size.symbol: size for size in like.sizes}
     for size, words in zip(read_sizes(text), filter(str.strip, text.split(",")), strict=True):
@@ -84,8 +91,9 @@ def extend(like: ConfigKeys, text: str = "", **more: Any) -> ConfigKeys:
         more["switches"] = (*like.switches, *read_switches(switches))
     if activations := more.pop("activations", ""):
         more["choices"] = (*read_activations(activations), *more.get("choices", ()))
-    if ignored := more.pop("more_ignored", {}):
-        more["ignored"] = {**more.get("ignored", like.ignored), **ignored}
+    if "rules" in more:
+        more["rules"] = read_rules(more["rules"])
+    more["ignored"] = {**like.ignored, **read_ignored(more.get("ignored", ""))}
     return replace(like, **{"sizes": tuple(found.values()), **more})
 
 
@@ -130,15 +138,71 @@ def read_activations(text: str) -> tuple[Any, ...]:
     return tuple(hidden_act(None if default == "none" else default, key) for key, default in pairs)
 
 
+def read_ignored(text: str | Mapping[str, Ignored]) -> Mapping[str, Ignored]:
+    """Return the ignored keys of a text: a line of usual ones by their names, or a line for one that has its own::
+
+        pruned_heads, embedding_size
+        block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
+
+    Values in brackets are no reason to say so; ``value`` is what the file has, ``is_size`` says that it may be a size,
+    ``is_true`` and ``is_false`` that it is one of these.
+    """
+    if not isinstance(text, str):
+        return text
+    found: dict[str, Ignored] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        row = _IGNORED.fullmatch(line)
+        if row and ("[" in line or ": " in line):
+            said: dict[str, Any] = {name: row[name] for name in ("because", "fix") if row[name]}
+            said["harmless"] = tuple(json.loads(row["harmless"] or "[]"))
+            found[row["key"]] = Ignored(cost=_read_cost(row["cost"]), **said)
+        else:
+            found |= {key: USUAL[key] for key in line.split(", ")}
+    return found
+
+
+def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
+    if text is None:
+        return None
+    count, decide = map(compile_size, text.split(" when "))
+
+    def cost(value: Any, dims: Dims) -> int | None:
+        says = {"is_true": value is True, "is_false": value is False, "is_size": type(value) is int and value > 0}
+        scope = Scope(dims, {}, {"value": value, **says})
+        return int(count(scope)) if decide(scope) else None
+
+    return cost
+
+
+def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Return the rules of a text, three lines each: a condition of keys, what is wrong without it, what to write.
+
+    The first key of a condition is the one whose line is told; ``KEY: CONDITION`` names another.
+    """
+    if not isinstance(text, str):
+        return text
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(_read_rule(*lines[at : at + 3]) for at in range(0, len(lines), 3))
+
+
+def _read_rule(condition: str, message: str, fix: str) -> Rule:
+    *first, condition = condition.split(": ")
+    holds = compile_size(condition)
+    names = filter(None, _KEY.findall(condition))
+    return Rule(
+        tuple(dict.fromkeys((*first, *names))), lambda values: holds(Scope(Dims({}, {}), {}, values)), message, fix
+    )
+
+
 def family(
     name: str,
     keys: ConfigKeys,
     classes: str,
-    trees: Mapping[str, str] = MappingProxyType({}),
+    parts: Mapping[str, str] = MappingProxyType({}),
     *,
     since: tuple[int, ...] = (),
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
-    rules: Mapping[str, tuple[Rule, ...]] | None = None,
+    rules: Mapping[str, Any] = MappingProxyType({}),
     **more: str,
 ) -> Family:
     """Return a family from the text of its classes.
@@ -150,17 +214,26 @@ def family(
 
     ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument.
 
-    :param trees: their texts, by the names that ``classes`` has for them, beside those that most families share.
-    :param more: trees as well.
+    :param parts: texts of trees by the names that ``classes`` has for them, and of what they are put together from: a
+        ``<part>`` or ``{part}`` in one is another. In what families share, ``*`` is the part ``stem``, with which the
+        names of their classes begin, and ``{under}`` the attribute of the body, by default the family's name.
+    :param more: parts as well, in place of those.
     :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Deriving` has it.
-    :param rules: what a class asks on top of its family, by the class's name.
+    :param rules: what a class asks on top of its family, by the class's name, as :func:`read_rules` has them.
     """
-    own = {**trees, **more}
-    trees = {**own, **heads.COMMON, **own}  # its own are the first that a message names
-    known = {each: Tree(text) for each, text in trees.items()}
+    own = {**parts, **more}
+    stem = own.pop("stem", "")
+    filled = {"under": name.replace("-", "_"), **own}
+    own.pop("under", "")
+    classes = _STEM.sub(stem, fill(classes, **filled))
+    asked = {_STEM.sub(stem, each): rule for each, rule in rules.items()}
+    texts = {**own, **heads.COMMON, **own}  # its own are the first that a message names
+    known = {each: Tree(fill(text, **filled)) for each, text in texts.items()}
     rows = [_Row.read(line, known) for line in classes.splitlines() if line.strip()]
+    used = {part.tree for row in rows for part in row.parts}
+    trees = {each: tree.text for each, tree in known.items() if each in heads.COMMON or tree in used}
     arguments = {argument for row in rows for part in row.parts for argument in part.arguments}
-    architectures = tuple(row.architecture(arguments, (rules or {}).get(row.name, ())) for row in rows)
+    architectures = tuple(row.architecture(arguments, read_rules(asked.get(row.name, ""))) for row in rows)
     keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
     if derive:
         return Deriving(name, keys, architectures, derive, since=since, classes=classes, trees=trees)

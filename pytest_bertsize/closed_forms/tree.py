@@ -36,6 +36,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import blocks as b
@@ -124,13 +125,17 @@ class Line(NamedTuple):
         return self.make is b.parameter
 
 
-def fill(text: str, **parts: str) -> str:
-    """Return a text with ``{name}`` replaced, and ``<name>`` on a line of its own by the lines of another text."""
+def fill(text: str, /, **parts: str) -> str:
+    """Return a text with ``{name}`` replaced, and ``<name>`` on a line of its own by the lines of another text.
+
+    What is put in is filled as well.
+    """
 
     def lines(found: re.Match[str]) -> str:
         if found["name"] not in parts:
             return found[0]
-        kept = (line for line in parts[found["name"]].splitlines() if line.strip())
+        others = {name: part for name, part in parts.items() if name != found["name"]}
+        kept = (line for line in fill(dedent(parts[found["name"]]), **others).splitlines() if line.strip())
         return "\n".join(f"{found['indent']}{line}" for line in kept)
 
     filled = _PLACE.sub(lines, text)

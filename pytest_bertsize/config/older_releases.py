@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Refused, Until
 
@@ -13,12 +14,26 @@ TIES = "tie_word_embeddings"
 LIBRARY = "https://github.com/huggingface/transformers"
 
 
-def file_in(release: str, family: str, kind: str = "modeling") -> str:
-    """Where the library has what it changed: a file of the first release with it.
+def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str, kind: str = "modeling") -> Until:
+    """Return a change with its source: the library's file in the first release that has what it undoes.
 
+    :param release: ``"5.4.0"``.
     :param kind: ``"modeling"`` or ``"configuration"``.
     """
-    return f"{LIBRARY}/blob/v{release}/src/transformers/models/{family}/{kind}_{family}.py"
+    major, minor, _ = map(int, release.split("."))
+    return Until(
+        (major, minor), change, f"{LIBRARY}/blob/v{release}/src/transformers/models/{family}/{kind}_{family}.py"
+    )
+
+
+def replaced(**changes: Any) -> Callable[[ConfigKeys], ConfigKeys]:
+    """Return the change of keys back to these parts of them."""
+    return lambda keys: replace(keys, **changes)
+
+
+def without_rules_on(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
+    """Return the change of keys back to when nothing was asked of one of them."""
+    return lambda keys: replace(keys, rules=tuple(rule for rule in keys.rules if key not in rule.keys))
 
 
 def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
@@ -58,14 +73,14 @@ def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
     return change
 
 
-def unmentioned(until: tuple[int, ...], source: str) -> tuple[Until, Until]:
-    """Of a config class of transformers 5 that lacked ``tie_word_embeddings``: untied, unless the file says it.
+def unmentioned(until: str, family: str) -> tuple[Until, Until]:
+    """Return the changes of a config class of transformers 5 that lacked ``tie_word_embeddings``: untied, unless the
+    file says it.
 
     :param until: the release that has it again, as all of transformers 4 had.
     """
-    return Until(until, by_default(TIES, default=False), source), Until(
-        V4, by_default(TIES, default=True), TIED_BY_EACH
-    )
+    lacked = before(until, by_default(TIES, default=False), family, "configuration")
+    return lacked, Until(V4, by_default(TIES, default=True), TIED_BY_EACH)
 
 
 TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
+from pytest_bertsize.closed_forms.families.bert import BERT, KEYS
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
@@ -52,7 +52,7 @@ SYMBOLS = {
 SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
 NEXT_LINE = 10
 """Where a key stands that is added to BASE: one line for the brace and one for each of the eight keys above it."""
-PLAIN, LABELLED = (replace(FAMILY.architectures[0], options={}, labels=labels) for labels in (False, True))
+PLAIN, LABELLED = (replace(BERT.architectures[0], options={}, labels=labels) for labels in (False, True))
 THREE = {"0": "no", "1": "maybe", "2": "yes"}
 TWO = {"0": "no", "1": "yes"}
 

@@ -1,4 +1,4 @@
-"""One file per family: what its classes consist of, and which keys of its config say so.
+"""Families: what the classes of each consist of, and which keys of its config say so.
 
 A family is found by ``model_type``, and its file is loaded when it is asked for. Nothing here imports transformers or
 torch: a closed form never looks at the class that it checks.
@@ -30,7 +30,22 @@ _ENCODER_DECODERS = (
 )
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""In the order in which messages and the documentation name them; each has its file here."""
+"""In the order in which messages and the documentation name them."""
+SHARED_FILES = {
+    "bart": ("mbart", "pegasus", "m2m_100"),
+    "bert": ("ernie",),
+    "clip_text_model": ("siglip_text_model",),
+    "gemma": ("gemma2", "gemma3_text"),
+    "llama": ("mistral", "qwen2", "qwen3"),
+    "modernbert": ("modernbert-decoder",),
+    "nomic_bert": ("gte", "jina_embeddings_v3"),
+    "nystromformer": ("yoso", "mra"),
+    "roberta": ("xlm-roberta", "camembert", "data2vec-text", "ibert", "longformer"),
+    "roberta_prelayernorm": ("xlm-roberta-xl", "megatron-bert"),
+    "t5": ("mt5", "umt5"),
+    "xlm": ("flaubert",),
+}
+"""The families that are in the file of another, by the file; each of the others has a file of its name."""
 
 
 class _Families(Mapping[str, Family]):
@@ -56,5 +71,7 @@ FAMILIES: Mapping[str, Family] = _Families()
 
 @cache
 def _load(name: str) -> Family:
-    module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return cast("Family", module.FAMILY)
+    """Return a family: in its file it is the constant of its name."""
+    constant = name.replace("-", "_")
+    file = next((file for file, others in SHARED_FILES.items() if name in others), constant)
+    return cast("Family", getattr(import_module(f"{__name__}.{file}"), constant.upper()))

@@ -5,24 +5,18 @@ goes through L·N times. A layer has 4·D² + 2·D·I + 9·D + I where the heads
 W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
 """
 
-from dataclasses import replace
-from typing import Any
-
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
-from pytest_bertsize.closed_forms.parts import unused_keys as unused
-from pytest_bertsize.config.dims import Dims
 
 BODY = """
-W := D // A * A
-<embeddings>
+<narrow_embeddings>
 encoder
   embedding_hidden_mapping_in      linear E D                @embeddings.projection
   albert_layer_groups × G                                                               passes L
     albert_layers × N
       attention                                              @encoder.attention
-        query, key, value          linear D W
+        query, key, value          linear D {W}
         dense                      linear D D
         LayerNorm                  layer_norm D              @encoder.norm
         <distances>
@@ -32,54 +26,42 @@ encoder
       full_layer_layer_norm        layer_norm D              @encoder.norm
 pooler                             linear D D                @pooler                    when pooler
 """
-MASKED_LM = """
+MASKED_LM = f"""
 predictions
   bias                             parameter V               @head.decoder
   dense                            linear D E                @head.transform
   activation                       activation hidden_act     @head.transform
   LayerNorm                        layer_norm E              @head.transform
-  <decoder>
-"""
-SENTENCE_ORDER = "sop_classifier.classifier  linear D C  @head.sentence_order"
-"""In order or swapped for C = 2 (section 3.1)."""
-WORDS = "albert.embeddings.word_embeddings.weight"
-
-
-def _distance_embedding(value: Any, dims: Dims) -> int | None:
-    """G·N tables where another family has L."""
-    assert unused.POSITION_EMBEDDING_TYPE.cost is not None
-    return unused.POSITION_EMBEDDING_TYPE.cost(value, replace(dims, sizes={**dims.sizes, "L": dims.G * dims.N}))
-
-
-KEYS = keys(
-    "V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384, P 512, T 2",
-    switches="tie_word_embeddings true",
-    activations="hidden_act gelu_new",
-    rules=(electra.HEADS_HAVE_WIDTH,),
-    ignored={
-        "position_embedding_type": unused.POSITION_EMBEDDING_TYPE._replace(cost=_distance_embedding),
-        "pruned_heads": unused.PRUNED_HEADS,
-        "add_cross_attention": unused.ADD_CROSS_ATTENTION,
-        "add_pooling_layer": unused.ADD_POOLING_LAYER,
-    },
-    until=(relative_positions.READ,),
-)
-
-CLASSES = """
-AlbertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-AlbertForPreTraining              albert.body(pooler) + masked_lm + sentence_order
-AlbertForMaskedLM                 albert.body + masked_lm
-AlbertForSequenceClassification   albert.body(pooler) + classifier
-AlbertForTokenClassification      albert.body + classifier
-AlbertForQuestionAnswering        albert.body + span
-AlbertForMultipleChoice           albert.body(pooler) + choice
+  {heads.decoder("predictions.bias", width="E")}
 """
 
-FAMILY = family(
+ALBERT = family(
     "albert",
-    KEYS,
-    CLASSES,
-    body=fill(BODY, embeddings=electra.NARROW_EMBEDDINGS, distances=relative_positions.DISTANCES),
-    masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="predictions.bias"),
-    sentence_order=SENTENCE_ORDER,
+    keys(
+        "V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384, P 512,"
+        "T 2",
+        switches="tie_word_embeddings true",
+        activations="hidden_act gelu_new",
+        rules=electra.HEADS_HAVE_WIDTH,
+        ignored="""
+        position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) \
+when value in ("relative_key", "relative_key_query")
+        pruned_heads, add_cross_attention, add_pooling_layer
+        """,
+        until=(relative_positions.READ,),
+    ),
+    """
+    AlbertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    AlbertForPreTraining              albert.body(pooler) + masked_lm + sentence_order
+    AlbertForMaskedLM                 albert.body + masked_lm
+    AlbertForSequenceClassification   albert.body(pooler) + classifier
+    AlbertForTokenClassification      albert.body + classifier
+    AlbertForQuestionAnswering        albert.body + span
+    AlbertForMultipleChoice           albert.body(pooler) + choice
+    """,
+    electra.PARTS,
+    body=BODY,
+    masked_lm=MASKED_LM,
+    sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
+"""In order or swapped for C = 2 (section 3.1)."""

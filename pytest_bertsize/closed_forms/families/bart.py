@@ -1,26 +1,19 @@
-"""BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings.
+"""BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and its kin.
 
 V·D of words, untied 3·V·D; for each stack (P + 2)·D of positions, of which the first two are never used (fairseq's
 offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention adds L·(4·D² + 6·D), and 2·D of norm.
 """
 
 from dataclasses import replace
+from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Until, multiple
-from pytest_bertsize.config.older_releases import file_in, without_alias
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import ConfigKeys, multiple
+from pytest_bertsize.config.older_releases import before, without_alias
 
-SHARED = "shared                          embedding V D                   @embeddings.word\n"
-WORDS = "embed_tokens                  embedding {rows} D              @embeddings.word"
-TIED = "  tied weight=~shared.weight if tie_word_embeddings or before(5)"
-"""Ties: in transformers 4 whatever the config says; https://github.com/huggingface/transformers/pull/42191."""
-POSITIONS = "embed_positions               embedding P+2 D                 @{stack}.position"
-SINUSOIDS = "embed_positions               embedding P D                   @{stack}.position  frozen"
-"""Positions that are stored and not trained (Vaswani et al. 2017, section 3.5)."""
-EMBEDDING_NORM = "layernorm_embedding           layer_norm D                    @{stack}.norm"
-LAST_NORM = "layer_norm                    layer_norm D                    @{stack}.norm"
 STACK = """
 {stack}
   <words>
@@ -40,6 +33,15 @@ STACK = """
     final_layer_norm            layer_norm D                    @{stack}.norm
   <norms>
 """
+SHARED = "shared                embedding V D        @embeddings.word"
+WORDS = "embed_tokens           embedding {rows} D   @embeddings.word"
+TIED = "  tied weight=~shared.weight if tie_word_embeddings or before(5)"
+"""Ties: in transformers 4 whatever the config says; https://github.com/huggingface/transformers/pull/42191."""
+POSITIONS = "embed_positions    embedding P+2 D      @{stack}.position"
+SINUSOIDS = "embed_positions    embedding P D        @{stack}.position  frozen"
+"""Positions that are stored and not trained (Vaswani et al. 2017, section 3.5)."""
+EMBEDDING_NORM = "layernorm_embedding   layer_norm D  @{stack}.norm"
+LAST_NORM = "layer_norm             layer_norm D         @{stack}.norm"
 
 STACKS = {
     "encoder": {"layers": "L", "inner": "I", "crosses": "False"},
@@ -65,7 +67,7 @@ def trees(**parts: str) -> dict[str, str]:
     :param parts: as :func:`stack` has them.
     """
     return {
-        "both": SHARED + stack("encoder", **parts) + stack("decoder", **parts),
+        "both": f"{SHARED}{stack('encoder', **parts)}{stack('decoder', **parts)}",
         "decoder": stack("decoder", tied="", **parts),
         "lm_head": heads.projection("lm_head", "model.shared.weight"),
         "causal_head": heads.projection("lm_head", "model.decoder.embed_tokens.weight"),
@@ -86,27 +88,24 @@ ENCODES = multiple("d_model", "encoder_attention_heads")
 """A rule of the classes that have an encoder; those of a decoder alone never read its sizes."""
 
 
-def kin(name: str, keys: ConfigKeys, classes: str, *rules: Rule, **trees: str) -> Family:
-    """Return a family of BART's kind.
+def kin(name: str, keys: ConfigKeys, classes: str, parts: dict[str, str], **more: Any) -> Family:
+    """Return a family of BART's kind, whose classes with an encoder ask that its heads divide the width."""
+    made = family(name, keys, classes, parts, **more)
+    ruled = (
+        each if each.name.endswith("ForCausalLM") else replace(each, rules=(ENCODES, *each.rules))
+        for each in made.architectures
+    )
+    return replace(made, architectures=tuple(ruled))
 
-    :param rules: of the classes with an encoder, beside that its heads divide the width.
-    """
-    names = (line.split()[0] for line in classes.splitlines() if line.strip())
-    encoders = (each for each in names if not each.endswith("ForCausalLM"))
-    return family(name, keys, classes, trees, rules=dict.fromkeys(encoders, (ENCODES, *rules)))
 
-
-def old_keys(*, final_norm: bool = False, embedding_norm: bool = True, sinusoids: bool = False) -> dict[str, Ignored]:
+def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
     """Return the keys by which transformers 3 told BART's kin apart; since 4, each family is built in its one way."""
-    return {
-        "add_final_layer_norm": _fixed(final_norm, "a norm at the end of each stack"),
-        "normalize_embedding": _fixed(embedding_norm, "a norm after its embeddings"),
-        "static_position_embeddings": _fixed(sinusoids, "sinusoidal positions"),
-    }
-
-
-def _fixed(has: bool, what: str) -> Ignored:  # noqa: FBT001
-    return Ignored((has,), because=f"this family {'always' if has else 'never'} has {what}")
+    has = {"always": "[true]", "never": "[false]"}
+    return f"""
+    add_final_layer_norm {has[final_norm]}: this family {final_norm} has a norm at the end of each stack
+    normalize_embedding {has[embedding_norm]}: this family {embedding_norm} has a norm after its embeddings
+    static_position_embeddings {has[sinusoids]}: this family {sinusoids} has sinusoidal positions
+    """
 
 
 KEYS = keys(
@@ -117,9 +116,39 @@ KEYS = keys(
     activations="activation_function gelu",
     divisible=(("d_model", "decoder_attention_heads"),),
     ignored=old_keys(),
-    until=(
-        Until((5, 4), without_alias("encoder_layers", "num_hidden_layers"), file_in("5.4.0", "bart", "configuration")),
-    ),
+    until=(before("5.4.0", without_alias("encoder_layers", "num_hidden_layers"), "bart", "configuration"),),
 )
+BART = kin("bart", replace(KEYS, labels=3), CLASSES, trees(), stem="Bart")
 
-FAMILY = kin("bart", replace(KEYS, labels=3), CLASSES.replace("*", "Bart"), **trees())
+MBART = kin(
+    "mbart",
+    extend(KEYS, ignored=old_keys(final_norm="always")),
+    CLASSES,
+    trees(norms=f"{EMBEDDING_NORM}\n{LAST_NORM}"),
+    stem="MBart",
+)
+"""mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks."""
+
+PEGASUS_KEYS = extend(KEYS, ignored=old_keys("always", "never", "always"))
+PEGASUS = kin("pegasus", PEGASUS_KEYS, GENERATORS, trees(positions=SINUSOIDS, norms=LAST_NORM), stem="Pegasus")
+"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): sinusoidal positions, and norms where mBART has its last."""
+
+M2M_100 = kin(
+    "m2m_100",
+    extend(
+        PEGASUS_KEYS,
+        "V 128112",
+        rules="""
+        d_model // 2 != 1
+          d_model {d_model} leaves one frequency for the sinusoidal positions, which the class divides by one less
+          make d_model at least 4
+        """,
+        activations="activation_function relu",
+    ),
+    """
+    M2M100Model                      both
+    M2M100ForConditionalGeneration   model.both + lm_head
+    """,
+    trees(positions="", norms=LAST_NORM),
+)
+"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with positions that are computed, norms at the end."""

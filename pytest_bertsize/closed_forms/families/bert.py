@@ -1,108 +1,103 @@
-"""BERT (Devlin et al. 2018, arXiv 1810.04805).
+"""BERT (Devlin et al. 2018, arXiv 1810.04805), and ERNIE, which is BERT with an embedding of the task.
 
 V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, cross-attention adds L·(4·D² + 6·D); with a
 pooler, D² + D more.
 """
 
-from typing import Any
-
-from pytest_bertsize.closed_forms.declare import extend, family, fill, keys, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
-EMBEDDINGS = """
-embeddings
-  word_embeddings            embedding V D   @embeddings.word
-  position_embeddings        embedding P D   @embeddings.position
-  token_type_embeddings      embedding T D   @embeddings.token_type
-  LayerNorm                  layer_norm D    @embeddings.norm
-"""
-FEED_FORWARD = """
-intermediate                                 @encoder.feed_forward
-  dense                      linear D I
-  intermediate_act_fn        activation hidden_act
-output.dense                 linear I D      @encoder.feed_forward
-output.LayerNorm             layer_norm D    @encoder.norm
-"""
-SELF_ATTENTION = """
-attention                                    @encoder.attention
-  self
-    query, key, value        linear D D
-    <distances>
-  output.dense               linear D D
-  output.LayerNorm           layer_norm D    @encoder.norm
-"""
-CROSS_ATTENTION = """
-crossattention                               @encoder.cross_attention  when add_cross_attention
-  self
-    query, key, value        linear D D
-  output.dense               linear D D
-  output.LayerNorm           layer_norm D    @encoder.norm
-"""
-POOLER = "pooler.dense       linear D D      @pooler  when pooler"
-"""BERT's pooler, in the classes that ask for it."""
-BODY = """
-<embeddings>
-encoder.layer × L
-  <attention>
-  <crossattention>
-  <feed_forward>
-<pooler>
-"""
-ATTENTION = fill(SELF_ATTENTION, distances=relative_positions.DISTANCES)
-_PARTS = {
-    "embeddings": EMBEDDINGS,
-    "attention": ATTENTION,
-    "feed_forward": FEED_FORWARD,
-    "pooler": POOLER,
+PARTS = {
+    "bert": """
+    <embeddings>
+    encoder.layer × L
+      <attention>
+      <crossattention>
+      <more>
+      <feed_forward>
+    <pooler>
+    """,
+    "embeddings": """
+    embeddings
+      word_embeddings            embedding V D   @embeddings.word
+      position_embeddings        embedding P D   @embeddings.position
+      token_type_embeddings      embedding T D   @embeddings.token_type
+      LayerNorm                  layer_norm D    @embeddings.norm
+    """,
+    "attention": """
+    attention                                    @encoder.attention
+      self
+        query, key, value        linear D {W}
+        <distances>
+      output.dense               linear D D
+      output.LayerNorm           layer_norm D    @encoder.norm
+    """,
+    "crossattention": """
+    crossattention                               @encoder.cross_attention  when add_cross_attention
+      self
+        query, key, value        linear D {W}
+      output.dense               linear D D
+      output.LayerNorm           layer_norm D    @encoder.norm
+    """,
+    "distances": relative_positions.DISTANCES,
+    "W": "D",
+    "more": "",
+    "feed_forward": """
+    intermediate                                 @encoder.feed_forward
+      dense                      linear D I
+      intermediate_act_fn        activation hidden_act
+    output.dense                 linear I D      @encoder.feed_forward
+    output.LayerNorm             layer_norm D    @encoder.norm
+    """,
+    "pooler": "pooler.dense      linear D D      @pooler  when pooler",
+    "body": "<bert>",
+    "masked_lm": heads.MASKED_LM,
 }
-BERT = fill(BODY, crossattention=CROSS_ATTENTION, **_PARTS)
-ENCODER = fill(BODY, crossattention="<more>", **_PARTS)
-"""BERT that never decodes; a family may have ``more`` in each layer."""
+"""BERT, and what other families take from it by the same names; ``more`` is what they have in each layer besides, ``W``
+how wide all heads are together."""
+ENCODER = {**PARTS, "crossattention": ""}
+"""BERT that never decodes."""
 
 CLASSES = """
 *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-*ForPreTraining              {name}.body(pooler) + masked_lm + next_sentence
-*ForMaskedLM                 {name}.body + masked_lm
-*{causal}                    {name}.body + masked_lm
-*ForNextSentencePrediction   {name}.body(pooler) + next_sentence
-*ForSequenceClassification   {name}.body(pooler) + classifier
-*ForMultipleChoice           {name}.body(pooler) + choice
-*ForTokenClassification      {name}.body + classifier
-*ForQuestionAnswering        {name}.body + span
+*ForPreTraining              {under}.body(pooler) + masked_lm + next_sentence
+*ForMaskedLM                 {under}.body + masked_lm
+*{causal}                    {under}.body + masked_lm
+*ForNextSentencePrediction   {under}.body(pooler) + next_sentence
+*ForSequenceClassification   {under}.body(pooler) + classifier
+*ForMultipleChoice           {under}.body(pooler) + choice
+*ForTokenClassification      {under}.body + classifier
+*ForQuestionAnswering        {under}.body + span
 """
-
-
-def trees(name: str, body: str = BERT) -> dict[str, str]:
-    """Return the body of a family that has BERT's classes, and their heads."""
-    return {
-        "body": body,
-        "masked_lm": heads.masked_lm(f"{name}.embeddings.word_embeddings.weight"),
-    }
-
 
 KEYS = keys(
     "V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 2",
     switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
     activations="hidden_act gelu",
     divisible=(("hidden_size", "num_attention_heads"),),
-    ignored=UNUSED_KEYS,
+    ignored=OF_BERT,
     until=(relative_positions.READ,),
 )
-
-
-def _cross_attention(value: Any, dims: Dims) -> int | None:
-    """L·(4·D² + 6·D): projections and a norm in every layer of BERT."""
-    return int(dims.L * (4 * dims.D * dims.D + 6 * dims.D)) if value is True else None
-
-
-ENCODER_KEYS = extend(
-    KEYS,
-    switches=read_switches("tie_word_embeddings true"),
-    more_ignored={"add_cross_attention": ADD_CROSS_ATTENTION._replace(cost=_cross_attention)},
-    until=(),
-)
+NO_CROSS_ATTENTION = """
+add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
+"""
+ENCODER_KEYS = extend(KEYS, switches=read_switches("tie_word_embeddings true"), ignored=NO_CROSS_ATTENTION, until=())
 """Of families that are BERT, perhaps with more in its layers, and never decode."""
 
-FAMILY = family("bert", KEYS, fill(CLASSES, name="bert", causal="LMHeadModel").replace("*", "Bert"), trees("bert"))
+BERT = family("bert", KEYS, CLASSES, PARTS, stem="Bert", causal="LMHeadModel")
+
+ERNIE = family(
+    "ernie",
+    extend(KEYS, "Tt task_type_vocab_size 3", switches="use_task_id false"),
+    CLASSES,
+    PARTS,
+    stem="Ernie",
+    causal="ForCausalLM",
+    body="""
+    <bert>
+    embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
+    """,
+)
+"""ERNIE (Sun et al. 2019, arXiv 1904.09223), since ERNIE 2.0 (arXiv 1907.12412): Tt·D for the kinds of task that it is
+trained on."""

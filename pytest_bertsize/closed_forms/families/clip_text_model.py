@@ -1,51 +1,68 @@
-"""The text model of CLIP (Radford et al. 2021, arXiv 2103.00020): a pre-norm transformer with learned positions.
+"""The text models of CLIP (Radford et al. 2021, arXiv 2103.00020) and of SigLIP: pre-norm, with learned positions.
 
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys
-from pytest_bertsize.closed_forms.parts.unused_keys import UNUSED_KEYS
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
+from pytest_bertsize.config.older_releases import before, without
 
-TEXT = """
-embeddings.token_embedding     embedding V D          @embeddings.word
-embeddings.position_embedding  embedding P D          @embeddings.position
-encoder.layers × L
-  layer_norm1                  layer_norm D           @encoder.norm
-  self_attn                                           @encoder.attention  attends 2*D
-    q_proj, k_proj, v_proj     linear D D
-    out_proj                   linear D D
-  layer_norm2                  layer_norm D           @encoder.norm
-  mlp                                                 @encoder.feed_forward
-    activation_fn              activation hidden_act
-    fc1                        linear D I
-    fc2                        linear I D
-final_layer_norm               layer_norm D           @encoder.norm
-"""
-ALONE = """
-text_model   when before(5, 6)
-  <inside>
--            when not before(5, 6)
-  <inside>
-"""
-"""A model under no name of its own, as it is since transformers 5.6."""
-
+PARTS = {
+    "text": """
+    embeddings.token_embedding     embedding V D          @embeddings.word
+    embeddings.position_embedding  embedding P D          @embeddings.position
+    encoder.layers × L
+      layer_norm1                  layer_norm D           @encoder.norm
+      self_attn                                           @encoder.attention  attends 2*D
+        q_proj, k_proj, v_proj     linear D D
+        out_proj                   linear D D
+      layer_norm2                  layer_norm D           @encoder.norm
+      mlp                                                 @encoder.feed_forward
+        activation_fn              activation hidden_act
+        fc1                        linear D I
+        fc2                        linear I D
+    final_layer_norm               layer_norm D           @encoder.norm
+    <head>
+    """,
+    "alone": """
+    text_model   when before(5, 6)
+      <text>
+    -            when not before(5, 6)
+      <text>
+    """,
+    "head": "",
+}
+"""``alone`` it is a model under no name of its own since transformers 5.6."""
 KEYS = keys(
     "V 49408, D 512, L 12 layers from 0, A 8, I 2048, P 77, J projection_dim 512",
     activations="hidden_act quick_gelu",
     divisible=(("hidden_size", "num_attention_heads"),),
-    ignored=UNUSED_KEYS,
+    ignored=OF_BERT,
 )
 
-CLASSES = """
-CLIPTextModel                 alone
-CLIPTextModelWithProjection   text_model.text + projection
-"""
-
-FAMILY = family(
+CLIP_TEXT_MODEL = family(
     "clip_text_model",
     KEYS,
-    CLASSES,
-    text=TEXT,
-    alone=fill(ALONE, inside=TEXT),
+    """
+    CLIPTextModel                 alone
+    CLIPTextModelWithProjection   text_model.text + projection
+    """,
+    PARTS,
     projection="text_projection   linear D J bias=False   @head.projection   reads text",
 )
+
+SIGLIP_TEXT_MODEL = family(
+    "siglip_text_model",
+    keys(
+        "V 32000, D 768, L 12 layers from 0, A 12, I 3072, P 64, J projection_size none",
+        activations="hidden_act gelu_pytorch_tanh",
+        divisible=KEYS.divisible,
+        ignored=OF_BERT,
+        until=(before("4.50.0", without("projection_size"), "siglip", "configuration"),),
+    ),
+    "SiglipTextModel   alone",
+    PARTS,
+    head="head   linear D get(J,D)   @head.projection   reads text",
+)
+"""SigLIP (Zhai et al. 2023, arXiv 2303.15343): D·J + J of a projection, as wide as the layers unless the config says
+so."""

@@ -5,13 +5,9 @@ others: 3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H 
 more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G groups.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
-from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.config.keys import Ignored, Rule
+from pytest_bertsize.closed_forms.parts import heads
 
 LAYERS = """
 H := A // R if A >= R else 1
@@ -34,7 +30,7 @@ encoder.layer × L
       bias                   parameter D
     output.LayerNorm         layer_norm D                 @encoder.norm
 """
-MIXED_ATTENTION = """
+MIXED = """
 self
   query, key, value          linear D W
   -                                                       @encoder.convolution
@@ -48,50 +44,39 @@ output.dense                 linear D D
 output.LayerNorm             layer_norm D                 @encoder.norm
 """
 
-
-def _heads_left(values: Mapping[str, Any]) -> int:
-    left: int = max(values["num_attention_heads"] // values["head_ratio"], 1)
-    return left
-
-
-WHOLE_HEADS = Rule(
-    ("hidden_size", "num_attention_heads", "head_ratio"),
-    lambda values: values["hidden_size"] % _heads_left(values) == 0,
-    "hidden_size {hidden_size:,} is not a multiple of the heads that head_ratio {head_ratio:,} leaves of "
-    "num_attention_heads {num_attention_heads:,}",
-    "write a multiple of {num_attention_heads:,}",
-)
-SOME_WIDTH = Rule(
-    ("hidden_size", "num_attention_heads", "head_ratio"),
-    lambda values: values["hidden_size"] >= 2 * _heads_left(values),
-    "hidden_size {hidden_size:,} leaves no width for a head: attention has half of it",
-    "write a multiple of twice {num_attention_heads:,}",
-)
-KEYS = keys(
-    "V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072, G num_groups 1,"
-    "P 512, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-    "summary_use_proj false, summary_proj_to_labels false",
-    activations="hidden_act gelu",
-    choices=summary.choices("last"),
-    rules=(WHOLE_HEADS, SOME_WIDTH),
-    ignored={"position_embedding_type": Ignored(("absolute",)), "pruned_heads": Ignored(({}, None))},
-)
-
-CLASSES = """
-ConvBertModel                       body
-ConvBertForMaskedLM                 convbert.body + generator
-ConvBertForSequenceClassification   convbert.body + dense_classifier
-ConvBertForTokenClassification      convbert.body + classifier
-ConvBertForQuestionAnswering        convbert.body + span
-ConvBertForMultipleChoice           convbert.body + summary + choice
-"""
-
-FAMILY = family(
+CONVBERT = family(
     "convbert",
-    KEYS,
-    CLASSES,
-    body=electra.EMBEDDINGS + fill(LAYERS, mixed=MIXED_ATTENTION),
-    generator=electra.GENERATOR.replace("electra.", "convbert."),
-    rules={"ConvBertForMultipleChoice": (summary.NO_ATTENTION,)},
+    keys(
+        "V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072,"
+        "G num_groups 1, P 512, T 2",
+        switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
+        "summary_use_proj false, summary_proj_to_labels false",
+        activations="hidden_act gelu",
+        choices=heads.summary_choices("last"),
+        rules="""
+        hidden_size % (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1) == 0
+          hidden_size {hidden_size:,} is not a multiple of the heads that head_ratio {head_ratio:,} leaves of \
+num_attention_heads {num_attention_heads:,}
+          write a multiple of {num_attention_heads:,}
+        hidden_size >= 2 * (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1)
+          hidden_size {hidden_size:,} leaves no width for a head: attention has half of it
+          write a multiple of twice {num_attention_heads:,}
+        """,
+        ignored="""
+        position_embedding_type ["absolute"]
+        pruned_heads [{}, null]
+        """,
+    ),
+    """
+    ConvBertModel                       body
+    ConvBertForMaskedLM                 convbert.body + generator
+    ConvBertForSequenceClassification   convbert.body + dense_classifier
+    ConvBertForTokenClassification      convbert.body + classifier
+    ConvBertForQuestionAnswering        convbert.body + span
+    ConvBertForMultipleChoice           convbert.body + summary + choice
+    """,
+    electra.PARTS,
+    layers=LAYERS,
+    mixed=MIXED,
+    rules={"ConvBertForMultipleChoice": heads.SUMS_UP},
 )

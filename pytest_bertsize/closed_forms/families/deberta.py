@@ -1,17 +1,16 @@
 """DeBERTa (He et al. 2020, arXiv 2006.03654): BERT whose attention also looks at relative positions.
 
-V·E + P·E + T·E + 2·D of embeddings, without positions where only attention knows them; E·D more where E is not D.
+V·E + P·E + T·E + 2·E of embeddings, without positions where only attention knows them; E·D more where E is not D.
 L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one matrix, and keys have no bias; talking heads add
 2·A² to each. Relative positions add D² to each where content looks at them, D² + D where they look at content, and
 2·M·D of one table for all, so many positions back and as many ahead; P in place of M where M is left to it (-1). The
 pooler, H² + H, comes with heads.
 """
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts import unused_keys as unused
-from pytest_bertsize.config.keys import Ignored, Listing, Until
+from pytest_bertsize.config.keys import Listing, Until
 from pytest_bertsize.config.older_releases import without
 
 BODY = """
@@ -31,6 +30,7 @@ encoder
       output.LayerNorm       layer_norm D                   @encoder.norm
     <feed_forward>
   rel_embeddings             embedding 2*{reach} D          @encoder.relative_position   when relative_attention
+  <more>
 """
 PROJECTIONS = """
 q_bias, v_bias               parameter D
@@ -63,23 +63,18 @@ CLASSES = """
 *ForTokenClassification      deberta.body + classifier
 *ForQuestionAnswering        deberta.body + span
 """
-WORDS = "deberta.embeddings.word_embeddings.weight"
-
-
-def trees(projections: str, *, reach: str = "Far", more: str = "") -> dict[str, str]:
-    """Return the body of either version of DeBERTa, and its heads.
-
-    :param reach: how many positions the table has either way.
-    :param more: what else the body has.
-    """
-    masked_lm = heads.masked_lm(WORDS, width="get(E,D)")
-    return {
-        "body": fill(BODY, projections=projections, feed_forward=bert.FEED_FORWARD, reach=reach) + more,
-        "masked_lm": fill(MASKED_LM, legacy=masked_lm, ties=f"tied weight={WORDS}"),
-        "pooler": "pooler.dense  linear get(H,D) get(H,D)  @pooler",
-        **heads.COMMON,
-    }
-
+PARTS = {
+    "body": BODY,
+    "projections": PROJECTIONS,
+    "reach": "Far",
+    "more": "",
+    "feed_forward": bert.PARTS["feed_forward"],
+    "masked_lm": MASKED_LM,
+    "legacy": heads.MASKED_LM,
+    "ties": "tied weight={under}.embeddings.word_embeddings.weight",
+    "pooler": "pooler.dense  linear get(H,D) get(H,D)  @pooler",
+}
+"""``reach`` is how many positions the table has either way."""
 
 KEYS = keys(
     "V 50265, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 0 from 0, M max_relative_positions -1 from -1, E none,"
@@ -89,14 +84,10 @@ KEYS = keys(
     activations="hidden_act gelu",
     lists=(Listing("pos_att_type", (), str, words=("c2p", "p2c"), separator="|"),),
     divisible=(("hidden_size", "num_attention_heads"),),
-    ignored={
-        "position_embedding_type": unused.POSITION_EMBEDDING_TYPE,
-        "pruned_heads": unused.PRUNED_HEADS,
-        "add_cross_attention": unused.ADD_CROSS_ATTENTION,
-        "add_pooling_layer": unused.ADD_POOLING_LAYER,
-        "summary_use_proj": Ignored((False,), because="the pooler of this family always projects"),
-    },
+    ignored="""
+    position_embedding_type, pruned_heads, add_cross_attention, add_pooling_layer
+    summary_use_proj [false]: the pooler of this family always projects
+    """,
     until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
 )
-
-FAMILY = family("deberta", KEYS, CLASSES.replace("*", "Deberta"), trees(PROJECTIONS))
+DEBERTA = family("deberta", KEYS, CLASSES, PARTS, stem="Deberta")

@@ -9,48 +9,43 @@ class.
 
 from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import deberta
-from pytest_bertsize.config.keys import Choice, Rule
+from pytest_bertsize.config.keys import Choice
 
-PROJECTIONS = """
-N := A*S if get(S,0) else D
-query_proj, key_proj         linear D N
-value_proj                   linear D N
--                                                   @encoder.relative_position   when looks_at_positions
-  pos_key_proj               linear D N             when "c2p" in pos_att_type
-  pos_query_proj             linear D N             when "p2c" in pos_att_type
-looks_at_positions := relative_attention and not share_att_key
-"""
-MORE = """
-encoder
-  LayerNorm                  layer_norm D           @encoder.relative_position   when norm_rel_ebd == "layer_norm"
-  conv                                              @encoder.convolution         when get(K,0)
-    conv                     conv1d D//get(G,1) D K
-    LayerNorm                layer_norm D           @encoder.norm
-"""
-
-KEYS = extend(
-    deberta.KEYS,
-    "V 128100, D 1536, L 24, A 24, I 6144,"
-    "S attention_head_size none, B position_buckets none from -1, K conv_kernel_size none from 0,"
-    "G conv_groups none",
-    switches=read_switches(
-        "relative_attention false, position_biased_input true, share_att_key false, legacy true,"
-        "tie_word_embeddings true"
-    ),
-    choices=(*deberta.KEYS.choices, Choice("norm_rel_ebd", "none", ("none", "layer_norm"))),
-    rules=(
-        Rule(
-            ("hidden_size", "conv_groups", "conv_kernel_size"),
-            lambda values: not values["conv_kernel_size"] or values["hidden_size"] % (values["conv_groups"] or 1) == 0,
-            "hidden_size {hidden_size:,} is not a multiple of conv_groups {conv_groups:,}",
-            "write a multiple of {conv_groups:,}",
-        ),
-    ),
-)
-
-FAMILY = family(
+DEBERTA_V2 = family(
     "deberta-v2",
-    KEYS,
-    f"{deberta.CLASSES}*ForMultipleChoice  deberta.body + pooler + choice".replace("*", "DebertaV2"),
-    deberta.trees(PROJECTIONS, reach="(B if get(B,-1) > 0 else Far)", more=MORE),
+    extend(
+        deberta.KEYS,
+        "V 128100, D 1536, L 24, A 24, I 6144, S attention_head_size none, B position_buckets none from -1,"
+        "K conv_kernel_size none from 0, G conv_groups none",
+        switches=read_switches(
+            "relative_attention false, position_biased_input true, share_att_key false, legacy true,"
+            "tie_word_embeddings true"
+        ),
+        choices=(*deberta.KEYS.choices, Choice("norm_rel_ebd", "none", ("none", "layer_norm"))),
+        rules="""
+        hidden_size: not get(conv_kernel_size, 0) or hidden_size % get(conv_groups, 1) == 0
+          hidden_size {hidden_size:,} is not a multiple of conv_groups {conv_groups:,}
+          write a multiple of {conv_groups:,}
+        """,
+    ),
+    f"{deberta.CLASSES}*ForMultipleChoice  deberta.body + pooler + choice",
+    deberta.PARTS,
+    stem="DebertaV2",
+    under="deberta",
+    reach="(B if get(B,-1) > 0 else Far)",
+    projections="""
+    N := A*S if get(S,0) else D
+    query_proj, key_proj     linear D N
+    value_proj               linear D N
+    -                                               @encoder.relative_position   when looks_at_positions
+      pos_key_proj           linear D N             when "c2p" in pos_att_type
+      pos_query_proj         linear D N             when "p2c" in pos_att_type
+    looks_at_positions := relative_attention and not share_att_key
+    """,
+    more="""
+    LayerNorm                layer_norm D           @encoder.relative_position   when norm_rel_ebd == "layer_norm"
+    conv                                            @encoder.convolution         when get(K,0)
+      conv                   conv1d D//get(G,1) D K
+      LayerNorm              layer_norm D           @encoder.norm
+    """,
 )

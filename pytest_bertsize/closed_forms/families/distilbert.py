@@ -4,13 +4,8 @@ V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layer
 the output of words.
 """
 
-from typing import Any
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE, PRUNED_HEADS
-from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Ignored, Rule
 
 BODY = """
 embeddings
@@ -27,60 +22,46 @@ transformer.layer × L
     lin2                              linear I D
   output_layer_norm                   layer_norm D            @encoder.norm
 """
-TRANSFORM = """
--                                                             @head.transform
-  activation                          activation activation
-  vocab_transform                     linear D D
-  vocab_layer_norm                    layer_norm D
-"""
 PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
 """A dense layer before the classifier, in place of a pooler."""
-
-
-def _token_types(value: Any, dims: Dims) -> int | None:
-    """T·D."""
-    return int(value * dims.D) if type(value) is int and value > 0 else None
-
-
-NO_TOKEN_TYPES = Ignored((0, None), because="this family has no token types", cost=_token_types)
-UNUSED_KEYS = {
-    "position_embedding_type": Ignored(("absolute",)),
-    "pruned_heads": PRUNED_HEADS,
-    "add_cross_attention": ADD_CROSS_ATTENTION,
-    "embedding_size": EMBEDDING_SIZE,
-    "type_vocab_size": NO_TOKEN_TYPES,
-}
-KEYS = keys(
-    "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
-    "A n_heads 12 or num_attention_heads, I hidden_dim 3072, P 512",
-    switches="tie_word_embeddings true",
-    activations="activation gelu",
-    divisible=(("dim", "n_heads"),),
-    ignored=UNUSED_KEYS,
-)
-TWO_LABELS = Rule(
-    ("num_labels",),
-    lambda values: values["num_labels"] == 2,  # noqa: PLR2004  (start and end)
-    "num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer",
-    "write 2",
-)
-
-CLASSES = """
-DistilBertModel                       body
-DistilBertForMaskedLM                 distilbert.body + transform + lm_head
-DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
-DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
-DistilBertForTokenClassification      distilbert.body + classifier
-DistilBertForQuestionAnswering        distilbert.body + span
+IGNORED = """
+position_embedding_type ["absolute"]
+pruned_heads, add_cross_attention, embedding_size
+type_vocab_size [0, null] costs value*D when is_size: this family has no token types
 """
 
-FAMILY = family(
+DISTILBERT = family(
     "distilbert",
-    KEYS,
-    CLASSES,
+    keys(
+        "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
+        "A n_heads 12 or num_attention_heads, I hidden_dim 3072, P 512",
+        switches="tie_word_embeddings true",
+        activations="activation gelu",
+        divisible=(("dim", "n_heads"),),
+        ignored=IGNORED,
+    ),
+    """
+    DistilBertModel                       body
+    DistilBertForMaskedLM                 distilbert.body + transform + lm_head
+    DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
+    DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
+    DistilBertForTokenClassification      distilbert.body + classifier
+    DistilBertForQuestionAnswering        distilbert.body + span
+    """,
     body=BODY,
-    transform=TRANSFORM,
+    transform="""
+    -                                     @head.transform
+      activation                          activation activation
+      vocab_transform                     linear D D
+      vocab_layer_norm                    layer_norm D
+    """,
     lm_head=heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
     pre_classifier=PRE_CLASSIFIER,
-    rules={"DistilBertForQuestionAnswering": (TWO_LABELS,)},
+    rules={
+        "DistilBertForQuestionAnswering": """
+        num_labels == 2
+          num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer
+          write 2
+        """
+    },
 )

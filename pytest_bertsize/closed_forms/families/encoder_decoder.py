@@ -268,4 +268,4 @@ def _blind(config: ModelConfig, decoder: Values) -> list[Finding]:
     return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
 
 
-FAMILY = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", pair),))
+ENCODER_DECODER = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", pair),))

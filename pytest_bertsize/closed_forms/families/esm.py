@@ -3,13 +3,13 @@
 V·D + P·D, of which rotary positions need no P·D, and 2·D with ``emb_layer_norm_before``; L·(4·D² + 2·D·I + 9·D + I) +
 2·D of layers, whose GELU is a function without a name; cross-attention adds L·(4·D² + 6·D), contacts told from every
 map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a class and a nested config of its own and no
-closed form here.
+closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
 """
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
-from pytest_bertsize.config.keys import Choice, Rule
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice
 
 BODY = """
 absolute := before(4, 52) or position_embedding_type == "absolute"
@@ -29,11 +29,10 @@ encoder.emb_layer_norm_after layer_norm D    @encoder.norm
 contact_head.regression      linear L*A 1    @head.contact
 <pooler>
 """
-"""Positions as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them."""
-ATTENTION = f"""
+INSIDE = """
 self
   query, key, value          linear D D
-  {relative_positions.DISTANCES.strip()}
+  <distances>
 output.dense                 linear D D
 LayerNorm                    layer_norm D    @encoder.norm
 """
@@ -45,30 +44,32 @@ lm_head
   {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
 """
 """D² + 3·D of transform, always with a GELU, and V of bias; untied, the weights add V·D."""
-
 POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
 """The class compares this with the first two; of any other, ``null`` among them, it makes no positions at all."""
-SOME_VOCABULARY = Rule(
-    ("vocab_size",),
-    lambda values: values["vocab_size"] is not None,
-    "the key vocab_size is missing, and the library has no default for it",
-    'write "vocab_size": 33, if the tokens are those of ESM-2',
-)
-KEYS = keys(
-    "V none, D 768, L 12 layers from 0, A 12, I 3072, P 1026",
-    switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
-    "tie_word_embeddings true",
-    choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
-    divisible=(("hidden_size", "num_attention_heads"),),
-    rules=(SOME_VOCABULARY,),
-    ignored="pruned_heads, embedding_size, add_pooling_layer",
-)
 
-CLASSES = """
-EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-EsmForMaskedLM                 esm.body + lm_head
-EsmForSequenceClassification   esm.body + dense_classifier
-EsmForTokenClassification      esm.body + classifier
-"""
-
-FAMILY = family("esm", KEYS, CLASSES, body=fill(BODY, inside=ATTENTION, pooler=bert.POOLER), lm_head=LM_HEAD)
+ESM = family(
+    "esm",
+    keys(
+        "V none, D 768, L 12 layers from 0, A 12, I 3072, P 1026",
+        switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
+        "tie_word_embeddings true",
+        choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
+        divisible=(("hidden_size", "num_attention_heads"),),
+        rules="""
+        vocab_size != None
+          the key vocab_size is missing, and the library has no default for it
+          write "vocab_size": 33, if the tokens are those of ESM-2
+        """,
+        ignored="pruned_heads, embedding_size, add_pooling_layer",
+    ),
+    """
+    EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    EsmForMaskedLM                 esm.body + lm_head
+    EsmForSequenceClassification   esm.body + dense_classifier
+    EsmForTokenClassification      esm.body + classifier
+    """,
+    bert.PARTS,
+    body=BODY,
+    inside=INSIDE,
+    lm_head=LM_HEAD,
+)

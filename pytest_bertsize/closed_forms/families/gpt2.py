@@ -8,7 +8,6 @@ Query, key and value are one matrix, stored inputs first.
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 
 BODY = """
 wte                          embedding V D                   @embeddings.word
@@ -31,31 +30,28 @@ h × L
 ln_f                         layer_norm D                    @decoder.norm
 """
 
-KEYS = keys(
-    "V 50257, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
-    "A n_head 12 or num_attention_heads, I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
-    switches="add_cross_attention false, tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
-    activations="activation_function gelu_new",
-    choices=summary.choices("cls_index"),
-    divisible=(("n_embd", "n_head"),),
-    ignored="pruned_heads",
-)
-
-CLASSES = """
-GPT2Model                       body
-GPT2LMHeadModel                 transformer.body + lm_head
-GPT2DoubleHeadsModel            transformer.body + lm_head + summary
-GPT2ForSequenceClassification   transformer.body + score
-GPT2ForTokenClassification      transformer.body + classifier
-GPT2ForQuestionAnswering        transformer.body + two_label_span
-"""
-
-FAMILY = family(
+GPT2 = family(
     "gpt2",
-    KEYS,
-    CLASSES,
+    keys(
+        "V 50257, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
+        "A n_head 12 or num_attention_heads, I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
+        switches="add_cross_attention false, tie_word_embeddings true, summary_use_proj true,"
+        "summary_proj_to_labels true",
+        activations="activation_function gelu_new",
+        choices=heads.summary_choices("cls_index"),
+        divisible=(("n_embd", "n_head"),),
+        ignored="pruned_heads",
+    ),
+    """
+    GPT2Model                       body
+    GPT2LMHeadModel                 transformer.body + lm_head
+    GPT2DoubleHeadsModel            transformer.body + lm_head + summary
+    GPT2ForSequenceClassification   transformer.body + score
+    GPT2ForTokenClassification      transformer.body + classifier
+    GPT2ForQuestionAnswering        transformer.body + two_label_span
+    """,
     body=BODY,
     lm_head=heads.projection("lm_head", "transformer.wte.weight"),
     summary=heads.summary("multiple_choice_head", "1"),
-    rules={"GPT2DoubleHeadsModel": (summary.NO_ATTENTION,)},
+    rules={"GPT2DoubleHeadsModel": heads.SUMS_UP},
 )

@@ -4,42 +4,41 @@ V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to 
 """
 
 from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 
-BODY = """
-embed_in                     embedding V D                     @embeddings.word
-layers × L
-  input_layernorm            layer_norm D                      @decoder.norm
-  post_attention_layernorm   layer_norm D                      @decoder.norm
-  attention                                                    @decoder.attention  attends 2*D
-    query_key_value          linear D 3*D bias=attention_bias
-    dense                    linear D D bias=attention_bias
-  mlp                                                          @decoder.feed_forward
-    dense_h_to_4h            linear D I
-    act                      activation hidden_act
-    dense_4h_to_h            linear I D
-final_layer_norm             layer_norm D                      @decoder.norm
-"""
-EMBEDDINGS = "gpt_neox.embed_in.weight"
-LM_HEAD = f"""
-{heads.projection("embed_out", EMBEDDINGS)}   when before(5, 14)
-{heads.projection("lm_head", EMBEDDINGS)}   when not before(5, 14)
-"""
-
-KEYS = keys(
-    "V 50432, D 6144, L 44 layers from 0, A 64, I 24576",
-    switches="attention_bias true, tie_word_embeddings false",
-    activations="hidden_act gelu",
-    divisible=(("hidden_size", "num_attention_heads"),),
-    ignored=rotary.UNUSED_KEYS,
+GPT_NEOX = family(
+    "gpt_neox",
+    keys(
+        "V 50432, D 6144, L 44 layers from 0, A 64, I 24576",
+        switches="attention_bias true, tie_word_embeddings false",
+        activations="hidden_act gelu",
+        divisible=(("hidden_size", "num_attention_heads"),),
+        ignored=ROTARY,
+    ),
+    """
+    GPTNeoXModel                       body
+    GPTNeoXForCausalLM                 gpt_neox.body + lm_head
+    GPTNeoXForSequenceClassification   gpt_neox.body + score
+    GPTNeoXForTokenClassification      gpt_neox.body + classifier
+    GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
+    """,
+    body="""
+    embed_in                     embedding V D                     @embeddings.word
+    layers × L
+      input_layernorm            layer_norm D                      @decoder.norm
+      post_attention_layernorm   layer_norm D                      @decoder.norm
+      attention                                                    @decoder.attention  attends 2*D
+        query_key_value          linear D 3*D bias=attention_bias
+        dense                    linear D D bias=attention_bias
+      mlp                                                          @decoder.feed_forward
+        dense_h_to_4h            linear D I
+        act                      activation hidden_act
+        dense_4h_to_h            linear I D
+    final_layer_norm             layer_norm D                      @decoder.norm
+    """,
+    lm_head=f"""
+    {heads.projection("embed_out", "gpt_neox.embed_in.weight")}   when before(5, 14)
+    {heads.projection("lm_head", "gpt_neox.embed_in.weight")}   when not before(5, 14)
+    """,
 )
-
-CLASSES = """
-GPTNeoXModel                       body
-GPTNeoXForCausalLM                 gpt_neox.body + lm_head
-GPTNeoXForSequenceClassification   gpt_neox.body + score
-GPTNeoXForTokenClassification      gpt_neox.body + classifier
-GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
-"""
-
-FAMILY = family("gpt_neox", KEYS, CLASSES, body=BODY, lm_head=LM_HEAD)

@@ -5,7 +5,7 @@ what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, 
 2·B2·A for how far on the page. The config says what of all this there is.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, fill, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
 
@@ -28,39 +28,31 @@ encoder                                            @encoder.relative_position
   rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
   rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
 """
-CLASSIFIER = """
-classifier                    linear D C           @head.classifier   when C < 10
-classifier                                         @head.classifier   when C >= 10
-  dense                       linear D D
-  out_proj                    linear D C
-"""
-"""One matrix for a token's labels where they are fewer than ten; else D² + D ahead of it."""
 
-SIZES = (
-    "P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
-    "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3"
-)
-KEYS = extend(
-    bert.ENCODER_KEYS,
-    f"V 50265, {SIZES}",
-    switches=read_switches(
-        "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
-    ),
-)
-
-CLASSES = """
-LayoutLMv3Model                       body
-LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
-LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
-LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
-"""
-
-FAMILY = family(
+LAYOUTLMV3 = family(
     "layoutlmv3",
-    KEYS,
-    CLASSES,
-    body=fill(BODY, embeddings=bert.EMBEDDINGS, attention=bert.ATTENTION, feed_forward=bert.FEED_FORWARD),
-    token_classifier=CLASSIFIER,
+    extend(
+        bert.ENCODER_KEYS,
+        "V 50265, P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
+        "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3",
+        switches=read_switches(
+            "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
+        ),
+    ),
+    """
+    LayoutLMv3Model                       body
+    LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
+    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
+    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+    """,
+    bert.ENCODER,
+    body=BODY,
+    token_classifier=f"""
+    {heads.CLASSIFIER}   when C < 10
+    -   when C >= 10
+      <classifier>
+    """,
     span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
     classifier=heads.DENSE_CLASSIFIER,
 )
+"""A token's labels have one matrix where they are fewer than ten; else D² + D ahead of it."""

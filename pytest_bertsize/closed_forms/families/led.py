@@ -4,13 +4,13 @@
 Pd·D in the decoder.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, fill
+from pytest_bertsize.closed_forms.declare import extend
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
 
-ENCODER = """
+ENCODER = f"""
 encoder
-  <words>
+  {bart.WORDS.replace("{rows}", "V")}{bart.TIED}
   embed_positions                               embedding P D                   @encoder.position
   layers × L
     self_attn                                                                   @encoder.attention
@@ -25,23 +25,19 @@ encoder
     final_layer_norm                            layer_norm D                    @encoder.norm
   layernorm_embedding                           layer_norm D                    @encoder.norm
 """
+DECODER = bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd"))
 
-KEYS = extend(
-    bart.KEYS,
-    "P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024",
-)
-
-FAMILY = bart.kin(
+LED = bart.kin(
     "led",
-    KEYS,
+    extend(bart.KEYS, "P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024"),
     """
     LEDModel                     both
     LEDForConditionalGeneration  led.both + lm_head
     LEDForQuestionAnswering      led.both + span
     """,
-    both=bart.SHARED
-    + fill(ENCODER, words=f"{bart.WORDS}{bart.TIED}").replace("{rows}", "V")
-    + bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd")),
-    lm_head=heads.projection("lm_head", "led.shared.weight"),
-    span=heads.TWO_LABEL_SPAN,
+    {
+        "both": f"{bart.SHARED}{ENCODER}{DECODER}",
+        "lm_head": heads.projection("lm_head", "led.shared.weight"),
+        "span": heads.TWO_LABEL_SPAN,
+    },
 )

@@ -4,44 +4,46 @@ BERT, and a layout beside each of its parts, N = D/R wide and M = I/R inside: 4�
 embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N + M).
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, fill
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.config.keys import Rule
 
-BODY = """
-N := D // R
-M := I // R
-<encoder>
-encoder.layer × L                                                    @encoder.layout
-  attention.self
-    layout_query, layout_key, layout_value   linear N N
-  attention.layout_output.dense              linear N N
-  attention.layout_output.LayerNorm          layer_norm N
-  layout_intermediate.dense                  linear N M
-  layout_intermediate.intermediate_act_fn    activation hidden_act
-  layout_output.dense                        linear M N
-  layout_output.LayerNorm                    layer_norm N
-layout_embeddings                                                    @embeddings.layout
-  {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
-  box_position_embeddings                    embedding P N
-  box_linear_embeddings                      linear D N
-  LayerNorm                                  layer_norm N
-"""
-
-SOME_LAYOUT = Rule(
-    ("channel_shrink_ratio", "hidden_size"),
-    lambda values: values["channel_shrink_ratio"] <= values["hidden_size"],
-    "channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: the layout has no width",
-    "write {hidden_size:,} or fewer",
+LILT = family(
+    "lilt",
+    extend(
+        bert.ENCODER_KEYS,
+        "P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4",
+        switches=(),
+        rules="""
+        channel_shrink_ratio <= hidden_size
+          channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: \
+the layout has no width
+          write {hidden_size:,} or fewer
+        """,
+    ),
+    """
+    LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    LiltForSequenceClassification   lilt.body + dense_classifier
+    LiltForTokenClassification      lilt.body + classifier
+    LiltForQuestionAnswering        lilt.body + span
+    """,
+    bert.ENCODER,
+    body="""
+    N := D // R
+    M := I // R
+    <bert>
+    encoder.layer × L                                                    @encoder.layout
+      attention.self
+        layout_query, layout_key, layout_value   linear N N
+      attention.layout_output.dense              linear N N
+      attention.layout_output.LayerNorm          layer_norm N
+      layout_intermediate.dense                  linear N M
+      layout_intermediate.intermediate_act_fn    activation hidden_act
+      layout_output.dense                        linear M N
+      layout_output.LayerNorm                    layer_norm N
+    layout_embeddings                                                    @embeddings.layout
+      {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
+      box_position_embeddings                    embedding P N
+      box_linear_embeddings                      linear D N
+      LayerNorm                                  layer_norm N
+    """,
 )
-SIZES = "P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4"
-KEYS = extend(bert.ENCODER_KEYS, SIZES, switches=(), rules=(SOME_LAYOUT,))
-
-CLASSES = """
-LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-LiltForSequenceClassification   lilt.body + dense_classifier
-LiltForTokenClassification      lilt.body + classifier
-LiltForQuestionAnswering        lilt.body + span
-"""
-
-FAMILY = family("lilt", KEYS, CLASSES, body=fill(BODY, encoder=fill(bert.ENCODER, more="")))

@@ -1,24 +1,140 @@
-"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288): the decoder that most of today's are built like."""
+"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and the decoders that are built like it.
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.parts import decoder, rotary
-from pytest_bertsize.config.keys import Until
-from pytest_bertsize.config.older_releases import file_in, without
+V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of their own
+(arXiv 2305.13245). Norms before attention and before a gated feed-forward part, and one after the last layer.
+"""
 
-KEYS = keys(
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts.ignored import ROTARY
+from pytest_bertsize.config.keys import ConfigKeys, Until
+from pytest_bertsize.config.older_releases import LIBRARY, before, without, without_rules_on
+
+PARTS = {
+    "body": """
+    W := get(S, D // A)
+    embed_tokens                 embedding V D                            @embeddings.word
+    layers × L
+      <norms>
+      self_attn                                                           @{stack}.attention   attends 2*A*W
+        q_proj                   linear D A*W bias={bias}
+        k_proj, v_proj           linear D get(Q,A)*W bias={bias}
+        o_proj                   linear A*W D bias={last_bias}
+        <head_norms>
+      mlp                                                                 @{stack}.feed_forward
+        gate_proj, up_proj       linear D I bias={mlp_bias}
+        down_proj                linear I D bias={mlp_bias}
+        act_fn                   activation {activation}
+    norm                         rms_norm D                               @{stack}.norm
+    """,
+    "norms": "input_layernorm, post_attention_layernorm   rms_norm D   @{stack}.norm",
+    "head_norms": "",
+    "stack": "decoder",
+    "bias": "False",
+    "last_bias": "False",
+    "mlp_bias": "False",
+    "activation": "hidden_act",
+    "lm_head": heads.projection("lm_head", "model.embed_tokens.weight"),
+    "token_score": "score  linear D C bias=get(token_classification_bias,True)  @head.classifier",
+    "span": heads.TWO_LABEL_SPAN,
+}
+"""``score`` of each token has a bias unless the config says so; the one of a sequence has none."""
+HEAD_NORMS = "q_norm, k_norm   rms_norm W   @decoder.norm"
+"""Of queries and keys, shared by all heads (Henry et al. 2020, arXiv 2010.04245)."""
+CLASSES = """
+*Model                       body
+*ForCausalLM                 model.body + lm_head
+*ForSequenceClassification   model.body + score
+*ForTokenClassification      model.body + token_score   since 4.42
+"""
+ANSWERS = "*ForQuestionAnswering   transformer.body + span"
+"""The class for question answering keeps the body under a name of its own."""
+
+IGNORED = f"{ROTARY}embedding_size, add_pooling_layer"
+NO_TOKEN_BIAS = Until(
+    (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
+)
+"""No field of any config class here, and read from the file all the same."""
+
+
+def head_dim_since(release: str, family: str) -> Until:
+    """Return the change before which heads divide the width among them, and the class refuses those that do not."""
+
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        found = without_rules_on("head_dim")(without("head_dim")(keys))
+        even = ("hidden_size", "num_attention_heads")
+        return replace(found, divisible=tuple(dict.fromkeys((*keys.divisible, even))))
+
+    return before(release, change, family)
+
+
+LLAMA_KEYS = keys(
     "V 32000, D 4096, L 32 layers from 0, A 32, Q none, S none, I 11008",
     switches="attention_bias false, mlp_bias false, tie_word_embeddings false, token_classification_bias true",
     activations="hidden_act silu",
     divisible=(("hidden_size", "num_attention_heads"),),
-    rules=(rotary.EVEN_HEAD_DIM, rotary.EVEN_HEADS),
-    ignored=decoder.IGNORED,
+    rules=rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    ignored=IGNORED,
     until=(
-        decoder.NO_TOKEN_BIAS,
-        decoder.head_dim_since(4, 45, family="llama"),
-        Until((4, 41), without("mlp_bias"), file_in("4.41.0", "llama")),
+        NO_TOKEN_BIAS,
+        head_dim_since("4.45.0", "llama"),
+        before("4.41.0", without("mlp_bias"), "llama"),
     ),
 )
-
-FAMILY = family(
-    "llama", KEYS, decoder.classes("Llama"), decoder.trees(bias="attention_bias", mlp_bias="get(mlp_bias,False)")
+LLAMA = family(
+    "llama",
+    LLAMA_KEYS,
+    f"{CLASSES}{ANSWERS}",
+    PARTS,
+    stem="Llama",
+    bias="attention_bias",
+    last_bias="attention_bias",
+    mlp_bias="get(mlp_bias,False)",
 )
+
+MISTRAL_KEYS = extend(
+    LLAMA_KEYS,
+    "I 14336, Q 8",
+    switches=read_switches("tie_word_embeddings false, token_classification_bias true"),
+    divisible=(),
+    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),
+)
+MISTRAL = family(
+    "mistral",
+    MISTRAL_KEYS,
+    f"{CLASSES}*ForQuestionAnswering   model.body + span since 4.46",
+    PARTS,
+    stem="Mistral",
+)
+"""Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without a bias, whose heads share keys by default."""
+
+QWEN2_KEYS = extend(
+    MISTRAL_KEYS,
+    "V 151936, I 22016, Q 32",
+    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "qwen2")),
+)
+QWEN2 = family("qwen2", QWEN2_KEYS, f"{CLASSES}{ANSWERS} since 4.46", PARTS, stem="Qwen2", bias="True")
+"""Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone."""
+
+QWEN3 = family(
+    "qwen3",
+    extend(
+        QWEN2_KEYS,
+        "S 128",
+        switches=(*read_switches("attention_bias false"), *MISTRAL_KEYS.switches),
+        rules=rotary.EVEN_HEAD_DIM,
+        until=(NO_TOKEN_BIAS,),
+    ),
+    f"{CLASSES}{ANSWERS}",
+    PARTS,
+    stem="Qwen3",
+    bias="attention_bias",
+    last_bias="attention_bias",
+    head_norms=HEAD_NORMS,
+    since=(4, 51),
+)
+"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, of heads of their own width."""

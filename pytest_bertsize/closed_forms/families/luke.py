@@ -4,11 +4,11 @@ BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not
 from word to entity, from entity to word and among entities (section 3.2).
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, fill
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.config.keys import Ignored
 
 ENTITIES = """
+<bert>
 entity_embeddings
   entity_embeddings                 embedding Ve De          @embeddings.entity.table
   entity_embedding_dense            linear De D bias=False   @embeddings.entity.projection   when De != D
@@ -21,11 +21,12 @@ attention.self                                               @encoder.attention 
   w2e_query, e2w_query, e2e_query   linear D D
 """
 LM_HEAD = """
+words_tied := tie_word_embeddings and before(5)
 lm_head
   bias         parameter V    @head.decoder   tied bias=lm_head.decoder.bias if tie_word_embeddings and not before(5)
   dense        linear D D     @head.transform
   layer_norm   layer_norm D   @head.transform
-  decoder      linear D V     @head.decoder   tied {weight} if tie_word_embeddings and before(5), {bias} if before(5)
+  decoder      linear D V     @head.decoder   tied weight={words} if words_tied, bias=lm_head.bias if before(5)
 """
 """RoBERTa's, D² + 3·D + V, and V·D + V of a matrix that is not tied from transformers 5 on; of two biases one is.
 
@@ -42,33 +43,32 @@ entity_predictions
 """
 """D·De + 3·De + Ve; untied, which transformers 4 knows nothing of, Ve·De more."""
 
-KEYS = extend(bert.ENCODER_KEYS, "V 50267")
-KEYS = extend(
-    KEYS,
-    "Ve entity_vocab_size 500000, De entity_emb_size 256",
-    switches="use_entity_aware_attention true",
-    more_ignored={"classifier_bias": Ignored((False,), because="only the head for pairs of entities has none")},
-)
-
-CLASSES = """
-LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
-LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
-LukeForEntityClassification       luke.body(pooler) + classifier
-LukeForEntityPairClassification   luke.body(pooler) + pair
-LukeForEntitySpanClassification   luke.body(pooler) + entity_span
-LukeForSequenceClassification     luke.body(pooler) + classifier
-LukeForTokenClassification        luke.body + classifier
-LukeForQuestionAnswering          luke.body + span
-LukeForMultipleChoice             luke.body(pooler) + choice
-"""
-
-FAMILY = family(
+LUKE = family(
     "luke",
-    KEYS,
-    CLASSES,
-    body=fill(bert.ENCODER, more=QUERIES) + ENTITIES,
-    lm_head=fill(LM_HEAD, weight="weight=luke.embeddings.word_embeddings.weight", bias="bias=lm_head.bias"),
-    entity_predictions=fill(ENTITY_PREDICTIONS, weight="weight=luke.entity_embeddings.entity_embeddings.weight"),
+    extend(
+        bert.ENCODER_KEYS,
+        "V 50267, Ve entity_vocab_size 500000, De entity_emb_size 256",
+        switches="use_entity_aware_attention true",
+        ignored="classifier_bias [false]: only the head for pairs of entities has none",
+    ),
+    """
+    LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
+    LukeForEntityClassification       luke.body(pooler) + classifier
+    LukeForEntityPairClassification   luke.body(pooler) + pair
+    LukeForEntitySpanClassification   luke.body(pooler) + entity_span
+    LukeForSequenceClassification     luke.body(pooler) + classifier
+    LukeForTokenClassification        luke.body + classifier
+    LukeForQuestionAnswering          luke.body + span
+    LukeForMultipleChoice             luke.body(pooler) + choice
+    """,
+    bert.ENCODER,
+    body=ENTITIES,
+    more=QUERIES,
+    lm_head=LM_HEAD,
+    words="luke.embeddings.word_embeddings.weight",
+    entity_predictions=ENTITY_PREDICTIONS,
+    weight="weight=luke.entity_embeddings.entity_embeddings.weight",
     pair="classifier   linear 2*D C bias=False   @head.classifier",
     entity_span="classifier   linear 3*D C   @head.classifier",
 )

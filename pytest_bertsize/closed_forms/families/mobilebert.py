@@ -7,14 +7,10 @@ has the width N: B, or D without a bottleneck, unless the config has a ``true_hi
 and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from pytest_bertsize.closed_forms.declare import family, fill, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
-from pytest_bertsize.config.keys import Choice, Ignored, Rule, Until
-from pytest_bertsize.config.older_releases import file_in, without
+from pytest_bertsize.config.keys import Choice
+from pytest_bertsize.config.older_releases import before, without
 
 BODY = """
 N := get(H, B if use_bottleneck else D)
@@ -55,7 +51,7 @@ SQUEEZE = """
 dense                        linear D B
 LayerNorm                    layer_norm B         @encoder.norm
 """
-MASKED_LM = """
+MASKED_LM = f"""
 cls.predictions
   bias                       parameter V          @head.decoder
   transform                                       @head.transform
@@ -63,63 +59,50 @@ cls.predictions
     transform_act_fn         activation hidden_act
     LayerNorm                layer_norm D
   dense                      linear V D-E bias=False   @head.decoder
-  <decoder>
+  {heads.decoder("cls.predictions.bias", width="E")}
 """
 """D² + 3·D of transform, and V + (D - E)·V of decoder; untied, it has V·E + V more: the decoder is the word embeddings,
 widened from E to D by a matrix of its own."""
-WORDS = "mobilebert.embeddings.word_embeddings.weight"
-
-
-def _has_width(values: Mapping[str, Any]) -> bool:
-    width = values["intra_bottleneck_size"] if values["use_bottleneck"] else values["hidden_size"]
-    return bool(values["num_attention_heads"] <= (values.get("true_hidden_size") or width))
-
-
-SOME_WIDTH = Rule(
-    ("num_attention_heads", "intra_bottleneck_size", "hidden_size", "true_hidden_size", "use_bottleneck"),
-    _has_width,
-    "num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head",
-    "write fewer",
-)
-WIDER_THAN_WORDS = Rule(
-    ("embedding_size", "hidden_size"),
-    lambda values: values["embedding_size"] <= values["hidden_size"],
-    "embedding_size is {embedding_size:,}, more than hidden_size {hidden_size:,}: the class refuses that",
-    "write {hidden_size:,} or less",
-)
-KEYS = keys(
-    "V 30522, E 128, D 512, L 24 layers from 0, A 4, B intra_bottleneck_size 128, H true_hidden_size none, I 512,"
-    "F num_feedforward_networks 4 layers, P 512, T 2",
-    switches="trigram_input true, use_bottleneck true, use_bottleneck_attention false,"
-    "key_query_shared_bottleneck true, classifier_activation true, tie_word_embeddings true",
-    activations="hidden_act relu",
-    choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
-    rules=(SOME_WIDTH,),
-    ignored={
-        "position_embedding_type": Ignored(("absolute",)),
-        "pruned_heads": Ignored(({}, None)),
-        "add_cross_attention": ADD_CROSS_ATTENTION,
-        "add_pooling_layer": ADD_POOLING_LAYER,
-    },
-    until=(Until((5, 4), without("true_hidden_size"), file_in("5.4.0", "mobilebert", "configuration")),),
-)
-
-CLASSES = """
-MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
-MobileBertForMaskedLM                 mobilebert.body + masked_lm
-MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
-MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
-MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
-MobileBertForTokenClassification      mobilebert.body + classifier
-MobileBertForQuestionAnswering        mobilebert.body + span
+WIDER_THAN_WORDS = """
+embedding_size <= hidden_size
+  embedding_size is {embedding_size:,}, more than hidden_size {hidden_size:,}: the class refuses that
+  write {hidden_size:,} or less
 """
 
-FAMILY = family(
+MOBILEBERT = family(
     "mobilebert",
-    KEYS,
-    CLASSES,
-    body=fill(BODY, network=NETWORK, squeeze=SQUEEZE),
-    masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="cls.predictions.bias"),
-    rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), (WIDER_THAN_WORDS,)),
+    keys(
+        "V 30522, E 128, D 512, L 24 layers from 0, A 4, B intra_bottleneck_size 128, H true_hidden_size none, I 512,"
+        "F num_feedforward_networks 4 layers, P 512, T 2",
+        switches="trigram_input true, use_bottleneck true, use_bottleneck_attention false,"
+        "key_query_shared_bottleneck true, classifier_activation true, tie_word_embeddings true",
+        activations="hidden_act relu",
+        choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
+        rules="""
+        num_attention_heads <= get(true_hidden_size, intra_bottleneck_size if use_bottleneck else hidden_size)
+          num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head
+          write fewer
+        """,
+        ignored="""
+        position_embedding_type ["absolute"]
+        pruned_heads [{}, null]
+        add_cross_attention, add_pooling_layer
+        """,
+        until=(before("5.4.0", without("true_hidden_size"), "mobilebert", "configuration"),),
+    ),
+    """
+    MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
+    MobileBertForMaskedLM                 mobilebert.body + masked_lm
+    MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
+    MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
+    MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
+    MobileBertForTokenClassification      mobilebert.body + classifier
+    MobileBertForQuestionAnswering        mobilebert.body + span
+    """,
+    body=BODY,
+    network=NETWORK,
+    squeeze=SQUEEZE,
+    masked_lm=MASKED_LM,
+    rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), WIDER_THAN_WORDS),
 )

@@ -4,34 +4,40 @@ V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and 
 switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import extend, family, keys
+from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
 from pytest_bertsize.config.keys import Index
+from pytest_bertsize.config.older_releases import before, replaced
 
-BODY = """
-embeddings.tok_embeddings    embedding V D                     @embeddings.word
-embeddings.norm              layer_norm D bias=norm_bias       @embeddings.norm
-layers × 1..L
-  attn_norm                  layer_norm D bias=norm_bias       @encoder.norm
-layers × L
-  attn                                                         @encoder.attention
-    Wqkv                     linear D 3*D bias=attention_bias
-    Wo                       linear D D bias=attention_bias
-  mlp_norm                   layer_norm D bias=norm_bias       @encoder.norm
-  mlp                                                          @encoder.feed_forward
-    Wi                       linear D 2*I bias=mlp_bias
-    act                      activation hidden_activation
-    Wo                       linear I D bias=mlp_bias
-final_norm                   layer_norm D bias=norm_bias       @encoder.norm
-"""
-TRANSFORM = """
-head                                                           @head.transform
-  dense                      linear D D bias=classifier_bias
-  act                        activation classifier_activation
-  norm                       layer_norm D bias=norm_bias
-"""
-
+PARTS = {
+    "body": """
+    embeddings.tok_embeddings    embedding V D                     @embeddings.word
+    embeddings.norm              layer_norm D bias=norm_bias       @embeddings.norm
+    layers × 1..L
+      attn_norm                  layer_norm D bias=norm_bias       @{stack}.norm
+    layers × L
+      attn                                                         @{stack}.attention   {attends}
+        <inputs>
+        Wo                       linear D D bias=attention_bias
+      mlp_norm                   layer_norm D bias=norm_bias       @{stack}.norm
+      mlp                                                          @{stack}.feed_forward
+        Wi                       linear D 2*I bias=mlp_bias
+        act                      activation hidden_activation
+        Wo                       linear I D bias=mlp_bias
+    final_norm                   layer_norm D bias=norm_bias       @{stack}.norm
+    """,
+    "stack": "encoder",
+    "attends": "",
+    "inputs": "Wqkv              linear D 3*D bias=attention_bias",
+    "transform": """
+    head                                                           @head.transform
+      dense                      linear D D bias=classifier_bias
+      act                        activation classifier_activation
+      norm                       layer_norm D bias=norm_bias
+    """,
+    "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
+}
 KEYS = keys(
     "V 50368, D 768, L 22 layers, A 12, I 1152",
     switches="norm_bias false, attention_bias false, mlp_bias false, decoder_bias true, classifier_bias false,"
@@ -39,25 +45,55 @@ KEYS = keys(
     activations="hidden_activation gelu, classifier_activation gelu",
     divisible=(("hidden_size", "num_attention_heads"),),
     indices=(Index("pad_token_id", 50283),),
-    rules=(rotary.PADS_WITHIN,),
-    ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
+    rules=rotary.PADS_WITHIN,
+    ignored=llama.IGNORED,
 )
 
-CLASSES = """
-ModernBertModel                        body
-ModernBertForMaskedLM                  model.body + transform + decoder
-ModernBertForSequenceClassification    model.body + transform + classifier
-ModernBertForTokenClassification       model.body + transform + classifier
-ModernBertForQuestionAnswering         model.body + transform + classifier   since 4.51
-ModernBertForMultipleChoice            model.body + transform + choice       since 4.55
-"""
-
-FAMILY = family(
+MODERNBERT = family(
     "modernbert",
     KEYS,
-    CLASSES,
-    body=BODY,
-    transform=TRANSFORM,
-    decoder=heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
+    """
+    ModernBertModel                        body
+    ModernBertForMaskedLM                  model.body + transform + decoder
+    ModernBertForSequenceClassification    model.body + transform + classifier
+    ModernBertForTokenClassification       model.body + transform + classifier
+    ModernBertForQuestionAnswering         model.body + transform + classifier   since 4.51
+    ModernBertForMultipleChoice            model.body + transform + choice       since 4.55
+    """,
+    PARTS,
     since=(4, 48),
 )
+
+PADS = """
+pad_token_id != None
+  pad_token_id is null, which the class refuses
+  write the index of the padding token
+"""
+MODERNBERT_DECODER = family(
+    "modernbert-decoder",
+    extend(
+        KEYS,
+        rules=PADS + rotary.PADS_WITHIN,
+        until=(before("5.4.0", replaced(rules=KEYS.rules), "modernbert_decoder", "configuration"),),
+    ),
+    """
+    ModernBertDecoderModel                       body
+    ModernBertDecoderForCausalLM                 model.body + lm_head + decoder
+    ModernBertDecoderForSequenceClassification   model.body + scores
+    """,
+    PARTS,
+    stack="decoder",
+    attends="attends 2*D",
+    inputs="q_proj, k_proj, v_proj  linear D D bias=attention_bias",
+    lm_head=PARTS["transform"].replace("  head ", "  lm_head "),
+    scores="""
+    -   reads token
+      <transform>
+      classifier                 linear D C bias=classifier_bias   @head.classifier
+    """,
+    since=(4, 54),
+)
+"""The decoder of ModernBERT's kind (Weller et al. 2025, Ettin, arXiv 2507.11412): attention in four.
+
+``lm_head`` is ModernBERT's dense layer by another name; the classes of sequences score each token: which of them is the
+last is looked up behind."""

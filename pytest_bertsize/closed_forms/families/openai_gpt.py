@@ -6,7 +6,6 @@ the embeddings share it, as its map of ties says (since https://github.com/huggi
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.config.keys import Choice
 
 BODY = """
@@ -25,29 +24,28 @@ h × L
 """
 LM_HEAD = heads.projection("lm_head", "transformer.tokens_embed.weight")
 
-KEYS = keys(
-    "V 40478, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
-    "A n_head 12 or num_attention_heads, P n_positions 512 or max_position_embeddings",
-    switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
-    choices=(Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})), *summary.choices("cls_index")),
-    divisible=(("n_embd", "n_head"),),
-    ignored="add_cross_attention, pruned_heads",
-)
-
-CLASSES = """
-OpenAIGPTModel                       body
-OpenAIGPTLMHeadModel                 transformer.body + lm_head
-OpenAIGPTDoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
-OpenAIGPTForSequenceClassification   transformer.body + score
-"""
-
-FAMILY = family(
+OPENAI_GPT = family(
     "openai-gpt",
-    KEYS,
-    CLASSES,
+    keys(
+        "V 40478, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
+        "A n_head 12 or num_attention_heads, P n_positions 512 or max_position_embeddings",
+        switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
+        choices=(
+            Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})),
+            *heads.summary_choices("cls_index"),
+        ),
+        divisible=(("n_embd", "n_head"),),
+        ignored="add_cross_attention, pruned_heads",
+    ),
+    """
+    OpenAIGPTModel                       body
+    OpenAIGPTLMHeadModel                 transformer.body + lm_head
+    OpenAIGPTDoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
+    OpenAIGPTForSequenceClassification   transformer.body + score
+    """,
     body=BODY,
     lm_head=LM_HEAD,
     owner=f"{LM_HEAD} and before(5)",
     summary=heads.summary("multiple_choice_head", "1"),
-    rules={"OpenAIGPTDoubleHeadsModel": (summary.NO_ATTENTION,)},
+    rules={"OpenAIGPTDoubleHeadsModel": heads.SUMS_UP},
 )

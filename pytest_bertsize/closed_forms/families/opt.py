@@ -28,26 +28,22 @@ decoder
   final_layer_norm            layer_norm D elementwise_affine=AFFINE  @decoder.norm        when ENDS_NORMED
 """
 
-KEYS = keys(
-    "V 50272, D 768, L 12 layers from 0, A 12, I ffn_dim 3072, P 2048, E word_embed_proj_dim none",
-    switches="do_layer_norm_before true, _remove_final_layer_norm false, enable_bias true,"
-    "layer_norm_elementwise_affine true, tie_word_embeddings true",
-    activations="activation_function relu",
-    divisible=(("hidden_size", "num_attention_heads"),),
-    ignored="pruned_heads, add_cross_attention",
-)
-
-CLASSES = """
-OPTModel                       body
-OPTForCausalLM                 model.body + lm_head
-OPTForSequenceClassification   model.body + score
-OPTForQuestionAnswering        model.body + span
-"""
-
-FAMILY = family(
+OPT = family(
     "opt",
-    KEYS,
-    CLASSES,
+    keys(
+        "V 50272, D 768, L 12 layers from 0, A 12, I ffn_dim 3072, P 2048, E word_embed_proj_dim none",
+        switches="do_layer_norm_before true, _remove_final_layer_norm false, enable_bias true,"
+        "layer_norm_elementwise_affine true, tie_word_embeddings true",
+        activations="activation_function relu",
+        divisible=(("hidden_size", "num_attention_heads"),),
+        ignored="pruned_heads, add_cross_attention",
+    ),
+    """
+    OPTModel                       body
+    OPTForCausalLM                 model.body + lm_head
+    OPTForSequenceClassification   model.body + score
+    OPTForQuestionAnswering        model.body + span
+    """,
     body=BODY,
     lm_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight", width="get(E,D)"),
     score="score         linear get(E,D) C bias=False   @head.classifier   reads token",

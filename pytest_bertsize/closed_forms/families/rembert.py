@@ -4,52 +4,48 @@ Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O 
 tied: no width of it is the input's.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, fill, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import bert, electra
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
-from pytest_bertsize.config.keys import Ignored
 
-BODY = f"""
-{electra.NARROW_EMBEDDINGS}
-encoder
-  embedding_hidden_mapping_in    linear E D      @embeddings.projection
-  layer × L
-    <attention>
-    <crossattention>
-    <feed_forward>
-{bert.POOLER}
-"""
-LAYERS = {"attention": bert.ATTENTION, "crossattention": bert.CROSS_ATTENTION, "feed_forward": bert.FEED_FORWARD}
-LM_HEAD = """
-cls.predictions
-  dense                      linear D O              @head.transform
-  activation                 activation hidden_act   @head.transform
-  LayerNorm                  layer_norm O            @head.transform
-  decoder                    linear O V              @head.decoder
-"""
-
-KEYS = extend(
-    bert.KEYS,
-    "V 250300, D 1152, L 32, A 18, I 4608,E input_embedding_size 256, O output_embedding_size 1664",
-    switches=read_switches("is_decoder false, add_cross_attention false needs is_decoder"),
-    ignored={
-        "tie_word_embeddings": Ignored((False,), because="the two word tables of this family are never one"),
-        "embedding_size": Ignored((None,), because="this family has input_embedding_size and output_embedding_size"),
-        "position_embedding_type": Ignored(("absolute",)),
-        "pruned_heads": PRUNED_HEADS,
-        "add_pooling_layer": ADD_POOLING_LAYER,
-    },
-    until=(),
+REMBERT = family(
+    "rembert",
+    extend(
+        bert.KEYS,
+        "V 250300, D 1152, L 32, A 18, I 4608, E input_embedding_size 256, O output_embedding_size 1664",
+        switches=read_switches("is_decoder false, add_cross_attention false needs is_decoder"),
+        ignored="""
+        tie_word_embeddings [false]: the two word tables of this family are never one
+        embedding_size [null]: this family has input_embedding_size and output_embedding_size
+        position_embedding_type ["absolute"]
+        """,
+        until=(),
+    ),
+    """
+    RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    RemBertForMaskedLM                 rembert.body + lm_head
+    RemBertForCausalLM                 rembert.body + lm_head
+    RemBertForSequenceClassification   rembert.body(pooler) + classifier
+    RemBertForMultipleChoice           rembert.body(pooler) + choice
+    RemBertForTokenClassification      rembert.body + classifier
+    RemBertForQuestionAnswering        rembert.body + span
+    """,
+    bert.PARTS,
+    narrow_embeddings=electra.PARTS["narrow_embeddings"],
+    body="""
+    <narrow_embeddings>
+    encoder
+      embedding_hidden_mapping_in    linear E D              @embeddings.projection
+      layer × L
+        <attention>
+        <crossattention>
+        <feed_forward>
+    <pooler>
+    """,
+    lm_head="""
+    cls.predictions
+      dense                          linear D O              @head.transform
+      activation                     activation hidden_act   @head.transform
+      LayerNorm                      layer_norm O            @head.transform
+      decoder                        linear O V              @head.decoder
+    """,
 )
-
-CLASSES = """
-RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-RemBertForMaskedLM                 rembert.body + lm_head
-RemBertForCausalLM                 rembert.body + lm_head
-RemBertForSequenceClassification   rembert.body(pooler) + classifier
-RemBertForMultipleChoice           rembert.body(pooler) + choice
-RemBertForTokenClassification      rembert.body + classifier
-RemBertForQuestionAnswering        rembert.body + span
-"""
-
-FAMILY = family("rembert", KEYS, CLASSES, body=fill(BODY, **LAYERS), lm_head=LM_HEAD)

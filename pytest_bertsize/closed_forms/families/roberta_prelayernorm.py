@@ -1,60 +1,82 @@
-"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): RoBERTa whose layers norm what comes in.
+"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005) and others that norm what comes into a layer.
 
-BERT, and 2·D of norm after the last layer.
+BERT, and 2·D of norm after the last layer; the others have them in place of those after the embeddings.
 """
 
-from pytest_bertsize.closed_forms.declare import family, fill
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.parts import relative_positions
 
-NORMS_FIRST = """
-embeddings
-  word_embeddings            embedding V D   @embeddings.word
-  position_embeddings        embedding P D   @embeddings.position
-  token_type_embeddings      embedding T D   @embeddings.token_type
-  <norm>
-encoder.layer × L
-  attention                                  @encoder.attention
-    {before_attention}       layer_norm D    @encoder.norm
-    self
-      query, key, value      linear D D
-      <distances>
-    output.dense             linear D D
-  crossattention                             @encoder.cross_attention  when add_cross_attention
-    {before_attention}       layer_norm D    @encoder.norm
-    self
-      query, key, value      linear D D
-      <across>
-    output.dense             linear D D
-  {before_feed_forward}      layer_norm D    @encoder.norm
-  intermediate                               @encoder.feed_forward
-    dense                    linear D I
-    intermediate_act_fn      activation hidden_act
-  output.dense               linear I D      @encoder.feed_forward
-{after_encoder}              layer_norm D    @encoder.norm
-<pooler>
-"""
+PARTS = {
+    **roberta.PARTS,
+    "body": """
+    embeddings
+      word_embeddings            embedding V D   @embeddings.word
+      position_embeddings        embedding P D   @embeddings.position
+      token_type_embeddings      embedding T D   @embeddings.token_type
+      <norm>
+    encoder.layer × L
+      attention                                  @encoder.attention
+        {before_attention}       layer_norm D    @encoder.norm
+        self
+          query, key, value      linear D D
+          <distances>
+        output.dense             linear D D
+      crossattention                             @encoder.cross_attention  when add_cross_attention
+        {before_attention}       layer_norm D    @encoder.norm
+        self
+          query, key, value      linear D D
+          <across>
+        output.dense             linear D D
+      {before_feed_forward}      layer_norm D    @encoder.norm
+      intermediate                               @encoder.feed_forward
+        dense                    linear D I
+        intermediate_act_fn      activation hidden_act
+      output.dense               linear I D      @encoder.feed_forward
+    {after_encoder}              layer_norm D    @encoder.norm
+    <pooler>
+    """,
+    "norm": "",
+    "across": "",
+}
+"""``norm`` of the embeddings and distances ``across``, where a family has them."""
 
-
-def norms_first(**parts: str) -> str:
-    """Return BERT's body with norms before attention and before the feed-forward part, and after the last layer.
-
-    :param parts: names of these norms; ``norm`` of the embeddings and distances ``across``, where a family has them.
-    """
-    rest = {"norm": "", "distances": relative_positions.DISTANCES, "across": "", "pooler": bert.POOLER}
-    return fill(NORMS_FIRST, **{**rest, **parts})
-
-
-BODY = norms_first(
+ROBERTA_PRELAYERNORM = family(
+    "roberta-prelayernorm",
+    roberta.KEYS,
+    roberta.CLASSES,
+    PARTS,
+    stem="RobertaPreLayerNorm",
     norm="LayerNorm   layer_norm D   @embeddings.norm",
     before_attention="LayerNorm",
     before_feed_forward="intermediate.LayerNorm",
     after_encoder="LayerNorm",
 )
 
-FAMILY = family(
-    "roberta-prelayernorm",
-    roberta.KEYS,
-    roberta.classes("RobertaPreLayerNorm", "roberta_prelayernorm"),
-    roberta.trees("roberta_prelayernorm", BODY),
+XLM_ROBERTA_XL = family(
+    "xlm-roberta-xl",
+    extend(bert.KEYS, "V 250880, D 2560, L 36, A 32, I 10240, P 514, T 1"),
+    roberta.CLASSES,
+    PARTS,
+    stem="XLMRobertaXL",
+    under="roberta",
+    before_attention="self_attn_layer_norm",
+    before_feed_forward="LayerNorm",
+    after_encoder="encoder.LayerNorm",
 )
+"""XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa in billions."""
+
+MEGATRON_BERT = family(
+    "megatron-bert",
+    extend(bert.KEYS, "V 29056, D 1024, L 24, A 16, I 4096"),
+    bert.CLASSES,
+    PARTS,
+    stem="MegatronBert",
+    under="bert",
+    causal="ForCausalLM",
+    before_attention="ln",
+    before_feed_forward="ln",
+    after_encoder="encoder.ln",
+    across=relative_positions.DISTANCES,
+)
+"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): BERT's classes."""

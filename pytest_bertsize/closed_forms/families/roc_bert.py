@@ -7,28 +7,31 @@ What is not used is not in the folded width; without ``concat_input`` nothing is
 from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
 
-BODY = f"""
-W := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
-{bert.BERT}
-embeddings
-  pronunciation_embed        embedding Vp Ep   @embeddings.pronunciation
-  shape_embed                embedding Vs Es   @embeddings.shape
-  map_inputs_layer           linear W D        @embeddings.projection   when concat_input
-"""
-SIZES = (
-    "Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858, Es shape_embed_dim 512"
+ROC_BERT = family(
+    "roc_bert",
+    extend(
+        bert.KEYS,
+        "Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858,"
+        "Es shape_embed_dim 512",
+        switches="concat_input true, enable_pronunciation true, enable_shape true",
+    ),
+    """
+    RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
+    RoCBertForMaskedLM                 roc_bert.body + masked_lm
+    RoCBertForCausalLM                 roc_bert.body + masked_lm
+    RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
+    RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
+    RoCBertForTokenClassification      roc_bert.body + classifier
+    RoCBertForQuestionAnswering        roc_bert.body + span
+    """,
+    bert.PARTS,
+    body="""
+    Folded := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
+    <bert>
+    embeddings
+      pronunciation_embed        embedding Vp Ep   @embeddings.pronunciation
+      shape_embed                embedding Vs Es   @embeddings.shape
+      map_inputs_layer           linear Folded D   @embeddings.projection   when concat_input
+    """,
 )
-KEYS = extend(bert.KEYS, SIZES, switches="concat_input true, enable_pronunciation true, enable_shape true")
-
-CLASSES = """
-RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
-RoCBertForMaskedLM                 roc_bert.body + masked_lm
-RoCBertForCausalLM                 roc_bert.body + masked_lm
-RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
-RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
-RoCBertForTokenClassification      roc_bert.body + classifier
-RoCBertForQuestionAnswering        roc_bert.body + span
-"""
-
-FAMILY = family("roc_bert", KEYS, CLASSES, bert.trees("roc_bert", BODY))

@@ -7,47 +7,40 @@ parameter that is not trained.
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, POSITION_EMBEDDING_TYPE, PRUNED_HEADS
 
-EMBEDDINGS = """
-embeddings
-  word_embeddings            embedding V get(E,D)    @embeddings.word
-  token_type_embeddings      embedding T get(E,D)    @embeddings.token_type
-  LayerNorm                  layer_norm get(E,D)     @embeddings.norm
-embeddings_project           linear get(E,D) D       @embeddings.projection   when get(E,D) != D
-encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
-"""
-
-KEYS = keys(
-    "V 50000, E none, D 768, L 12 layers from 0, A 12, I 3072, P 1536, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-    "summary_use_proj false, summary_proj_to_labels false",
-    activations="hidden_act gelu",
-    choices=summary.choices("last"),
-    rules=(electra.HEADS_HAVE_WIDTH,),
-    ignored={
-        "position_embedding_type": POSITION_EMBEDDING_TYPE._replace(harmless=("absolute", "rotary")),
-        "pruned_heads": PRUNED_HEADS,
-        "add_pooling_layer": ADD_POOLING_LAYER,
-    },
-)
-
-CLASSES = """
-RoFormerModel                       body
-RoFormerForMaskedLM                 roformer.body + masked_lm
-RoFormerForCausalLM                 roformer.body + masked_lm
-RoFormerForSequenceClassification   roformer.body + dense_classifier
-RoFormerForMultipleChoice           roformer.body + summary + choice
-RoFormerForTokenClassification      roformer.body + classifier
-RoFormerForQuestionAnswering        roformer.body + two_label_span
-"""
-
-FAMILY = family(
+ROFORMER = family(
     "roformer",
-    KEYS,
-    CLASSES,
-    body=EMBEDDINGS + electra.ENCODER,
-    masked_lm=heads.masked_lm("roformer.embeddings.word_embeddings.weight", width="get(E,D)"),
-    rules={"RoFormerForMultipleChoice": (summary.NO_ATTENTION,)},
+    keys(
+        "V 50000, E none, D 768, L 12 layers from 0, A 12, I 3072, P 1536, T 2",
+        switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
+        "summary_use_proj false, summary_proj_to_labels false",
+        activations="hidden_act gelu",
+        choices=heads.summary_choices("last"),
+        rules=electra.HEADS_HAVE_WIDTH,
+        ignored="""
+        position_embedding_type ["absolute", "rotary"] costs L*(2*P-1)*(D//A) \
+when value in ("relative_key", "relative_key_query")
+        pruned_heads, add_pooling_layer
+        """,
+    ),
+    """
+    RoFormerModel                       body
+    RoFormerForMaskedLM                 roformer.body + masked_lm
+    RoFormerForCausalLM                 roformer.body + masked_lm
+    RoFormerForSequenceClassification   roformer.body + dense_classifier
+    RoFormerForMultipleChoice           roformer.body + summary + choice
+    RoFormerForTokenClassification      roformer.body + classifier
+    RoFormerForQuestionAnswering        roformer.body + two_label_span
+    """,
+    electra.PARTS,
+    body="""
+    embeddings
+      word_embeddings            embedding V get(E,D)    @embeddings.word
+      token_type_embeddings      embedding T get(E,D)    @embeddings.token_type
+      LayerNorm                  layer_norm get(E,D)     @embeddings.norm
+    embeddings_project           linear get(E,D) D       @embeddings.projection   when get(E,D) != D
+    encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
+    <layers>
+    """,
+    rules={"RoFormerForMultipleChoice": heads.SUMS_UP},
 )

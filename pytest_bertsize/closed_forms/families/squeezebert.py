@@ -7,11 +7,9 @@ each group of inputs (section 3).
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
-from pytest_bertsize.config.keys import Ignored
 
-BODY = f"""
-{bert.EMBEDDINGS}
+BODY = """
+<embeddings>
 encoder.layers × L
   -                                              @encoder.attention
     attention.query          conv1d D//Gq D 1
@@ -26,34 +24,36 @@ encoder.layers × L
   output.layernorm           layer_norm D        @encoder.norm
 pooler.dense                 linear D D          @pooler
 """
-
 GROUPS = ("q_groups", "k_groups", "v_groups", "post_attention_groups", "intermediate_groups", "output_groups")
-KEYS = keys(
-    "V 30522, E 768, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 2, Gq q_groups 4, Gk k_groups 4, Gv v_groups 4,"
-    "Ga post_attention_groups 1, Gi intermediate_groups 4, Go output_groups 4",
-    switches="tie_word_embeddings true",
-    activations="hidden_act gelu",
-    divisible=(
-        *(("hidden_size", each) for each in ("num_attention_heads", *GROUPS)),
-        *(("intermediate_size", each) for each in GROUPS[-2:]),
+
+SQUEEZEBERT = family(
+    "squeezebert",
+    keys(
+        "V 30522, E 768, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 2, Gq q_groups 4, Gk k_groups 4,"
+        "Gv v_groups 4, Ga post_attention_groups 1, Gi intermediate_groups 4, Go output_groups 4",
+        switches="tie_word_embeddings true",
+        activations="hidden_act gelu",
+        divisible=(
+            *(("hidden_size", each) for each in ("num_attention_heads", *GROUPS)),
+            *(("intermediate_size", each) for each in GROUPS[-2:]),
+        ),
+        equal=(("embedding_size", "hidden_size"),),
+        ignored="""
+        position_embedding_type ["absolute"]
+        pruned_heads [{}, null]
+        add_cross_attention
+        """,
     ),
-    equal=(("embedding_size", "hidden_size"),),
-    ignored={
-        "position_embedding_type": Ignored(("absolute",)),
-        "pruned_heads": Ignored(({}, None)),
-        "add_cross_attention": ADD_CROSS_ATTENTION,
-    },
-)
-
-CLASSES = """
-SqueezeBertModel                       body
-SqueezeBertForMaskedLM                 transformer.body + masked_lm
-SqueezeBertForSequenceClassification   transformer.body + classifier
-SqueezeBertForMultipleChoice           transformer.body + choice
-SqueezeBertForTokenClassification      transformer.body + classifier
-SqueezeBertForQuestionAnswering        transformer.body + span
-"""
-
-FAMILY = family(
-    "squeezebert", KEYS, CLASSES, body=BODY, masked_lm=heads.masked_lm("transformer.embeddings.word_embeddings.weight")
+    """
+    SqueezeBertModel                       body
+    SqueezeBertForMaskedLM                 transformer.body + masked_lm
+    SqueezeBertForSequenceClassification   transformer.body + classifier
+    SqueezeBertForMultipleChoice           transformer.body + choice
+    SqueezeBertForTokenClassification      transformer.body + classifier
+    SqueezeBertForQuestionAnswering        transformer.body + span
+    """,
+    bert.PARTS,
+    under="transformer",
+    body=BODY,
+    masked_lm=heads.MASKED_LM.replace("get(E,D)", "D"),
 )

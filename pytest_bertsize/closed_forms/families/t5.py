@@ -7,21 +7,21 @@ stack has a table of distances for all: a row for each of B buckets, a number fo
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys, read_switches
-from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Until
-from pytest_bertsize.config.older_releases import V4, without_alias
+from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Until
+from pytest_bertsize.config.older_releases import TIES, V4, before, without_alias
 from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
-TIES = "tie_word_embeddings"
 STACK = """
 {stack}
   embed_tokens                               embedding V D              @embeddings.word     tied weight=~shared.weight
-  <first>
+  block.0                                                                                    when not {in_each}
+    <distances>
   block × {layers}
-    <each>
+    -                                                                                        when {in_each}
+      <distances>
     layer.0.SelfAttention                                               @{stack}.attention
       q, k, v                                linear D A*K bias=False
       o                                      linear A*K D bias=False
@@ -39,33 +39,26 @@ STACK = """
   final_layer_norm                           rms_norm D                 @{stack}.norm
 """
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position"
-SHARED = "shared   embedding V D   @embeddings.word\n"
-LM_HEAD = f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)"
-"""Nothing: it is always tied; in transformers 4, V·D where the config says so."""
-
-
-def trees(*, in_each: bool = False) -> dict[str, str]:
-    """Return T5's bodies and heads.
-
-    :param in_each: whether each layer has a table of distances of its own, and not the first for all of them.
-    """
-    tables = {"each": DISTANCES, "first": ""} if in_each else {"each": "", "first": f"block.0.{DISTANCES}"}
-    stack = fill(STACK, **tables)
-    encoder = fill(stack, stack="encoder", layers="L", crosses="False", last="1")
-    decoder = fill(stack, stack="decoder", layers="get(Ld,L)", crosses="True", last="2")
-    reader = fill(stack, stack="encoder", layers="L", crosses="False", last="1")
-    writer = fill(stack, stack="encoder", layers="L", crosses="True", last="2")
-    return {
-        "both": f"{SHARED}{encoder}{decoder}",
-        "alone": f"{SHARED}-   when not is_decoder\n{_inside(reader)}-   when is_decoder\n{_inside(writer)}",
-        "lm_head": LM_HEAD,
-    }
-
-
-def _inside(text: str) -> str:
-    return "".join(f"  {line}\n" for line in text.splitlines() if line.strip())
-
-
+ENCODES = {"crosses": "False", "last": "1"}
+DECODES = {"crosses": "True", "last": "2"}
+STACK = fill(STACK, distances=DISTANCES)
+PARTS = {
+    "shared": "shared   embedding V D   @embeddings.word",
+    "encoder": fill(STACK, stack="encoder", layers="L", **ENCODES),
+    "decoder": fill(STACK, stack="decoder", layers="get(Ld,L)", **DECODES),
+    "reader_that_decodes": fill(STACK, stack="encoder", layers="L", **DECODES),
+    "both": "<shared>\n<encoder>\n<decoder>",
+    "alone": """
+    <shared>
+    -   when not is_decoder
+      <encoder>
+    -   when is_decoder
+      <reader_that_decodes>
+    """,
+    "in_each": "False",
+    "lm_head": f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
+}
+"""The head has nothing: it is always tied; in transformers 4, V·D where the config says so."""
 CLASSES = """
 *Model                       both
 *ForConditionalGeneration    both + lm_head
@@ -99,36 +92,20 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
     return derive
 
 
-def honoured(*, default: bool) -> Until:
+def honoured(default: str) -> Until:
     """Return the change of transformers 5, before which the config says whether the head is tied.
 
     :param default: of the family's config class.
     """
 
-    def change(before: ConfigKeys) -> ConfigKeys:
-        ignored = {key: each for key, each in before.ignored.items() if key != TIES}
-        ties = read_switches(f"{TIES} {str(default).lower()}")
-        return replace(before, switches=(*before.switches, *ties), ignored=ignored)
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        ignored = {key: each for key, each in keys.ignored.items() if key != TIES}
+        return replace(keys, switches=(*keys.switches, *read_switches(f"{TIES} {default}")), ignored=ignored)
 
     return Until(V4, change, "https://github.com/huggingface/transformers/pull/42815")
 
 
-def _own_head(value: Any, dims: Dims) -> int | None:
-    """V·D: the language-model head of a file that does not tie, as transformers 4 built it."""
-    return int(dims.V * dims.D) if value is False else None
-
-
-HEAD_DIM = Until(
-    (4, 46),
-    without_alias("d_kv", "head_dim"),
-    "https://github.com/huggingface/transformers/blob/v4.46.0/src/transformers/models/t5/configuration_t5.py",
-)
-ALWAYS_TIED = Ignored(
-    (True,),
-    because="transformers ≥ 5 always ties the head of this family",
-    cost=_own_head,
-    only=("ForConditionalGeneration",),
-)
+HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configuration")
 KEYS = keys(
     "V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers,"
     "Ld num_decoder_layers none layers, A num_heads 8 or num_attention_heads, K d_kv 64 or head_dim, I d_ff 2048,"
@@ -136,8 +113,30 @@ KEYS = keys(
     switches="is_decoder false, is_gated_act false",
     choices=(Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS}),),
     activations="dense_act_fn relu",
-    ignored={TIES: ALWAYS_TIED},
-    until=(honoured(default=True), HEAD_DIM),
+    ignored=f"{TIES} [true] costs V*D when is_false: transformers ≥ 5 always ties the head of this family",
+    until=(honoured("true"), HEAD_DIM),
 )
+KEYS = replace(KEYS, ignored={TIES: KEYS.ignored[TIES]._replace(only=("ForConditionalGeneration",))})
+T5 = family("t5", KEYS, CLASSES, PARTS, stem="T5", derive=derived("relu", layers=6))
 
-FAMILY = family("t5", KEYS, CLASSES.replace("*", "T5"), trees(), derive=derived("relu", layers=6))
+DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
+MT5_KEYS = extend(
+    KEYS,
+    "V 250112, I 1024, L 8, A 6",
+    switches=read_switches("is_decoder false, is_gated_act true"),
+    choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in KEYS.choices),
+    until=(honoured("false"), HEAD_DIM),
+)
+MT5 = family("mt5", MT5_KEYS, CLASSES, PARTS, stem="MT5", derive=derived("gated-gelu", layers=8))
+"""mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
+
+UMT5 = family(
+    "umt5",
+    extend(MT5_KEYS, until=KEYS.until),
+    CLASSES,
+    PARTS,
+    stem="UMT5",
+    in_each="True",
+    derive=derived("gated-gelu", layers=8),
+)
+"""UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 whose layers each have a table of distances."""

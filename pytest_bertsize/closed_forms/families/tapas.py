@@ -4,50 +4,41 @@ BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and 
 aggregations, if any.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, fill, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.config.keys import Ignored, Listing
+from pytest_bertsize.config.keys import Listing
 
-EMBEDDINGS = """
-embeddings
-  word_embeddings              embedding V D      @embeddings.word
-  position_embeddings          embedding P D      @embeddings.position
-  token_type_embeddings_{i}    embedding rows D   @embeddings.token_type   for i, rows in enumerate(type_vocab_sizes)
-  LayerNorm                    layer_norm D       @embeddings.norm
-"""
-BODY = fill(
-    bert.BODY,
-    embeddings=EMBEDDINGS,
-    attention=bert.ATTENTION,
-    crossattention=bert.CROSS_ATTENTION,
-    feed_forward=bert.FEED_FORWARD,
-    pooler=bert.POOLER,
+TAPAS = family(
+    "tapas",
+    extend(
+        bert.KEYS,
+        sizes=read_sizes("V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 1024, G num_aggregation_labels 0 from 0"),
+        lists=(Listing("type_vocab_sizes", (3, 256, 256, 2, 256, 256, 10), of=int),),
+        ignored="""
+        position_embedding_type ["absolute"]: this family has absolute positions only
+        type_vocab_size [[3, 256, 256, 2, 256, 256, 10]]: this family reads type_vocab_sizes
+        """,
+        until=(),
+    ),
+    """
+    TapasModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    TapasForMaskedLM                 tapas.body + masked_lm
+    TapasForQuestionAnswering        tapas.body(pooler) + cell_selection
+    TapasForSequenceClassification   tapas.body(pooler) + classifier
+    """,
+    bert.PARTS,
+    embeddings="""
+    embeddings
+      word_embeddings            embedding V D      @embeddings.word
+      position_embeddings        embedding P D      @embeddings.position
+      token_type_embeddings_{i}  embedding rows D   @embeddings.token_type   for i, rows in enumerate(type_vocab_sizes)
+      LayerNorm                  layer_norm D       @embeddings.norm
+    """,
+    cell_selection="""
+    output_weights           parameter D   @head.cell_selection
+    output_bias              parameter     @head.cell_selection
+    column_output_weights    parameter D   @head.column_selection
+    column_output_bias       parameter     @head.column_selection
+    aggregation_classifier   linear D G    @head.aggregation   when G > 0
+    """,
 )
-CELL_SELECTION = """
-output_weights           parameter D   @head.cell_selection
-output_bias              parameter     @head.cell_selection
-column_output_weights    parameter D   @head.column_selection
-column_output_bias       parameter     @head.column_selection
-aggregation_classifier   linear D G    @head.aggregation   when G > 0
-"""
-
-TYPES = (3, 256, 256, 2, 256, 256, 10)
-KEYS = extend(
-    bert.KEYS,
-    sizes=read_sizes("V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 1024, G num_aggregation_labels 0 from 0"),
-    lists=(Listing("type_vocab_sizes", TYPES, of=int),),
-    more_ignored={
-        "position_embedding_type": Ignored(("absolute",), because="this family has absolute positions only"),
-        "type_vocab_size": Ignored((list(TYPES),), because="this family reads type_vocab_sizes"),
-    },
-    until=(),
-)
-
-CLASSES = """
-TapasModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-TapasForMaskedLM                 tapas.body + masked_lm
-TapasForQuestionAnswering        tapas.body(pooler) + cell_selection
-TapasForSequenceClassification   tapas.body(pooler) + classifier
-"""
-
-FAMILY = family("tapas", KEYS, CLASSES, bert.trees("tapas", BODY), cell_selection=CELL_SELECTION)

@@ -8,13 +8,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, fill, keys
-from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.declare import family, keys, read_rules
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
-from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Ignored, Listing, Rule
+from pytest_bertsize.config.keys import Listing, Rule
 
 BODY = """
 position_embeddings              embedding P D   @embeddings.position
@@ -44,69 +40,53 @@ pred_layer.proj                  @head.decoder   when is_adaptive
 reads: (c₁ + k)·(D + 1) for the c₁ most frequent words and k clusters, D/Rⁱ·(D + words) for the i-th cluster."""
 
 
-def _increasing(values: Mapping[str, Any]) -> bool:
+def _has_increasing_cutoffs(values: Mapping[str, Any]) -> bool:
     cutoffs = [*values.get("asm_cutoffs", ()), values["vocab_size"]]
-    return len(cutoffs) > 1 and all(low < high for low, high in pairwise(cutoffs))
-
-
-def _some_width(values: Mapping[str, Any]) -> bool:
-    """Return whether the last and least frequent cluster has any."""
-    return bool(values["emb_dim"] // (values["asm_div_value"] or 1) ** len(values.get("asm_cutoffs", ())) > 0)
+    return not values["asm"] or (len(cutoffs) > 1 and all(low < high for low, high in pairwise(cutoffs)))
 
 
 ADAPTIVE_SOFTMAX = (
     Rule(
         ("asm_cutoffs", "asm", "vocab_size"),
-        lambda values: not values["asm"] or _increasing(values),
+        _has_increasing_cutoffs,
         "asm is true, and asm_cutoffs is not a list of ever larger numbers below vocab_size {vocab_size:,}",
         'write them, or "asm": false',
     ),
-    Rule(
-        ("asm_div_value", "asm"),
-        lambda values: not values["asm"] or values["asm_div_value"] is not None,
-        "asm is true, and asm_div_value is missing: the class has no default for it",
-        'write "asm_div_value": 4, or "asm": false',
-    ),
-    Rule(
-        ("asm_div_value", "asm", "asm_cutoffs", "emb_dim"),
-        lambda values: not values["asm"] or _some_width(values),
-        "asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until no width is left for the last cluster",
-        "write a smaller one",
+    *read_rules(
+        """
+        asm_div_value: not asm or asm_div_value != None
+          asm is true, and asm_div_value is missing: the class has no default for it
+          write "asm_div_value": 4, or "asm": false
+        asm_div_value: not asm or emb_dim // get(asm_div_value, 1) ** len(asm_cutoffs) > 0
+          asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until no width is left for the last cluster
+          write a smaller one
+        """
     ),
 )
-ENCODER = Rule(
-    ("is_encoder",),
-    lambda values: values["is_encoder"],
-    "is_encoder is false, which the class refuses: its decoder was never written",
-    'write "is_encoder": true',
-)
-
-
-def _own_matrix(value: Any, dims: Dims) -> int | None:
-    """V·D: language modelling by a matrix of its own."""
-    return int(dims.V * dims.D) if value is False else None
-
-
-SHARE_INOUT_EMB = Ignored(
-    (True,),
-    because="transformers asks tie_word_embeddings",
-    cost=_own_matrix,
-    fix='write "tie_word_embeddings": false, if that is meant',
-)
+PARTS = {
+    "body": BODY,
+    "language_model": LANGUAGE_MODEL,
+    "logits": "logits_proj   linear C 1   @head.classifier",
+    "searched_span": heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
+}
 KEYS = keys(
     "V 30145 or n_words, D emb_dim 2048 or hidden_size, L n_layers 12 layers from 0 or num_hidden_layers,"
     "A n_heads 16 or num_attention_heads, P 512, N n_langs 1, R asm_div_value none",
     switches="is_encoder true, use_lang_emb true, asm false, tie_word_embeddings true, summary_use_proj true,"
     "summary_proj_to_labels true",
-    choices=summary.choices("first"),
+    choices=heads.summary_choices("first"),
     lists=(Listing("asm_cutoffs", default=(), of=int),),
     divisible=(("emb_dim", "n_heads"),),
-    rules=(ENCODER,),
-    ignored={
-        "add_cross_attention": ADD_CROSS_ATTENTION,
-        "pruned_heads": PRUNED_HEADS,
-        "share_inout_emb": SHARE_INOUT_EMB,
-    },
+    rules="""
+    is_encoder
+      is_encoder is false, which the class refuses: its decoder was never written
+      write "is_encoder": true
+    """,
+    ignored="""
+    add_cross_attention, pruned_heads
+    share_inout_emb [true] costs V*D when is_false: transformers asks tie_word_embeddings -> write \
+"tie_word_embeddings": false, if that is meant
+    """,
 )
 
 CLASSES = """
@@ -118,28 +98,12 @@ CLASSES = """
 *ForQuestionAnsweringSimple    transformer.body + span
 *ForQuestionAnswering          transformer.body + searched_span
 """
+RULES = {
+    "*WithLMHeadModel": ADAPTIVE_SOFTMAX,
+    "*ForSequenceClassification": heads.SUMS_UP,
+    "*ForMultipleChoice": heads.SUMS_UP,
+}
 
-
-def named(name: str, prefix: str) -> Family:
-    """Return XLM by another name.
-
-    :param prefix: of the classes' names: ``"Flaubert"``.
-    """
-    summing = (summary.NO_ATTENTION,)
-    return family(
-        name,
-        KEYS,
-        CLASSES.replace("*", prefix),
-        body=BODY,
-        language_model=LANGUAGE_MODEL,
-        logits="logits_proj   linear C 1   @head.classifier",
-        searched_span=fill(heads.SEARCHED_SPAN, name="qa_outputs"),
-        rules={
-            f"{prefix}WithLMHeadModel": ADAPTIVE_SOFTMAX,
-            f"{prefix}ForSequenceClassification": summing,
-            f"{prefix}ForMultipleChoice": summing,
-        },
-    )
-
-
-FAMILY = named("xlm", "XLM")
+XLM = family("xlm", KEYS, CLASSES, PARTS, stem="XLM", rules=RULES)
+FLAUBERT = family("flaubert", KEYS, CLASSES, PARTS, stem="Flaubert", rules=RULES)
+"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French, with norms in front and layers dropped if asked."""

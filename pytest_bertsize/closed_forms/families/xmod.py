@@ -4,21 +4,9 @@ BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that th
 comes in, 2·D more after the last one.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
+from pytest_bertsize.closed_forms.declare import extend, family, read_rules
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.config.keys import Listing, Rule
-
-BODY = f"""
-{bert.BERT}
-encoder.layer × L
-  output
-    adapter_layer_norm            layer_norm D             @encoder.norm   when adapter_layer_norm
-    adapter_modules × languages                            @encoder.adapter
-      dense1                      linear D D//R
-      dense2                      linear D//R D
-      adapter_act_fn              activation hidden_act
-encoder.LayerNorm                 layer_norm D             @encoder.norm   when pre_norm
-"""
 
 TAKEN = frozenset(
     (
@@ -28,25 +16,41 @@ TAKEN = frozenset(
     )
 )
 """Words that ``torch.nn.ModuleDict`` has a use for: no language can be called so, not even Tongan (``to``)."""
-SOME_ADAPTER = Rule(
-    ("adapter_reduction_factor", "hidden_size"),
-    lambda values: values["adapter_reduction_factor"] <= values["hidden_size"],
-    "adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: "
-    "no width is left for an adapter",
-    "write {hidden_size:,} or less",
-)
+SOME_ADAPTER = """
+adapter_reduction_factor <= hidden_size
+  adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: \
+no width is left for an adapter
+  write {hidden_size:,} or less
+"""
 FREE_NAMES = Rule(
     ("languages",),
     lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
     "languages {languages} has a name that torch's modules have taken: the class refuses that",
     "write it with a region: to_TO",
 )
-KEYS = extend(
-    bert.KEYS,
-    "R adapter_reduction_factor 2",
-    switches="pre_norm false, adapter_layer_norm false",
-    lists=(Listing("languages", ("en_XX",), str),),
-    rules=(SOME_ADAPTER, FREE_NAMES),
-)
 
-FAMILY = family("xmod", KEYS, roberta.classes("Xmod", "roberta"), roberta.trees("roberta", BODY))
+XMOD = family(
+    "xmod",
+    extend(
+        bert.KEYS,
+        "R adapter_reduction_factor 2",
+        switches="pre_norm false, adapter_layer_norm false",
+        lists=(Listing("languages", ("en_XX",), str),),
+        rules=(*read_rules(SOME_ADAPTER), FREE_NAMES),
+    ),
+    roberta.CLASSES,
+    roberta.PARTS,
+    stem="Xmod",
+    under="roberta",
+    body="""
+    <bert>
+    encoder.layer × L
+      output
+        adapter_layer_norm            layer_norm D             @encoder.norm   when adapter_layer_norm
+        adapter_modules × languages                            @encoder.adapter
+          dense1                      linear D D//R
+          dense2                      linear D//R D
+          adapter_act_fn              activation hidden_act
+    encoder.LayerNorm                 layer_norm D             @encoder.norm   when pre_norm
+    """,
+)

@@ -1,52 +1,46 @@
 """The heads that many families share, as trees: a head's component is ``head`` and what it does.
 
-``{words}`` is the full name of the word embeddings that a head is tied to. Sources: Devlin et al. 2018 (appendix A) for
-BERT's, fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for the span that is searched for; the ties are
+``{under}`` is the attribute under which a class keeps its body. Sources: Devlin et al. 2018 (appendix A) for BERT's,
+fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for the span that is searched for; the ties are
 ``all_tied_weights_keys`` of the classes.
 """
 
 from __future__ import annotations
 
 from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, hidden_act
 
-DECODER = """
-ties := tie_word_embeddings
-decoder  linear {width} V  @head.decoder  tied weight={words} if ties, bias={bias} if ties or before(5)
-"""
-"""Nothing where it is tied, else V·width + V; up to transformers 4 its bias is the head's, whatever the config ties
-(https://github.com/huggingface/transformers/pull/42191)."""
 
-_MASKED_LM = """
+def decoder(bias: str, *, width: str = "D") -> str:
+    """Return a matrix to words: nothing where it is tied, else V·width + V.
+
+    Up to transformers 4 its bias is the head's, whatever the config ties
+    (https://github.com/huggingface/transformers/pull/42191).
+    """
+    ties = f"weight={{under}}.embeddings.word_embeddings.weight if {TIES}, bias={bias} if {TIES} or before(5)"
+    return f"decoder  linear {width} V  @head.decoder  tied {ties}"
+
+
+TIES = "tie_word_embeddings"
+MASKED_LM = f"""
 cls.predictions
   bias                       parameter V   @head.decoder
   transform                                @head.transform
-    dense                    linear D {width}
+    dense                    linear D get(E,D)
     transform_act_fn         activation hidden_act
-    LayerNorm                layer_norm {width}
-  <decoder>
+    LayerNorm                layer_norm get(E,D)
+  {decoder("cls.predictions.bias", width="get(E,D)")}
 """
-
-
-def masked_lm(words: str, *, width: str = "D") -> str:
-    """``cls.predictions``: D² + 3·D of transform and V of output bias; untied, the decoder adds V·D + V more.
-
-    :param width: of what the transform goes to, where word embeddings may be narrower than the layers.
-    """
-    return fill(_MASKED_LM, decoder=DECODER, bias="cls.predictions.bias", width=width, words=words)
-
-
-_LM_HEAD = """
+"""``cls.predictions``: D² + 3·D of transform and V of output bias; untied, the decoder adds V·D + V more. Where word
+embeddings are narrower than the layers, the transform goes to their width."""
+LM_HEAD = f"""
 lm_head
   bias                       parameter V   @head.decoder
   dense                      linear D D    @head.transform
   layer_norm                 layer_norm D  @head.transform
-  <decoder>
+  {decoder("lm_head.bias")}
 """
-
-
-def lm_head(words: str) -> str:
-    """``lm_head`` of RoBERTa: the parameters of :func:`masked_lm` by other names, and always a GELU."""
-    return fill(_LM_HEAD, decoder=DECODER, bias="lm_head.bias", width="D", words=words)
+"""``lm_head`` of RoBERTa: the parameters of BERT's by other names, and always a GELU."""
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
@@ -74,7 +68,7 @@ TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
 SCORE = "score  linear D C bias=False  @head.classifier  reads token"
 """A classifier without a bias, as decoders have it: they score each token, and use the last."""
 SEARCHED_SPAN = """
-{name}                       @head.qa_outputs
+{place}                      @head.qa_outputs
   start_logits.dense         linear D 1
   end_logits
     dense_0                  linear 2*D D
@@ -87,16 +81,33 @@ SEARCHED_SPAN = """
 """Question answering by beam search: the end scored beside its start, and whether there is an answer."""
 
 _SUMMARY = """
-{name}                       @head.summary
+{place}                      @head.summary
   summary                    linear D ({outputs} if summary_proj_to_labels else D)   when summary_use_proj
   activation                 activation summary_activation
 """
 
 
-def summary(name: str = "sequence_summary", outputs: str = "C") -> str:
+def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
     """One vector for a sequence: outputs·D + outputs, or D² + D where it keeps the width; none without a projection."""
-    return fill(_SUMMARY, name=name, outputs=outputs)
+    return fill(_SUMMARY, place=place, outputs=outputs)
 
+
+def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
+    """Return where in the sequence the vector is taken from, which changes no count, and what is applied to it.
+
+    :param place: default of ``summary_type``.
+    :param function: default of ``summary_activation``.
+    """
+    places = frozenset({"last", "first", "mean", "cls_index", "attn"})
+    return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
+
+
+SUMS_UP = """
+summary_type != "attn"
+  summary_type is "attn", which the class refuses: it was never written
+  write "cls_index", for example
+"""
+"""A rule of the classes with a summary."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,

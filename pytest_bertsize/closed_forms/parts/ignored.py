@@ -32,22 +32,22 @@ def _factorised(value: Any, dims: Dims) -> int | None:
     return int(dims.V * value + value * dims.D + dims.D - dims.V * dims.D)
 
 
-POSITION_EMBEDDING_TYPE = Ignored(("absolute",), cost=_distance_embedding)
-PRUNED_HEADS = Ignored(({}, None), cost=_pruned)
-EMBEDDING_SIZE = Ignored((None,), because="this family has one width throughout", cost=_factorised)
-ADD_CROSS_ATTENTION = Ignored((False,), because="the layers of this family have no cross-attention")
-ADD_POOLING_LAYER = Ignored(
-    (),
-    because="it is an argument of the class, not a key of its config",
-    fix="write options = { add_pooling_layer = … } in the table",
-)
-
-UNUSED_KEYS = {
-    "position_embedding_type": POSITION_EMBEDDING_TYPE,
-    "pruned_heads": PRUNED_HEADS,
-    "embedding_size": EMBEDDING_SIZE,
-    "add_pooling_layer": ADD_POOLING_LAYER,
+USUAL = {
+    "position_embedding_type": Ignored(("absolute",), cost=_distance_embedding),
+    "pruned_heads": Ignored(({}, None), cost=_pruned),
+    "embedding_size": Ignored((None,), because="this family has one width throughout", cost=_factorised),
+    "add_pooling_layer": Ignored(
+        because="it is an argument of the class, not a key of its config",
+        fix="write options = { add_pooling_layer = … } in the table",
+    ),
+    "add_cross_attention": Ignored((False,), because="the layers of this family have no cross-attention"),
 }
-"""Those of BERT and of all that are built like it."""
-USUAL = {**UNUSED_KEYS, "add_cross_attention": ADD_CROSS_ATTENTION}
 """Those that families name."""
+OF_BERT = "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer"
+"""Those of BERT and of all that are built like it."""
+ROTARY = """
+position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
+pruned_heads [{}, null]: this family keeps all of its heads
+add_cross_attention
+"""
+"""Those of models with rotary positions."""
