@@ -1,4 +1,4 @@
-"""How each model of a project grew, commit by commit: what it counts to, what that changed by, and which key did it.
+"""Follow each model of a project commit by commit: what it counts to, what that changed by, and which key did it.
 
 The commits are those of one line of work, each beside the first of its parents: a merge is one step, of all that it
 brought, and what the steps add up to is what the model grew by.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from posixpath import normpath
@@ -42,8 +42,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 """What git makes of what a commit says; of what is no date, the letters of our own format."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """What git says of one commit."""
 
     name: str
@@ -61,18 +60,18 @@ class Commit:
 
 
 class Span(NamedTuple):
-    """A line of commits, each the first parent of the next."""
+    """A line of commits by their full names, each the first parent of the next."""
 
     asked: str
     """``v1..HEAD``; ``""``: all that there are."""
     end: str
-    """The full name of the last commit."""
+    """The last commit."""
     without: str | None
-    """The full name of a commit whose history is left out."""
+    """The commit whose history is left out."""
     start: str | None
-    """The full name of the commit before the first; ``None``: there is none."""
+    """The commit before the first; ``None``: there is none."""
     first: str
-    """The full name of the first; that of :attr:`end` where there are none between the two."""
+    """The first; :attr:`end` where there are none between the two."""
 
     @property
     def ends(self) -> list[str]:
@@ -80,8 +79,7 @@ class Span(NamedTuple):
         return [self.end, *([f"^{self.without}"] if self.without else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What one commit made of a model."""
 
     commit: Commit
@@ -101,16 +99,6 @@ class Row:
     """How keys that act together share what they moved."""
 
 
-class Count(NamedTuple):
-    """What a model counts to in a commit."""
-
-    then: ModelAtCommit
-    total: int | None
-    by: str
-    why: str = ""
-    """Why it is not counted."""
-
-
 @dataclass
 class ModelHistory:
     """One model through all commits."""
@@ -121,13 +109,19 @@ class ModelHistory:
     """All that it had."""
     rows: list[Row] = field(default_factory=list)
     then: ModelAtCommit | None = None
-    """As the last commit has it; ``None``: not declared there, or its table cannot be read."""
+    """As the last commit has it; ``None``: not declared there, or not counted."""
     why: str = ""
     """Why it is not counted there."""
-    counted: tuple[Commit, Count] | None = None
+    counted: tuple[Commit, ModelAtCommit] | None = None
     """As it was last counted."""
     is_left: bool = False
     """Whether the last commit does not declare it."""
+
+    @property
+    def known_as(self) -> set[str]:
+        """Its name, and that of its table, which may declare many."""
+        then = self.then or (self.counted[1] if self.counted else None)
+        return {self.name, *(then.model.table_key[-1:] if then else ())}
 
 
 class History(NamedTuple):
@@ -237,7 +231,7 @@ def _list_tagged(folder: Path, span: Span) -> list[Commit]:
         tags.setdefault(commit, []).append(name.removeprefix("refs/tags/"))
     order = list_lines(folder, "rev-list", "--topo-order", "--reverse", *span.ends)
     found = _describe(folder, [name for name in order if name in tags or name == span.end])
-    return [replace(each, tags=tuple(tags.get(each.name, ()))) for each in found]
+    return [each._replace(tags=tuple(tags.get(each.name, ()))) for each in found]
 
 
 def _describe(folder: Path, names: Sequence[str]) -> list[Commit]:
@@ -284,21 +278,24 @@ class _Follower:
             return
         became = self._match(commit, project.models, alive)
         self._last = commit.name
-        taken: list[ModelHistory] = []
+        stay = set()
         for name, then in project.models.items():
             known = next((each for each in alive if each.name == became.get(name)), None)
-            taken.append(self._take_model(commit, then, project, known, is_start=is_start))
+            model, said = (known, ()) if known else self._begin(name, commit, is_start=is_start)
+            stay.add(id(model))
+            self._take_model(model, commit, then, project, said)
         for name, why in project.wrong.items():
-            mistaken = [each for each in alive if name in _list_names(each)] or [self._begin(name)]
-            taken += mistaken
+            mistaken = [each for each in alive if name in each.known_as] or [self._begin(name, commit)[0]]
+            stay |= {id(each) for each in mistaken}
             for each in mistaken:
+                each.is_left = False
                 self._add_uncounted(each, commit, (), f"its table cannot be read: {why}")
         for each in alive:
-            if not any(each is other for other in taken):
+            if id(each) not in stay:
                 reason = project.read_text("removed", each.name)
-                said = f"removed from the table{f': {printable(reason)}' if reason else ''}"
                 each.then, each.why, each.is_left = None, "", True
-                each.rows.append(Row(commit, said=(said,)))
+                why = f": {printable(reason)}" if reason else ""
+                each.rows.append(Row(commit, said=(f"removed from the table{why}",)))
 
     def _match(
         self, commit: Commit, now: Mapping[str, ModelAtCommit], alive: Iterable[ModelHistory]
@@ -317,63 +314,44 @@ class _Follower:
         self._files.move_to(commit)
         return self._files.may_have(path)
 
-    def _take_model(
-        self,
-        commit: Commit,
-        then: ModelAtCommit,
-        project: ProjectAtCommit,
-        known: ModelHistory | None,
-        *,
-        is_start: bool,
-    ) -> ModelHistory:
-        name = then.model.name
-        said: tuple[str, ...] = ()
-        if known is None:
-            again = next((each for each in self.models if each.name == name and each.then is None), None)
-            known = again or self._begin(name)
-            if known.is_left:
-                said = ("declared again",)
-            elif again is None:
-                new = "new" if commit.parents else "new, in the first commit of all"
-                said = ("where these commits begin" if is_start else new,)
-        elif known.then:
-            said = (*_describe_move(known.then, then),)
-        known.name, known.is_left, known.then = name, False, then
-        known.names[name] = None
-        count = count_model(then, project)
-        if count.total is None:
-            self._add_uncounted(known, commit, said, count.why)
-            known.then = then
-        else:
-            self._add_counted(known, commit, said, count)
-        return known
+    def _begin(self, name: str, commit: Commit, *, is_start: bool = False) -> tuple[ModelHistory, tuple[str, ...]]:
+        """Return a model that the commit before does not declare, and what to say of that."""
+        again = next((each for each in self.models if each.name == name and each.then is None), None)
+        if again:
+            return again, ("declared again",) if again.is_left else ()
+        self.models.append(ModelHistory(name, {name: None}))
+        new = "new" if commit.parents else "new, in the first commit of all"
+        return self.models[-1], ("where these commits begin" if is_start else new,)
 
-    def _begin(self, name: str) -> ModelHistory:
-        found = ModelHistory(name, {name: None})
-        self.models.append(found)
-        return found
+    def _take_model(
+        self, model: ModelHistory, commit: Commit, then: ModelAtCommit, project: ProjectAtCommit, said: tuple[str, ...]
+    ) -> None:
+        if model.then:
+            said = (*_describe_move(model.then, then),)
+        model.name, model.is_left = then.model.name, False
+        model.names[model.name] = None
+        if then.by:
+            self._add_counted(model, commit, said, then)
+        else:
+            why = f"{then.problem}; {project.why_not_locked}" if then.has_no_form else then.problem
+            self._add_uncounted(model, commit, said, why)
+        model.then = then
 
     def _add_uncounted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], why: str) -> None:
         if why != model.why or said or self._has_all_rows:
             model.rows.append(Row(commit, said=(*said, f"not counted: {why}")))
         model.then, model.why = None, why
 
-    def _add_counted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], count: Count) -> None:
+    def _add_counted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], now: ModelAtCommit) -> None:
         before, was = model.counted, model.why
-        model.counted, model.why = (commit, count), ""
+        model.counted, model.why = (commit, now), ""
         if before is None:
-            model.rows.append(Row(commit, count.total, count.by, said=said))
+            model.rows.append(Row(commit, now.total, now.by, said=said))
             return
         since = before[0].name[:SHORT] if was or model.rows[-1].total is None else ""
-        row = replace(_compare_counts(commit, before[1], count, said), since=since)
+        row = _compare_counts(before[1], now, Row(commit, now.total, now.by, since=since, said=said))
         if self._has_all_rows or was or row.said or row.moved or row.change:
             model.rows.append(row)
-
-
-def _list_names(model: ModelHistory) -> set[str]:
-    """Return the name of a model, and that of its table, which may declare many."""
-    then = model.then or (model.counted[1].then if model.counted else None)
-    return {model.name, *(then.model.table_key[-1:] if then else ())}
 
 
 def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
@@ -384,31 +362,18 @@ def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
         yield printable(f"its config is {became.config or 'none'}, and was {was.config or 'none'}")
 
 
-def count_model(then: ModelAtCommit, project: ProjectAtCommit) -> Count:
-    """Count a model by its closed form, and where none is meant to count it, by the commit's lock."""
-    if then.form:
-        return Count(then, then.form.total, "closed form")
-    if not then.has_no_form:
-        return Count(then, None, "", then.problem)
-    if then.locked:
-        return Count(then, sum(each.owned for each in then.locked.tensors), "lock")
-    return Count(then, None, "", f"{then.problem}; {project.why_not_locked}")
-
-
-def _compare_counts(commit: Commit, before: Count, now: Count, said: tuple[str, ...]) -> Row:
-    assert now.total is not None
-    assert before.total is not None
-    row = Row(commit, now.total, now.by, now.total - before.total, said=said)
-    old, new = before.then, now.then
-    if old.derivation and new.derivation:
-        if dict(old.derivation.form.own) == dict(new.derivation.form.own):
+def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:
+    """Return the row with what a model changed by, and what did it."""
+    row = row._replace(change=(now.total or 0) - (before.total or 0))
+    if before.derivation and now.derivation:
+        if dict(before.derivation.form.own) == dict(now.derivation.form.own):
             return row
-        found = attribute(Side.of(old.derivation), Side.of(new.derivation))
-        return replace(row, moved=tuple(each for each in found.moved if each.own), method=found.method)
-    if before.by == now.by == "lock" and old.locked and new.locked:
-        changes = compare_inventories(Inventory(old.locked.tensors), Inventory(new.locked.tensors))
+        found = attribute(Side.of(before.derivation), Side.of(now.derivation))
+        return row._replace(moved=tuple(each for each in found.moved if each.own), method=found.method)
+    if before.by == now.by and before.locked and now.locked:
+        changes = compare_inventories(Inventory(before.locked.tensors), Inventory(now.locked.tensors))
         rest = len(changes) - MOST_TENSORS
         also = (f"and {rest:,} more changes of tensors",) if rest > 0 else ()
-        return replace(row, said=(*said, *(each.sentence for each in changes[:MOST_TENSORS]), *also))
+        return row._replace(said=(*row.said, *(each.sentence for each in changes[:MOST_TENSORS]), *also))
     other = f"counted by its {now.by} from here on, and by its {before.by} before: no key is known to have moved it"
-    return replace(row, said=(*said, other))
+    return row._replace(said=(*row.said, other))

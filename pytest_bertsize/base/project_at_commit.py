@@ -66,6 +66,16 @@ class ModelAtCommit:
     def form(self) -> ClosedForm | None:
         return self.derivation.form if self.derivation else None
 
+    @property
+    def by(self) -> str:
+        """What counts it: its ``closed form``, where none is meant to its ``lock``, or nothing."""
+        return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""
+
+    @property
+    def total(self) -> int | None:
+        locked = sum(each.owned for each in self.locked.tensors) if self.by == "lock" and self.locked else None
+        return self.form.total if self.form else locked
+
 
 class ProjectAtCommit(NamedTuple):
     """What a commit declares."""
