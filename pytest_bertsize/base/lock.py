@@ -97,26 +97,23 @@ def read_lock(settings: Settings) -> Lock | None:
 
     :raises SettingsError: for a lock that cannot be read, with its line.
     """
-    declared = settings.lock
-    if declared is None:
+    if settings.lock is None:
         return None
-    place = Place(settings.root, declared.file, "lock", "config-invalid")
+    place = Place(settings.root, settings.lock.file, "lock", "config-invalid")
     try:
-        if not os.path.lexists(place.path):
-            return Lock(place.file, declared.strict)
-        text = place.text(place.content(LARGEST_FILE))
-        return Lock(place.file, declared.strict, parse_lock(text, place.file), text)
+        text = place.text(place.content(LARGEST_FILE)) if os.path.lexists(place.path) else None
+        models = {} if text is None else parse_lock(text, place.file)
     except Unusable as unusable:
         raise SettingsError(f"{settings.place('lock')}: {unusable.findings[0].sentence}") from None
     except BadLock as bad:
         raise SettingsError(str(bad)) from None
+    return Lock(place.file, settings.lock.strict, models, text)
 
 
-def read_lock_at(files: CommitFiles, table: Mapping[str, object], revision: str) -> Lock | str:
+def read_lock_at(files: CommitFiles, table: Mapping[str, object]) -> Lock | str:
     """Read the lock of a commit; return why there is none to read.
 
     :param table: of that commit, as it was parsed.
-    :param revision: what messages call it; ``""`` where they need not.
     """
     declared = table.get("lock")
     name = declared.get("file") if isinstance(declared, dict) else declared
@@ -125,9 +122,8 @@ def read_lock_at(files: CommitFiles, table: Mapping[str, object], revision: str)
     content = files.read(name, LARGEST_FILE)
     if content is None:
         return f"its lock {printable(name)} is not committed"
-    at = f" at {printable(revision)}" if revision else ""
     try:
-        return Lock(name, is_strict(table), parse_lock(content.decode("utf-8"), f"{printable(name)}{at}"))
+        return Lock(name, is_strict(table), parse_lock(content.decode("utf-8"), printable(name)))
     except UnicodeDecodeError:
         return f"{printable(name)} is no UTF-8"
     except BadLock as bad:
@@ -236,10 +232,20 @@ class _Reader:
         tensors = tuple(self._find_owner(each, found, keys[each.name]) for each in found.values())
         return Locked(tensors, table.get("config", ""), table.get("built-with", ""))
 
+    def _find_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
+        """Return a tensor with its shape, which is its owner's."""
+        if tensor.tied_to is None:
+            return tensor
+        owner = found.get(tensor.tied_to)
+        if owner is None or owner.tied_to:
+            self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
+        return owner._replace(name=tensor.name, tied_to=owner.name)
+
     def _read_row(self, row: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
-        trains = not (isinstance(value, dict) and value.keys() == {"frozen"})
-        shape = value if trains else value["frozen"]  # type: ignore[index]
-        if not isinstance(value, str) and not _is_shape(shape):
+        is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
+        shape = value["frozen"] if is_frozen else value  # type: ignore[index]
+        owner = value if isinstance(value, str) else None
+        if owner is None and not _is_shape(shape):
             fix = "it is written [768, 768], or as the name of the tensor that it is"
             self._fail(key, f"{shown(value)} is no shape: {fix}")
         try:
@@ -249,20 +255,10 @@ class _Reader:
                     self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
                 if "" in name.split(".") or name != printable(name):
                     self._fail(key, f"{shown(row)} is no name that a tensor has")
-                if isinstance(value, str):
-                    yield Tensor(name, (), "", tied_to=_put_layer(value, place))
-                else:
-                    yield Tensor(name, (*shape,), "", trains)  # type: ignore[misc]
+                tied_to = owner if owner is None else _put_layer(owner, place)
+                yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)  # type: ignore[misc]
         except ValueError as error:
             self._fail(key, f"{shown(row)} is no name: {error}")
-
-    def _find_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
-        if tensor.tied_to is None:
-            return tensor
-        owner = found.get(tensor.tied_to)
-        if owner is None or owner.tied_to:
-            self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
-        return owner._replace(name=tensor.name, tied_to=owner.name)
 
     def _check_table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
         if not isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""A budget that was loosened in the same change: each limit that lets more pass than it did at the base."""
+"""Find budgets that were loosened in the same change: each limit that lets more pass than it did at the base."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pytest_bertsize.dtypes import bits_of
 from pytest_bertsize.findings import Finding
@@ -23,60 +23,63 @@ COUNTS = ("unique", "stored", "unrolled")
 """What bytes may be counted of; none is less than the one before it."""
 
 
-def loosened(
+Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
+"""What was loosened, of which component, and where in the model's table that stands."""
+
+
+def find_loosened(
     before: Model,
     after: Model,
     revision: str,
     dtypes: tuple[str | None, str | None],
     counts: Inventory | None = None,
 ) -> list[Finding]:
-    """A finding for each limit that was loosened: an error, unless the table's ``reason`` changed with it.
+    """Return a finding for each limit that was loosened.
 
     :param revision: what messages call the base.
     :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
     :param counts: of the base, where they are known: growth by a share and by a count are compared there.
     """
-    severity, fix = explained(after, before.reason, SAY_WHY)
-    return [
-        Finding("budget-loosened", message, fix, severity, component, table_key=key)
-        for message, component, key in _what(before, after, revision, dtypes, counts)
-    ]
+    return _make_findings(after, before, _list_loosened(before, after, revision, dtypes, counts))
 
 
-def components_moved(
+def find_moved_components(
     before: Model, after: Model, revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]
 ) -> list[Finding]:
-    """A finding for each limit of a component that holds less of today's model than the base's table had it hold.
+    """Return a finding for each limit of a component that holds less of today's model than it did by the base's table.
 
     :param counts: today's, by the components of the base's table and by those of today's.
     """
-    severity, fix = explained(after, before.reason, SAY_WHY)
-    then, now = counts
-    found = []
+    rows: list[Row] = []
     for name in limited:
-        if then[name] > now[name]:
-            was, left = exact(then[name]), f"{exact(now[name])} as this table has them"
-            message = f"as {revision} has components, {name} is {was} of this model, and {left}"
-            found.append(Finding("budget-loosened", message, fix, severity, name, table_key=("components",)))
-    return found
+        then, now = (each[name] for each in counts)
+        if then > now:
+            left = f"{exact(now)} as this table has them"
+            said = f"as {revision} has components, {name} is {exact(then)} of this model, and {left}"
+            rows.append((said, name, ("components",)))
+    return _make_findings(after, before, rows)
 
 
-def lock_loosened(after: Model, before: str, revision: str) -> list[Finding]:
-    """A lock whose differences were errors at the base, and are none any more.
-
-    :param before: the base's reason, which explains nothing of today.
-    """
-    severity, fix = explained(after, before, SAY_WHY)
+def find_loosened_lock(before: Model, after: Model, revision: str) -> list[Finding]:
+    """Return a finding on a lock whose differences were errors at the base, and are none any more."""
     message = f"{revision} makes a difference from the lock an error (strict = true), and this table does not"
-    return [Finding("budget-loosened", message, fix, severity, table_key=())]
+    return _make_findings(after, before, [(message, None, ())])
 
 
-def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
-    """What the base says of a model, and nobody can tell: an error where somebody has asked for that base."""
+def _make_findings(after: Model, before: Model, rows: Iterable[Row]) -> list[Finding]:
+    """Make each an error, unless the table's ``reason`` changed with it."""
+    severity, fix = judge_reason(after, before.reason, SAY_WHY)
+    return [
+        Finding("budget-loosened", message, fix, severity, component, table_key=key) for message, component, key in rows
+    ]
+
+
+def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
+    """Find what nobody can tell of a model at the base: an error where somebody has asked for that base."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
-        by_reason, fix = explained(model, mistake.reason, way_out)
+        by_reason, fix = judge_reason(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
         return [Finding("not-compared", message, fix, severity if by_reason == "error" else "note", table_key=())]
     former = baseline.find_former(model.name)
@@ -86,8 +89,8 @@ def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
     return []
 
 
-def explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
-    """Whether today's table says why a model is held to another budget, and what to write where it does not.
+def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
+    """Return a note if today's table says why a model is held to another budget, else an error with the way out.
 
     :param before: the base's reason, which explains nothing of today.
     """
@@ -96,22 +99,21 @@ def explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
     return "note", f"its reason: {shown(model.reason)}"
 
 
-def _what(
+def _list_loosened(
     before: Model,
     after: Model,
     revision: str,
     dtypes: tuple[str | None, str | None],
     counts: Inventory | None,
-) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
+) -> Iterator[Row]:
     if before.closed_form and not after.closed_form:
         yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
-    for key in ("checkpoint", "tokenizer"):
-        if getattr(before, key) and not getattr(after, key):
-            yield (
-                f"{revision} compares it with the {key} {printable(getattr(before, key))}, and this table does not",
-                None,
-                (),
-            )
+    for key, was, now in (
+        ("checkpoint", before.checkpoint, after.checkpoint),
+        ("tokenizer", before.tokenizer, after.tokenizer),
+    ):
+        if was and not now:
+            yield f"{revision} compares it with the {key} {printable(was)}, and this table does not", None, ()
     if after.passes_already_over and not before.passes_already_over:
         said = f'{revision} holds every limit, and already_over = "pass" lets pass those that it had broken'
         yield said, None, ("budget", ALREADY_OVER)
@@ -119,46 +121,35 @@ def _what(
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
         yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
         return
-    now = {limit.component: limit for limit in after.limits}
+    todays = {limit.component: limit for limit in after.limits}
     for limit in before.limits:
         name = limit.component
-        if name not in now:
+        if name not in todays:
             yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
-        elif _is_looser(limit, now[name], dtypes, counts):
-            inside = (now[name].table_key or ())[len(after.table_key) :]
-            yield _both(limit, now[name], revision), name, inside
+        elif _is_looser(limit, todays[name], dtypes, counts):
+            inside = (todays[name].table_key or ())[len(after.table_key) :]
+            yield _describe_both(limit, todays[name], revision), name, inside
 
 
 def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None], counts: Inventory | None) -> bool:
     if isinstance(before.measure, Growth):
-        return _lets_more_come(before, after, counts[before.measure.part] if counts else None)
-    return _lets_more_pass(before, after, dtypes)
-
-
-def _lets_more_come(before: Limit, after: Limit, count: int | None) -> bool:
-    """:param count: at the base; ``None`` where it is not known."""
-    was, now = share_of(before.written), share_of(after.written)
-    if (was is None) == (now is None):
-        return most_growth(after.written, LARGEST) > most_growth(before.written, LARGEST)
-    return count is None or most_growth(after.written, count) > most_growth(before.written, count)
-
-
-def _lets_more_pass(before: Limit, after: Limit, dtypes: tuple[str | None, str | None]) -> bool:
-    same = before.measure == after.measure
-    was, now = (
-        _Scale() if same else _scale(*each) for each in zip((before.measure, after.measure), dtypes, strict=True)
-    )
-    if was is None or now is None:
+        was, now = before.written, after.written
+        alike = (share_of(was) is None) == (share_of(now) is None)
+        count = LARGEST if alike else counts[before.measure.part] if counts else None
+        return count is None or most_growth(now, count) > most_growth(was, count)
+    one_scale = (_Scale(), _Scale()) if before.measure == after.measure else None
+    then, today = one_scale or (_find_scale(before.measure, dtypes[0]), _find_scale(after.measure, dtypes[1]))
+    if then is None or today is None:
         return True
-    above = before.maximum is not None and (
+    pairs = [*zip(then.ranks, today.ranks, strict=True)]
+    is_above = before.maximum is not None and (
         after.maximum is None
-        or any(one > other for one, other in zip(was.ranks, now.ranks, strict=True))
-        or after.maximum * was.bits > before.maximum * now.bits
+        or any(was > now for was, now in pairs)
+        or after.maximum * then.bits > before.maximum * today.bits
     )
     least, least_now = before.minimum or 0, after.minimum or 0  # fewer than none there cannot be
-    wider = any(one < other for one, other in zip(was.ranks, now.ranks, strict=True))
-    below = least > 0 and (wider or least_now * was.bits < least * now.bits)
-    return above or below
+    is_below = least > 0 and (any(was < now for was, now in pairs) or least_now * then.bits < least * today.bits)
+    return is_above or is_below
 
 
 class _Scale(NamedTuple):
@@ -170,8 +161,8 @@ class _Scale(NamedTuple):
     """It comes to no less where none of them is lower."""
 
 
-def _scale(measure: Measure | None, dtype: str | None) -> _Scale | None:
-    """``None`` where it cannot be told."""
+def _find_scale(measure: Measure | None, dtype: str | None) -> _Scale | None:
+    """Return ``None`` where it cannot be told."""
     if isinstance(measure, Flops):
         return _Scale(ranks=(measure.seq_len,))
     if isinstance(measure, Training):
@@ -182,7 +173,7 @@ def _scale(measure: Measure | None, dtype: str | None) -> _Scale | None:
     return _Scale()
 
 
-def _both(before: Limit, after: Limit, revision: str) -> str:
+def _describe_both(before: Limit, after: Limit, revision: str) -> str:
     if before.measure != after.measure:
         measures = f"{before} ({before.measure}) at {revision} and is {after} ({after.measure}) now"
         return f"the limit of {before.component} was {measures}"

@@ -128,7 +128,7 @@ class ProjectReader:
         if self._base:
             self._changed_forms = self._find_changed_forms(apart.table)
         reader = AtCommit(self._files, "", hub)
-        lock = self._once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table, ""))
+        lock = self._once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table))
         models = {}
         for name, model in apart.models.items():
             try:

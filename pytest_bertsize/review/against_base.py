@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.base.comparison import WRITTEN, Today, compared
 from pytest_bertsize.base.loosening import (
     REASON,
-    components_moved,
-    explained,
-    lock_loosened,
-    loosened,
-    not_compared,
+    find_loosened,
+    find_loosened_lock,
+    find_moved_components,
+    find_not_compared,
+    judge_reason,
 )
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
@@ -51,7 +51,7 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     if baseline is None:
         return found
     loose = [*_find_loosened(found, former, baseline)] if former else []
-    return found.with_findings(*loose, *not_compared(subject.model, baseline))
+    return found.with_findings(*loose, *find_not_compared(subject.model, baseline))
 
 
 # bytes and FLOPs: of the base nothing is built, and they are those of its parameters and of its closed form
@@ -185,10 +185,10 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
         if not model.closed_form and not (former and former.locked):
             way_out = f"{REASON}, and commit a lock with it, which later ones are held against: {WRITTEN}"
         if former:
-            severity, fix = explained(model, former.model.reason, way_out)
+            severity, fix = judge_reason(model, former.model.reason, way_out)
             why = f"what it was at {baseline.revision} is not known: {former.problem}"
         elif mistake:
-            severity, fix = explained(model, mistake.reason, way_out)
+            severity, fix = judge_reason(model, mistake.reason, way_out)
             why = f"what it was at {baseline.revision} is not known: {mistake.problem}"
         else:
             severity, fix = "note", ""
@@ -209,11 +209,11 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
 
         limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
         then = count_by_components(before.components, found.actual, limited)
-        yield from components_moved(before, model, baseline.revision, (then, found.actual), limited)
+        yield from find_moved_components(before, model, baseline.revision, (then, found.actual), limited)
     dtypes = _read_dtype(_list_keys(former)), _read_dtype(subject.written_keys)
-    yield from loosened(before, model, baseline.revision, dtypes, found.base)
+    yield from find_loosened(before, model, baseline.revision, dtypes, found.base)
     if baseline.is_strict and not (settings.lock and settings.lock.strict):
-        yield from lock_loosened(model, before.reason, baseline.revision)
+        yield from find_loosened_lock(before, model, baseline.revision)
 
 
 def _read_dtype(config: dict[str, object]) -> str | None:
