@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from pytest_bertsize import plugin, reports
-from pytest_bertsize.__main__ import parser
+from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.tree import KINDS
 from pytest_bertsize.config.dims import Dims
@@ -62,7 +62,7 @@ def pytest_options() -> str:
 
 def commands() -> str:
     """Each command of ``bertsize``, with its arguments."""
-    found = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
+    found = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
     helps = {choice.dest: choice.help for choice in found._choices_actions}  # noqa: SLF001
     return "\n".join(_command(name, helps[name] or "", command) for name, command in found.choices.items())
 

@@ -6,94 +6,108 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (it has no other name)
+    from pytest_bertsize.commands.named_model import Named
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and say how it ended: 0 all within, 1 a finding, 2 a mistake in the table or in the command."""
-    given = parser().parse_args(arguments)
+    given = make_parser().parse_args(arguments)
     status: int = given.run(given)
     return status
 
 
-def _check(given: argparse.Namespace) -> int:
-    from pytest_bertsize.builder.confined import keep_to_oneself
-
-    keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
-    if given.no_build:
-        return _checked(given, None)
-    from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.table.model import may_be_named
-
-    helper = Helper()
-    if given.python is None and not may_be_named(given.project / "pyproject.toml"):
-        helper.start()  # it imports torch while the gate itself is imported here
-    try:
-        return _checked(given, helper)
-    finally:
-        helper.stop()
-
-
-def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
-    from pytest_bertsize.builder.confined import collector_paused
-
-    with collector_paused():
-        from pytest_bertsize.commands.check import check
-
-    return check(given.project, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
-
-
-def _init(given: argparse.Namespace) -> int:
+def _run_init(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.init.command import start
 
     root = given.project or Path.cwd()
     return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
 
 
-def _explain(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.explain.command import explain
-    from pytest_bertsize.commands.named_model import Named
+def _run_check(given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import keep_to_oneself
 
-    named = Named(given.config, given.architecture, given.family, given.option, given.keys)
+    keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
+    if given.no_build:
+        return _check(given, None)
+    from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.table.model import may_be_named
+
+    helper = Helper()
+    if given.python is None and not may_be_named((given.project or Path.cwd()) / "pyproject.toml"):
+        helper.start()  # it imports torch while the gate itself is imported here
+    try:
+        return _check(given, helper)
+    finally:
+        helper.stop()
+
+
+def _check(given: argparse.Namespace, helper: Helper | None) -> int:
+    from pytest_bertsize.builder.confined import collector_paused
+
+    with collector_paused():
+        from pytest_bertsize.commands.check import check
+
+    root = given.project or Path.cwd()
+    return check(root, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
+
+
+def _show(write: Callable[[argparse.Namespace], str]) -> Callable[[argparse.Namespace], int]:
+    """Make a command of what writes a text."""
+
+    def run_command(given: argparse.Namespace) -> int:
+        from pytest_bertsize.commands.console import show
+
+        return show(lambda: write(given))
+
+    return run_command
+
+
+def _write_explanation(given: argparse.Namespace) -> str:
+    from pytest_bertsize.commands.explain.command import explain, write_what_if
+
+    named = _read_name(given.config, given)
     if given.page is not None:
-        from pytest_bertsize.commands.explain.page import page
-
-        return page(named, given.page, sys.stdout, sys.stderr)
-    return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors, form=given.format)
+        return write_what_if(named, given.page)
+    return explain(named, given.format, names=given.names, tensors=given.tensors)
 
 
-def _diff(given: argparse.Namespace) -> int:
+def _write_diff(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.diff import diff
-    from pytest_bertsize.commands.named_model import Named
 
-    a, b = (Named(path, given.architecture, given.family, given.option, given.keys) for path in (given.a, given.b))
-    return diff(a, b, sys.stdout, sys.stderr, form=given.format)
+    return diff(_read_name(given.a, given), _read_name(given.b, given), given.format)
 
 
-def _log(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.log import Asked, print_log
+def _write_shapes(given: argparse.Namespace) -> str:
+    from pytest_bertsize.closed_forms.shapes import Wish
+    from pytest_bertsize.commands.fit import fit
 
-    asked = Asked(given.project, given.name, given.commits, given.tags, given.format)
-    return print_log(asked, sys.stdout, sys.stderr)
-
-
-def _fit(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.fit import Asked, fit
-    from pytest_bertsize.commands.named_model import Named
-
-    named = Named(given.config, given.architecture, given.family, given.option, given.keys)
-    asked = Asked(given.total, given.flops, given.seq_len, given.keep, given.multiple, given.head_width)
-    return fit(named, asked, sys.stdout, sys.stderr, form=given.format)
+    wish = Wish(frozenset(given.keep), given.multiple, given.head_width, given.seq_len)
+    return fit(_read_name(given.config, given), given.total, given.flops, wish, given.format)
 
 
-def _folder(written: str) -> Path:
+def _write_log(given: argparse.Namespace) -> str:
+    from pytest_bertsize.commands.log import write_log
+
+    return write_log(given.project or Path.cwd(), given.name, given.commits, by_tag=given.tags, form=given.format)
+
+
+def _read_name(config: str, given: argparse.Namespace) -> Named:
+    """:raises Unusable: for an option that is none."""
+    from pytest_bertsize.commands.named_model import Named, parse_keys, parse_options
+
+    return Named(config, given.architecture, given.family, parse_options(given.option), parse_keys(given.keys))
+
+
+# the command line
+
+
+def _find_folder(written: str) -> Path:
     if not written or not Path(written).is_dir():
         raise argparse.ArgumentTypeError(f"{written!r} is no folder")
     return Path(written).absolute()
@@ -109,191 +123,160 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parser() -> argparse.ArgumentParser:
-    found = argparse.ArgumentParser(
+class _Argument(NamedTuple):
+    names: Sequence[str]
+    settings: dict[str, Any]
+
+
+class _Command(NamedTuple):
+    help: str
+    run: Callable[[argparse.Namespace], int]
+    arguments: Sequence[_Argument]
+
+
+def _argument(*names: str, text: str, **settings: Any) -> _Argument:
+    return _Argument(names, {"help": text, **settings})
+
+
+def _flag(name: str, text: str) -> _Argument:
+    return _argument(name, text=text, action="store_true")
+
+
+def _option(name: str, value: str, text: str, **settings: Any) -> _Argument:
+    return _argument(name, text=text, metavar=value, **settings)
+
+
+def _repeated(name: str, value: str, text: str) -> _Argument:
+    return _option(name, value, f"{text}; may be repeated", action="append", default=[])
+
+
+def _format(text: str) -> _Argument:
+    return _argument("--format", choices=("text", "md", "json"), default="text", text=text)
+
+
+PROJECT = _option("--project", "FOLDER", "the folder of pyproject.toml (default: here)", type=_find_folder)
+CONFIG = (
+    "a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; or "
+    "pyproject.toml::NAME, a model that it declares, by its name alone, too, perhaps with REV: before it"
+)
+MODEL = (
+    _option("--architecture", "NAME", "the class (default: the only one that the file names)"),
+    _option("--family", "NAME", "the model_type of a file that has none"),
+    _repeated("--option", "NAME=BOOL", "a constructor argument, as in add_pooling_layer=false"),
+    _repeated("--keys", "NAME=KEY", "a name that the file has for a key, as in num_blks=num_hidden_layers"),
+    _format("how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)"),
+)
+HEADS = "hidden units of one attention head (default: as many as today, or 64 where no width near has such heads)"
+COMMANDS = {
+    "init": _Command(
+        "propose a table with a budget for each config of the project, and list the classes that it makes",
+        _run_init,
+        (PROJECT, _flag("--write", "add the tables to pyproject.toml (default: print them)")),
+    ),
+    "check": _Command(
+        "check every model that pyproject.toml declares, without pytest, conftest or plugins",
+        _run_check,
+        (
+            PROJECT,
+            _repeated(
+                "--report",
+                "PATH",
+                "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
+            ),
+            _option(
+                "--base",
+                "REV",
+                "compare with this git revision, or where this branch left it (default: the base of the request that "
+                "CI runs for; none: with nothing)",
+            ),
+            _flag(
+                "--no-build",
+                "build nothing, and hold budgets against the closed form alone, without torch; every report says so",
+            ),
+            _option(
+                "--python",
+                "PATH",
+                "build with this interpreter, whatever the table says: that of the project's own environment, which "
+                "has torch and transformers",
+            ),
+            _argument(*("-v", "--verbose"), text="unfold components (-v) and tensors (-vv)", action="count", default=0),
+        ),
+    ),
+    "explain": _Command(
+        "show what the count of a config is made of: component, formula, numbers, parameters",
+        _show(_write_explanation),
+        (
+            _option("config", "CONFIG", CONFIG),
+            *MODEL,
+            _option(
+                "--names",
+                "VOCABULARY",
+                "name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
+            ),
+            _flag("--tensors", "go down to tensors and their shapes"),
+            _option(
+                "--page",
+                "PATH",
+                "write what if: a page of its own (.html) with a slider for every size, which counts in the browser "
+                "and fetches nothing; nothing else is printed then",
+            ),
+        ),
+    ),
+    "diff": _Command(
+        "show what changes from one config to another: by component, by key, and in shape",
+        _show(_write_diff),
+        (_option("a", "A", "a config, as for explain"), _option("b", "B", "the other one"), *MODEL),
+    ),
+    "fit": _Command(
+        "show the shapes that a model could have under a budget, the nearest to today's first, as overrides to paste",
+        _show(_write_shapes),
+        (
+            _option("config", "CONFIG", "a config, as for explain"),
+            _option("--total", "COUNT", "the most parameters, as in 110M (default: the budget of a declared model)"),
+            _option("--flops", "NUMBER", "the most FLOPs of a forward pass, as in 22G"),
+            _option("--seq-len", "TOKENS", "the tokens of that pass (default: 128)", type=int, default=128),
+            _repeated("--keep", "KEY", "a size that stays as it is, as in vocab_size"),
+            _option(
+                "--multiple", "N", "what widths and vocabularies are multiples of (default: 64)", type=int, default=64
+            ),
+            _option("--head-width", "N", HEADS, type=int),
+            *MODEL,
+        ),
+    ),
+    "log": _Command(
+        "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run",
+        _show(_write_log),
+        (
+            _option("name", "NAME", "a model, by any name that it had (default: all)", nargs="?", default=""),
+            _option(
+                "commits",
+                "REV..REV",
+                "the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the first parent",
+                nargs="?",
+                default="",
+            ),
+            _flag("--tags", "go from tag to tag, and to the last commit"),
+            _format("how it is printed (default: text)"),
+            PROJECT,
+        ),
+    ),
+}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
         prog="bertsize",
         allow_abbrev=False,
         description="Hold BERT-family models to their closed form and their budget.",
     )
-    found.add_argument("--version", action=_Version, nargs=0, help="show the version")
-    commands = found.add_subparsers(required=True, metavar="COMMAND")
-    _add_init(commands)
-    _add_check(commands)
-    _add_explain(commands)
-    _add_diff(commands)
-    _add_fit(commands)
-    _add_log(commands)
-    return found
-
-
-def _command(
-    commands: Commands, name: str, does: str, run: Callable[[argparse.Namespace], int]
-) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, allow_abbrev=False, help=does)
-    command.set_defaults(run=run)
-    return command
-
-
-def _add_init(commands: Commands) -> None:
-    does = "propose a table with a budget for each config of the project, and list the classes that it makes"
-    init = _command(commands, "init", does, _init)
-    _add_project(init)
-    init.set_defaults(project=None)
-    init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
-
-
-def _add_check(commands: Commands) -> None:
-    does = "check every model that pyproject.toml declares, without pytest, conftest or plugins"
-    check = _command(commands, "check", does, _check)
-    _add_project(check)
-    check.add_argument(
-        "--report",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
-    )
-    check.add_argument(
-        "--base",
-        metavar="REV",
-        help="compare with this git revision, or where this branch left it (default: the base of the request that CI "
-        "runs for; none: with nothing)",
-    )
-    check.add_argument(
-        "--no-build",
-        action="store_true",
-        help="build nothing, and hold budgets against the closed form alone, without torch; every report says so",
-    )
-    check.add_argument(
-        "--python",
-        metavar="PATH",
-        help="build with this interpreter, whatever the table says: that of the project's own environment, which has "
-        "torch and transformers",
-    )
-    check.add_argument("-v", "--verbose", action="count", default=0, help="unfold components (-v) and tensors (-vv)")
-
-
-def _add_explain(commands: Commands) -> None:
-    does = "show what the count of a config is made of: component, formula, numbers, parameters"
-    explain = _command(commands, "explain", does, _explain)
-    explain.add_argument(
-        "config",
-        metavar="CONFIG",
-        help="a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; "
-        "or pyproject.toml::NAME, a model that it declares, by its name alone, too, perhaps with REV: before it",
-    )
-    _add_model(explain)
-    explain.add_argument(
-        "--names",
-        metavar="VOCABULARY",
-        help="name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
-    )
-    explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
-    explain.add_argument(
-        "--page",
-        metavar="PATH",
-        help="write what if: a page of its own (.html) with a slider for every size, which counts in the browser and "
-        "fetches nothing; nothing else is printed then",
-    )
-
-
-def _add_diff(commands: Commands) -> None:
-    does = "show what changes from one config to another, or to each of several: by component, by key, and in shape"
-    diff = _command(commands, "diff", does, _diff)
-    diff.add_argument("a", metavar="A", help="a config, as for explain")
-    diff.add_argument("b", metavar="B", help="the other one")
-    _add_model(diff)
-
-
-def _add_fit(commands: Commands) -> None:
-    does = "show the shapes that a model could have under a budget, the nearest to today's first, as overrides to paste"
-    fit = _command(commands, "fit", does, _fit)
-    fit.add_argument("config", metavar="CONFIG", help="a config, as for explain")
-    fit.add_argument(
-        "--total", metavar="COUNT", help="the most parameters, as in 110M (default: the budget of a declared model)"
-    )
-    fit.add_argument("--flops", metavar="NUMBER", help="the most FLOPs of a forward pass, as in 22G")
-    fit.add_argument(
-        "--seq-len", type=int, default=128, metavar="TOKENS", help="the tokens of that pass (default: 128)"
-    )
-    fit.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="a size that stays as it is, as in vocab_size; may be repeated",
-    )
-    fit.add_argument(
-        "--multiple",
-        type=int,
-        default=64,
-        metavar="N",
-        help="what widths and vocabularies are multiples of (default: 64)",
-    )
-    fit.add_argument(
-        "--head-width",
-        type=int,
-        metavar="N",
-        help="hidden units of one attention head (default: as many as today, or 64 where no width near has such heads)",
-    )
-    _add_model(fit)
-
-
-def _add_log(commands: Commands) -> None:
-    does = (
-        "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run"
-    )
-    log = _command(commands, "log", does, _log)
-    log.add_argument(
-        "name", nargs="?", default="", metavar="NAME", help="a model, by any name that it had (default: all)"
-    )
-    log.add_argument(
-        "commits",
-        nargs="?",
-        default="",
-        metavar="REV..REV",
-        help="the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the first parent",
-    )
-    log.add_argument("--tags", action="store_true", help="go from tag to tag, and to the last commit")
-    log.add_argument(
-        "--format", choices=("text", "md", "json"), default="text", help="how it is printed (default: text)"
-    )
-    _add_project(log)
-
-
-def _add_model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--architecture", metavar="NAME", help="the class (default: the only one that the file names)")
-    command.add_argument("--family", metavar="NAME", help="the model_type of a file that has none")
-    command.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=BOOL",
-        help="a constructor argument, as in add_pooling_layer=false; may be repeated",
-    )
-    command.add_argument(
-        "--keys",
-        action="append",
-        default=[],
-        metavar="NAME=KEY",
-        help="a name that the file has for a key, as in num_blks=num_hidden_layers; may be repeated",
-    )
-    command.add_argument(
-        "--format",
-        choices=("text", "md", "json"),
-        default="text",
-        help="how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
-    )
-
-
-def _add_project(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--project",
-        type=_folder,
-        default=Path.cwd(),
-        metavar="FOLDER",
-        help="the folder of pyproject.toml (default: here)",
-    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(name, allow_abbrev=False, help=command.help)
+        added.set_defaults(run=command.run)
+        for argument in command.arguments:
+            added.add_argument(*argument.names, **argument.settings)
+    return parser
 
 
 def run() -> NoReturn:
@@ -304,7 +287,7 @@ def run() -> NoReturn:
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)
     try:
-        status = _status()
+        status = _run_to_status()
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.flush()
     except OSError as error:
@@ -315,7 +298,7 @@ def run() -> NoReturn:
     os._exit(status)
 
 
-def _status() -> int:
+def _run_to_status() -> int:
     try:
         return main()
     except SystemExit as leaving:  # argparse, which has said why

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import NoRevision, resolve_commit
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_hub, read_table
+from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
+
+
+TABLE = "pyproject.toml"
 
 
 def read_config_at(reference: str) -> ModelConfig:
@@ -42,15 +46,15 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
     :raises Unusable: where there is none, or none that can be read.
     """
-    here = _make_settings()
+    here = Settings(Path.cwd() / TABLE, "", {})
     with _open_files(here.root, revision) as files:
         then = read_table(files, here, revision, is_base=False)
         if name in then.wrong:
-            raise Unusable(Finding("config-invalid", f"at {printable(revision)}, {then.wrong[name]}"))
+            raise refuse(f"at {printable(revision)}, {then.wrong[name]}")
         if name not in then.models:
             names = f"there are {', '.join(then.models)}" if then.models else "it declares none"
             message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
-            raise Unusable(Finding("config-invalid", message, did_you_mean(name, then.models, names)))
+            raise refuse(message, did_you_mean(name, then.models, names))
         reader = AtCommit(files, revision, read_hub(then.table))
         model = then.models[name]
         config = source.read(model, here, reader)
@@ -61,7 +65,7 @@ def is_declared_at(revision: str, name: str) -> bool:
     """Tell whether the table of a commit declares a model; what a module of the folder may have is none."""
     if not is_revision(revision):
         return False
-    here = _make_settings()
+    here = Settings(Path.cwd() / TABLE, "", {})
     try:
         with _open_files(here.root, revision) as files:
             return name in read_table(files, here, revision, is_base=False).models
@@ -92,12 +96,8 @@ def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[C
         with CommitFiles(folder, resolve_commit(folder, revision)) as files:
             yield files
     except NoRevision as error:
-        raise Unusable(Finding("config-invalid", str(error))) from None
+        raise refuse(str(error)) from None
     except Missing as missing:
-        raise Unusable(Finding("config-invalid", str(missing), where_else)) from None
+        raise refuse(str(missing), where_else) from None
     except Unreadable as unread:
-        raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
-
-
-def _make_settings() -> Settings:
-    return Settings(Path.cwd() / "pyproject.toml", "", {})
+        raise refuse(str(unread), unread.fix) from None

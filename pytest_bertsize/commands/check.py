@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, print_mistakes, read_style, say
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base, report_model
@@ -57,18 +57,18 @@ def check(  # noqa: PLR0913  (what the command line says)
         lock = read_lock(settings)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
-        return _mistaken([str(error)], err)
+        return print_mistakes([str(error)], err)
     files = replace(asked, base=report_base(former), builds=helper is not None, asked=about)
     files.write([], {})
     if files.problems:
-        return _mistaken(files.problems, err)
+        return print_mistakes(files.problems, err)
     if helper and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
     models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
     outcome = Outcome(models, helper.versions if helper else {}, files, excuse="")
     files.finish(models, outcome.versions)
-    _tell(outcome, style_of(out, verbosity), out, err)
+    _tell(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
 
 
@@ -94,10 +94,4 @@ def _tell(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
     for line in lines:
         if line.colour != "red":
             say(line.text, out)
-    _mistaken((line.text for line in lines if line.colour == "red"), err)
-
-
-def _mistaken(problems: Iterable[str], err: TextIO) -> int:
-    for problem in problems:
-        say(f"ERROR: {problem}", err)
-    return MISTAKEN
+    print_mistakes((line.text for line in lines if line.colour == "red"), err)

@@ -1,26 +1,23 @@
-"""Where the commands print: what an output can show, and what it can encode."""
+"""Print for a terminal or a file: what the output can show, what it can encode, and mistakes as lines of their own."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO
+import sys
+from collections.abc import Callable, Iterable
+from typing import TextIO
 
+from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.reports.drawing import Style, can_show
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-
-    from pytest_bertsize.commands.named_model import Explained
-    from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.settings import SettingsError
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
 """Exit status: as it should be, or shown; a finding; a mistake in a table, in a config or on the command line."""
 
 
-def style_of(out: TextIO, verbosity: int) -> Style:
+def read_style(out: TextIO, verbosity: int = 0) -> Style:
     """Width, colour and characters that the output can show; NO_COLOR and FORCE_COLOR are honoured."""
     colour = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
     return Style(shutil.get_terminal_size().columns, colour, can_show(out.encoding or "utf-8"), verbosity)
@@ -35,41 +32,31 @@ def say(text: str, out: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
-def mistaken(unusable: Unusable, err: TextIO) -> int:
-    """A line for every mistake, and behind them for what is only odd."""
-    for severity in ("error", "warning"):
-        for finding in unusable.findings:
-            if finding.severity == severity:
-                say(f"{severity.upper()}: {finding.sentence}", err)
+def show(make_text: Callable[[], str]) -> int:
+    """Print a text, or the mistakes for which there is none: the errors, and behind them what is only odd.
+
+    :returns: the exit status.
+    """
+    try:
+        text = make_text()
+    except Unusable as unusable:
+        for severity in ("error", "warning"):
+            for finding in unusable.findings:
+                if finding.severity == severity:
+                    say(f"{severity.upper()}: {finding.sentence}", sys.stderr)
+        return MISTAKEN
+    except (SettingsError, NoRevision) as error:
+        return print_mistakes([str(error)], sys.stderr)
+    say(text, sys.stdout)
+    return GOOD
+
+
+def print_mistakes(mistakes: Iterable[str], err: TextIO) -> int:
+    for mistake in mistakes:
+        say(f"ERROR: {mistake}", err)
     return MISTAKEN
 
 
-def heading(chosen: Explained) -> Text:
-    """Class, file and sizes."""
-    from rich.text import Text
-
-    options = {key: str(value).lower() for key, value in chosen.asked.items()}
-    sizes = {symbol: size for symbol, size in chosen.form.dims.sizes.items() if size is not None}
-    said = " ".join(f"{name}={value}" for name, value in {**options, **sizes}.items())
-    return Text.assemble(
-        (chosen.form.architecture.name, "bold"), "  ", (chosen.config.reference, "cyan"), "  ", (said, "dim")
-    )
-
-
-def origin(chosen: Explained, style: Style) -> Iterator[RenderableType]:
-    """Where a config is from that was named as the hub names it."""
-    from pytest_bertsize.reports.drawing import hanging
-
-    if chosen.config.origin:
-        yield hanging("   from ", "dim", chosen.config.origin, style)
-
-
-def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
-    """Keys that are ignored, and keys that are missing."""
-    from pytest_bertsize.reports.drawing import hanging
-
-    for finding in findings:
-        place = f" ({finding.place})" if finding.place else ""
-        yield hanging("! ", "yellow", f"{finding.message}{place}", style)
-        if finding.fix:
-            yield hanging("  → ", "cyan", finding.fix, style)
+def refuse(message: str, fix: str = "") -> Unusable:
+    """Make the mistake of a command line."""
+    return Unusable(Finding("config-invalid", message, fix))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Group
 from rich.text import Text
 
-from pytest_bertsize.base.git import NoRevision
 from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
 from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
+from pytest_bertsize.commands.console import read_style
+from pytest_bertsize.commands.documents import list_versions, write_json
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.drawing import draw, hanging, usable
 from pytest_bertsize.reports.from_review import report_change
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.history import History, Row
     from pytest_bertsize.reports.drawing import Style
 
-SCHEMA = 1
 MOST_ROWS = 100
 """Of one model in the terminal, the last ones; other forms have all."""
 LABEL = 24
@@ -45,45 +42,26 @@ COLUMNS = ("commit", "date", "subject", "what moved it", "parameters", "change")
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says."""
+def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = "text") -> str:
+    """Write the rows of each model; that it could not be counted in some commit is a row of its own.
 
-    root: Path
-    """The folder of the pyproject.toml."""
-    name: str = ""
-    """A model, by any name that it had; ``""`` for all."""
-    commits: str = ""
-    """``v1..HEAD``; ``""`` for all up to the one that is checked out."""
-    by_tag: bool = False
-    form: str = "text"
-    """``text``, ``md`` or ``json``."""
-
-
-def print_log(asked: Asked, out: TextIO, err: TextIO) -> int:
-    """Print the rows.
-
-    :returns: the exit status; that a model could not be counted in some commit is a row of its own.
+    :param root: the folder of the pyproject.toml.
+    :param name: a model, by any name that it had; ``""`` for all.
+    :param commits: ``v1..HEAD``; ``""`` for all up to the one that is checked out.
+    :param form: ``text``, ``md`` or ``json``.
+    :raises SettingsError: for a mistake in the table, or in the name.
+    :raises NoRevision: for commits that there are not.
     """
-    name, span = asked.name, asked.commits
-    try:
-        settings = load(asked.root / "pyproject.toml")
-        if DOTS in name and not span and name not in settings.models:  # a range may stand alone
-            name, span = "", name
-        release = asked_about(settings)
-        history = read_history(settings, registry_of(settings, release.release), span, by_tag=asked.by_tag)
-        models = _select_models(history, name)
-    except (SettingsError, NoRevision) as error:
-        say(f"ERROR: {error}", err)
-        return MISTAKEN
-    versions = {"pytest_bertsize": version("pytest-bertsize"), "transformers": str(release)}
-    if asked.form == "json":
-        say(json.dumps(_make_document(history, models, versions), indent=2, ensure_ascii=True), out)
-    elif asked.form == "md":
-        say(_write_markdown(history, models, versions), out)
-    else:
-        say(_draw_text(history, models, style_of(out, 0)), out)
-    return GOOD
+    settings = load(root / "pyproject.toml")
+    if DOTS in name and not commits and name not in settings.models:  # a range may stand alone
+        name, commits = "", name
+    release = asked_about(settings)
+    history = read_history(settings, registry_of(settings, release.release), commits, by_tag=by_tag)
+    models = _select_models(history, name)
+    if form == "text":
+        return _draw_text(history, models, read_style(sys.stdout))
+    write = _write_json if form == "json" else _write_markdown
+    return write(history, models, list_versions(release))
 
 
 def _select_models(history: History, name: str) -> list[ModelHistory]:
@@ -191,10 +169,9 @@ def _make_cells(row: Row) -> tuple[str, ...]:
     return code(row.commit.label), row.commit.date[:DAY], text(row.commit.subject), causes, *_show_numbers(row)
 
 
-def _make_document(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> dict[str, Any]:
+def _write_json(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
     span = history.span
-    return {
-        "schema": SCHEMA,
+    document = {
         "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
         "commits_read": history.commits_read,
         "models": [
@@ -209,6 +186,7 @@ def _make_document(history: History, models: Sequence[ModelHistory], versions: d
         "notes": _list_notes(history, models),
         "versions": versions,
     }
+    return write_json(document)
 
 
 def _make_row(row: Row) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.commands.at_revision import TABLE, is_declared_at, is_revision, read_config_at, read_model_at
+from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.model_config import rename_keys
@@ -23,22 +25,19 @@ from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.derive import Chosen, Derivation
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.settings import Settings
 
 
-TABLE = "pyproject.toml"
 DECLARED = "::"
 """Between a pyproject.toml and the name of a model that it declares."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What the command line says about one model."""
+class Named(NamedTuple):
+    """What the command line, or a line of Python, says about one model."""
 
     config: str
     """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
@@ -46,12 +45,10 @@ class Named:
     alone, here or with ``REV:`` before it."""
     architecture: str | None = None
     family: str | None = None
-    options: Sequence[str] = ()
-    """Constructor arguments as they are written: ``add_pooling_layer=false``."""
-    keys: Sequence[str] = ()
-    """Names of the file's own, with what they stand for: ``num_blks=num_hidden_layers``."""
-    is_python: bool = False
-    """Whether a line of Python names it, and no command."""
+    options: Mapping[str, bool] = {}
+    """Constructor arguments."""
+    keys: Mapping[str, str] = {}
+    """Names of the file's own, with the keys that they stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +59,21 @@ class Explained:
     """As the table or the command line declares it."""
     config: ModelConfig
     derivation: Derivation
-    declared: tuple[Settings, Model] | None = None
-    """The table that declares it, and what that says; ``None`` for a config by its place."""
-
-    @property
-    def asked(self) -> Mapping[str, bool]:
-        """The constructor arguments that are named."""
-        return self.model.options
+    settings: Settings | None = None
+    """The table of today that declares it; ``None`` for a config by its place, and at a revision."""
 
     @property
     def form(self) -> ClosedForm:
         return self.derivation.form
+
+
+class _Declaration(NamedTuple):
+    """Where a model is declared."""
+
+    revision: str
+    """``""`` for the table as it is."""
+    file: str
+    name: str
 
 
 def closed_form(
@@ -95,51 +96,136 @@ def closed_form(
     :param options: constructor arguments: ``{"add_pooling_layer": False}``.
     :raises ValueError: with a sentence for each mistake in the config.
     """
-    written = [f"{name}={str(value).lower()}" for name, value in (options or {}).items()]
     try:
-        return explained(Named(str(config), architecture, family, written, is_python=True)).form
+        return explain_model(Named(str(config), architecture, family, options or {}), Finding.in_python).form
     except Unusable as unusable:
         mistakes = (finding.sentence for finding in unusable.findings if finding.severity == "error")
         raise ValueError("\n".join(mistakes)) from None
 
 
-def explained(named: Named) -> Explained:
+def parse_options(written: Sequence[str]) -> dict[str, bool]:
+    """``add_pooling_layer=false`` → ``{"add_pooling_layer": False}``."""
+    found = {}
+    for each in written:
+        key, _, value = each.partition("=")
+        if not key.isidentifier() or value not in {"true", "false"}:
+            message = f"--option {shown(each)} is not NAME=true or NAME=false"
+            raise refuse(message, "write --option add_pooling_layer=false, for example")
+        found[key] = value == "true"
+    return found
+
+
+def parse_keys(written: Sequence[str]) -> dict[str, str]:
+    """``num_blks=num_hidden_layers`` → ``{"num_blks": "num_hidden_layers"}``."""
+    found = {}
+    for each in written:
+        own, _, key = each.partition("=")
+        if not own or not key.isidentifier():
+            message = f"--keys {shown(each)} is not NAME=KEY"
+            raise refuse(message, "write --keys num_blks=num_hidden_layers, for example")
+        found[own] = key
+    return found
+
+
+def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
     """Read the config and derive the closed form, by the same steps as a check.
 
-    :raises Unusable: in the words of the command line.
+    :param in_words: says how to mend what a table would say, by an option or by an argument.
+    :raises Unusable: in these words, or, for a model that is declared, in those of its table.
     """
-    if _is_declared_at(named.config):
-        return _declared_at(named)
-    if DECLARED in named.config:
-        return _declared(named)
-    if _is_a_declared_name(named.config):
-        return _declared(replace(named, config=f"{TABLE}{DECLARED}{named.config}"))
-    registry = _registry(_settings_with_closed_forms())
+    if declaration := _find_declaration(named.config):
+        return _explain_declared(named, declaration)
+    registry = _read_registry(_read_settings_with_closed_forms())
     try:
-        model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
-        config = _read(model)
-        config = rename_keys(config, renaming) if (renaming := _renaming(named.keys)) else config
-        chosen = choose(model, config, registry)
-        return Explained(model, config, derive(model, config, chosen))
+        model = Model("", named.config, named.family, named.architecture, {}, dict(named.options), (), ())
+        config = _read_config(model)
+        config = rename_keys(config, named.keys) if named.keys else config
+        return Explained(model, config, derive(model, config, choose(model, config, registry)))
     except Unusable as unusable:
-        found = unusable.findings
-        raise Unusable(*(each.in_python() if named.is_python else each.in_command() for each in found)) from None
+        raise Unusable(*map(in_words, unusable.findings)) from None
     except Exception as error:
         message = printable(f"explain itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
         raise Unusable(finding) from error
 
 
-def _registry(settings: Settings | None) -> Registry:
-    """:raises Unusable: in the words of the table."""
+# what a table declares
+
+
+def _find_declaration(written: str) -> _Declaration | None:
+    """Read ``tagger``, ``pyproject.toml::tagger``, ``main:tagger`` or ``main:pyproject.toml::tagger``."""
+    revision, _, inside = written.partition(":")
+    is_path = os.path.lexists(written) or os.path.lexists(revision)
+    if revision and inside and not inside.startswith(":") and not is_path:
+        name = inside.removeprefix(f"{TABLE}{DECLARED}")
+        if name != inside or is_declared_at(revision, name):
+            return _Declaration(revision, TABLE, name)
+    file, mark, name = written.partition(DECLARED)
+    if mark:
+        return _Declaration("", file, name)
+    return _Declaration("", TABLE, written) if _is_declared_here(written) else None
+
+
+def _is_declared_here(name: str) -> bool:
+    """Tell whether the table declares it, be it one with mistakes, and nothing here has that name.
+
+    A folder without a config, as that of the model's own code, is nothing.
+    """
+    table, path = Path(TABLE), Path(name)
+    is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
+    is_folder = is_folder and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
+    if (os.path.lexists(path) and not is_folder) or not os.path.lexists(table):
+        return False
+    try:
+        return name in load(table).models
+    except SettingsError:
+        return name in (tables_of_models(table) or ())
+
+
+def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
+    if named.architecture or named.family or named.options or named.keys:
+        name = printable(named.config.rpartition(DECLARED)[2])
+        message = f"{name} is a declared model: its table says family, architecture and options"
+        raise refuse(message, "name its config in place of it, or leave the options out")
+    settings = None
+    if declaration.revision:
+        model, config, adapter = read_model_at(declaration.revision, declaration.name)
+    else:
+        settings, model = _read_table(declaration)
+        config = source.read(model, settings)
+        adapter = adapter_of(model, settings, config)
+    registry = _read_registry(settings or _read_settings_with_closed_forms())
+    try:
+        chosen = choose(model, config, registry, adapter)
+    except Unusable as unusable:
+        if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
+            raise
+        message = f"{printable(model.name)} has no closed form, as closed_form = false in its table says"
+        fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
+        raise Unusable(Finding("unknown-closed-form", message, fix)) from None
+    return Explained(model, config, derive(model, config, chosen), settings)
+
+
+def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
+    try:
+        settings = load(Path(declaration.file))
+    except SettingsError as error:
+        raise refuse(str(error)) from None
+    if model := settings.models.get(declaration.name):
+        return settings, model
+    fix = did_you_mean(declaration.name, settings.names, f"there are {listed(settings.names, MOST_NAMED)}")
+    raise refuse(f"{printable(declaration.file)} declares no model {shown(declaration.name)}", fix)
+
+
+def _read_registry(settings: Settings | None) -> Registry:
     try:
         return registry_of(settings, asked_about(settings).release)
     except SettingsError as error:
-        raise Unusable(Finding("config-invalid", str(error))) from None
+        raise refuse(str(error)) from None
 
 
-def _settings_with_closed_forms() -> Settings | None:
-    """The table of the folder, where it names closed forms of the project's own; any other has no say in a file."""
+def _read_settings_with_closed_forms() -> Settings | None:
+    """Read the table of the folder, where it names closed forms of its own; any other has no say in a file."""
     try:
         settings = load(Path(TABLE)) if os.path.lexists(TABLE) else None
     except SettingsError:
@@ -147,137 +233,22 @@ def _settings_with_closed_forms() -> Settings | None:
     return settings if settings and settings.closed_forms else None
 
 
-def _declared(named: Named) -> Explained:
-    """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
-
-    :raises Unusable: in the words of the table.
-    """
-    settings, model = _table_of(named)
-    config = source.read(model, settings)
-    registry = _registry(settings)
-    chosen = _choose_declared(model, config, registry, adapter_of(model, settings, config))
-    return Explained(model, config, derive(model, config, chosen), (settings, model))
+# a config by its place
 
 
-def _declared_at(named: Named) -> Explained:
-    """A model of a table as a commit has it: ``main:pyproject.toml::classifier``.
-
-    :raises Unusable: in the words of the table.
-    """
-    from pytest_bertsize.commands.at_revision import read_model_at
-
-    _refuse_what_the_table_says(named)
-    revision, _, inside = named.config.partition(":")
-    model, config, adapter = read_model_at(revision, inside.removeprefix(f"{TABLE}{DECLARED}"))
-    chosen = _choose_declared(model, config, _registry(_settings_with_closed_forms()), adapter)
-    return Explained(model, config, derive(model, config, chosen))
-
-
-def _choose_declared(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None) -> Chosen:
-    """Choose the closed form of a declared model.
-
-    :raises Unusable: where there is none; a model with ``closed_form = false`` is not told to declare it again.
-    """
-    try:
-        return choose(model, config, registry, adapter)
-    except Unusable as unusable:
-        if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
-            raise
-        message = f"{printable(model.name)} has no closed form, as closed_form = false in its table says"
-        fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
-        raise Unusable(Finding("unknown-closed-form", message, fix)) from None
-
-
-def _refuse_what_the_table_says(named: Named) -> None:
-    if named.architecture or named.family or named.options or named.keys:
-        name = printable(named.config.rpartition(DECLARED)[2])
-        message = f"{name} is a declared model: its table says family, architecture and options"
-        raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
-
-
-def _table_of(named: Named) -> tuple[Settings, Model]:
-    """:raises Unusable: where there is no such model, or the command line says what its table does."""
-    file, _, name = named.config.partition(DECLARED)
-    _refuse_what_the_table_says(named)
-    try:
-        settings = load(Path(file))
-    except SettingsError as error:
-        raise Unusable(Finding("config-invalid", str(error))) from None
-    model = settings.models.get(name)
-    if model is None:
-        fix = did_you_mean(name, settings.names, f"there are {listed(settings.names, MOST_NAMED)}")
-        raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
-    return settings, model
-
-
-def _options(written: Sequence[str]) -> dict[str, bool]:
-    """``add_pooling_layer=false`` → ``{"add_pooling_layer": False}``."""
-    found = {}
-    for each in written:
-        key, _, value = each.partition("=")
-        if not key.isidentifier() or value not in {"true", "false"}:
-            message = f"--option {shown(each)} is not NAME=true or NAME=false"
-            raise Unusable(Finding("config-invalid", message, "write --option add_pooling_layer=false, for example"))
-        found[key] = value == "true"
-    return found
-
-
-def _is_declared_at(written: str) -> bool:
-    """Whether it is a model that the table of a revision declares."""
-    revision, _, inside = written.partition(":")
-    if not revision or not inside or inside.startswith(":") or os.path.lexists(written) or os.path.lexists(revision):
-        return False
-    if inside.startswith(f"{TABLE}{DECLARED}"):
-        return True
-    from pytest_bertsize.commands.at_revision import is_declared_at
-
-    return is_declared_at(revision, inside)
-
-
-def _is_a_declared_name(written: str) -> bool:
-    """Whether the table declares it, by a table of its own that may have mistakes, and nothing here has that name.
-
-    A folder without a config, as that of the model's own code, is nothing.
-    """
-    table, path = Path(TABLE), Path(written)
-    is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
-    is_folder = is_folder and not any(os.path.lexists(path / name) for name in (*NAMES, MODULES))
-    if (os.path.lexists(path) and not is_folder) or not os.path.lexists(table):
-        return False
-    try:
-        return written in load(table).models
-    except SettingsError:
-        return written in (tables_of_models(table) or ())
-
-
-def _renaming(written: Sequence[str]) -> dict[str, str]:
-    """``num_blks=num_hidden_layers`` → ``{"num_blks": "num_hidden_layers"}``."""
-    found = {}
-    for each in written:
-        own, _, key = each.partition("=")
-        if not own or not key.isidentifier():
-            message = f"--keys {shown(each)} is not NAME=KEY"
-            raise Unusable(Finding("config-invalid", message, "write --keys num_blks=num_hidden_layers, for example"))
-        found[own] = key
-    return found
-
-
-def _read(model: Model) -> ModelConfig:
-    """What the command line names, of whatever kind."""
+def _read_config(model: Model) -> ModelConfig:
+    """Read what the command line names, of whatever kind."""
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
-        if ":" in location:
-            from pytest_bertsize.commands.at_revision import is_revision, read_config_at
-
-            if not model.is_made_by_code or is_revision(location.partition(":")[0]):
-                return read_config_at(model.config)
+        if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
+            return read_config_at(model.config)
         if model.is_made_by_code:
             return Disk(Path.cwd()).made_by_code(model.config)
-    return _on_disk(model.config)
+    return _read_on_disk(model.config)
 
 
-def _on_disk(reference: str) -> ModelConfig:
-    """The config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
+def _read_on_disk(reference: str) -> ModelConfig:
+    """Read a config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
 
     A symlink is followed first, because that is what the files of a downloaded model are.
     """

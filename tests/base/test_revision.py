@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.__main__ import parser
+from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.git import NoRevision, resolve_commit
 from pytest_bertsize.base.run_base import BaseRevision, find_base
@@ -251,7 +251,7 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
     result = pytester.runpytest("--bert-budget", f"--bert-budget-base={revision}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     inside = [line for line in result.stderr.lines if line]
-    given = parser().parse_args(["check", f"--base={revision}"])
+    given = make_parser().parse_args(["check", f"--base={revision}"])
     out, err = io.StringIO(), io.StringIO()
     assert check(given.project, Helper(), base=given.base, out=out, err=err) == MISTAKEN
     assert out.getvalue() == ""

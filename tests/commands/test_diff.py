@@ -15,11 +15,6 @@ CHINESE = Path(__file__).parents[2] / "examples" / "d-bert-base-chinese" / "conf
 """SOURCES D: 102,290,312 in all, 7,087,872 a layer."""
 
 
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return tmp_path / "config.json"

@@ -14,9 +14,8 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.explain.drawing import table
-from pytest_bertsize.commands.explain.leaves import leaves
-from pytest_bertsize.commands.explain.tree import Line, tree
+from pytest_bertsize.commands.explain.command import draw_lines
+from pytest_bertsize.commands.explain.tree import Line, list_leaves, list_tree
 from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.drawing import Style, draw
@@ -37,11 +36,6 @@ def explained(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int,
     return status, *capsys.readouterr()
 
 
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-
-
 def cells(text: str) -> list[list[str]]:
     """The lines of the table as their cells; a gap is two spaces or more."""
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
@@ -52,7 +46,7 @@ def found(name: str, lines: list[Line], depth: int | None = None) -> Line:
     return line
 
 
-LINES = tree(chinese(), BERT)
+LINES = list_tree(chinese(), BERT)
 
 
 def test_name_formula_numbers_and_count_stand_in_a_row(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,10 +117,10 @@ def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(capsys: 
 def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: str, architecture: str) -> None:
     for tensors, case in enumerate(sample(family, architecture)[:2]):
         form = case.closed_form()
-        lines = tree(form, FAMILIES[family], tensors=bool(tensors))
+        lines = list_tree(form, FAMILIES[family], tensors=bool(tensors))
         assert sum(line.count for line in lines[:-1] if line.depth == 0) == form.total
         assert lines[-1] == Line(0, TOTAL, count=form.total)
-    text = draw(table(lines, Style(80)), Style(80))  # of the second, with its tensors
+    text = draw(draw_lines(lines, Style(80)), Style(80))  # of the second, with its tensors
     assert max(map(cell_len, text.splitlines())) < 80
     rows = [line for line in text.splitlines() if re.search(r"\d$", line)]
     assert [row.split()[-1] for row in rows][-1] == f"{form.total:,}"
@@ -139,10 +133,10 @@ def test_every_written_formula_gives_its_number(family: str) -> None:
     for case in sample(family, FAMILIES[family].architectures[0].name)[:2]:
         form = case.closed_form()
         formulas = Formulas(form.dims)
-        for leaf in leaves(form):
+        for leaf in list_leaves(form):
             assert value_of(formulas.sum_one_copy([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
         assert (
-            value_of(formulas.sum_all_copies(leaf.symbolic for leaf in leaves(form)).text, form.dims.sizes)
+            value_of(formulas.sum_all_copies(leaf.symbolic for leaf in list_leaves(form)).text, form.dims.sizes)
             == form.total
         )
 
@@ -241,7 +235,7 @@ def test_every_model_that_an_example_declares_is_explained_and_compared_with_its
     monkeypatch.chdir(EXAMPLES / folder)
     for name in load(Path("pyproject.toml")).names:
         form = closed_form(f"pyproject.toml::{name}")
-        tops = [line for line in tree(form, BERT) if line.depth == 0]
+        tops = [line for line in list_tree(form, BERT) if line.depth == 0]
         assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
         assert explained(f"pyproject.toml::{name}", capsys=capsys)[0] == GOOD
         assert main(["diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}"]) == GOOD

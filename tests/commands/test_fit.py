@@ -25,11 +25,6 @@ UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
 """SOURCES C: 109,514,298 with the head of a masked language model."""
 
 
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-
-
 def lines(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     assert main(["fit", *arguments]) == 0
     printed: list[str] = capsys.readouterr().out.splitlines()

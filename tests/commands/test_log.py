@@ -77,8 +77,8 @@ def test_each_commit_that_moved_a_count_is_a_row_with_its_key(history: History) 
     assert lines[0] == f"fits: 59,549 → {TOTAL + LAYER + 10 * WORD:,} (+{LAYER + 10 * WORD:,})"
     assert re.fullmatch(rf"  {first[:10]}  \d{{4}}-\d\d-\d\d  76,181  \+16,632  a layer more", lines[3])
     assert lines[4].startswith("    num_hidden_layers 3 → 4: +16,632 (encoder.attention +9,408,")
-    assert re.fullmatch(rf"  {last[:10]}  .*  76,671     \+490  ten words", lines[6])
-    assert lines[7] == "    vocab_size 101 → 111: +490 (embeddings.word +480, head.decoder +10)"
+    assert re.fullmatch(rf"  {last[:10]}  .*  76,671     \+490  ten words", lines[5])
+    assert lines[6] == "    vocab_size 101 → 111: +490 (embeddings.word +480, head.decoder +10)"
     assert " ".join(said.split()).endswith(
         "- 1 other commit touches the table or what it names, and moved none of these counts"
     )

@@ -17,7 +17,7 @@ from pytest_bertsize.closed_forms.blocks import linear
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.named_model import Named, explained
+from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.html.page import is_ours as is_report
 from pytest_bertsize.reports.html.what_if import is_ours, write_count
@@ -164,16 +164,16 @@ def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
     """At 960 it comes to what the gate counts of a config that says 960; layers that go are named by their number."""
     Path("pyproject.toml").write_text(OWN, "utf-8")
     Path("other.json").write_text(json.dumps({**BERT, "num_hidden_layers": 2}), "utf-8")
-    derivation = explained(Named(model)).derivation
+    derivation = explain_model(Named(model)).derivation
     found, sizes = follow_all_sizes(derivation), derivation.form.dims.sizes
     assert found.fixed.keys() == fixed
     Path("config.json").write_text(json.dumps({**BERT, "hidden_size": 960}), "utf-8")
-    assert found.components_at({**sizes, key: 960}) == explained(Named(model)).form.components
+    assert found.components_at({**sizes, key: 960}) == explain_model(Named(model)).form.components
 
 
 def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: Path) -> None:
     """What is followed has to come to what was counted, or there is no page."""
-    derivation = explained(Named("config.json")).derivation
+    derivation = explain_model(Named("config.json")).derivation
     turns = iter(range(1, 100))
     moody = Architecture("Moody", lambda dims: linear("x", dims.D, next(turns)))
     form = type(derivation.form)(moody, derivation.form.dims)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize import __version__
-from pytest_bertsize.commands.diff import diff
-from pytest_bertsize.commands.explain.command import explain
-from pytest_bertsize.commands.named_model import Named
 from tests.support.git_projects import repository
+
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -40,20 +40,32 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def explained(config: str, form: str = "json", **more: Any) -> str:
-    out, err = io.StringIO(), io.StringIO()
-    assert explain(Named(config, **more), out, err, form=form) == 0, err.getvalue()
-    return out.getvalue()
+@pytest.fixture
+def explain(bertsize: Bertsize) -> Callable[..., Any]:
+    """What ``explain`` prints as JSON."""
+
+    def run(*arguments: str) -> Any:
+        status, out, err = bertsize("explain", *arguments, "--format", "json")
+        assert status == 0, err
+        return json.loads(out)
+
+    return run
 
 
-def refused(config: str, **more: Any) -> str:
-    out, err = io.StringIO(), io.StringIO()
-    assert explain(Named(config, **more), out, err) == 2
-    return err.getvalue()
+@pytest.fixture
+def refuse(bertsize: Bertsize) -> Callable[..., str]:
+    """The mistake for which ``explain`` prints nothing."""
+
+    def run(*arguments: str) -> str:
+        status, out, err = bertsize("explain", *arguments)
+        assert (status, out) == (2, "")
+        return err
+
+    return run
 
 
-def test_json_has_all_that_repeats_it(project: Path) -> None:
-    said = json.loads(explained("config.json"))
+def test_json_has_all_that_repeats_it(project: Path, explain: Callable[..., Any]) -> None:
+    said = explain("config.json")
     counts = {row["name"]: row["parameters"] for row in said["components"]}
     assert (counts["embeddings"], counts["encoder"], counts["pooler"]) == (EMBEDDINGS, ENCODER, POOLER)
     assert (said["total"], counts["total"], said["architecture"]) == (TOTAL, TOTAL, "BertModel")
@@ -64,8 +76,8 @@ def test_json_has_all_that_repeats_it(project: Path) -> None:
     assert (pooler["formula"], pooler["latex"]) == ("D² + D", "D^{2} + D")
 
 
-def test_markdown_is_what_a_model_card_can_quote(project: Path) -> None:
-    lines = explained("config.json", "md").splitlines()
+def test_markdown_is_what_a_model_card_can_quote(project: Path, bertsize: Bertsize) -> None:
+    lines = bertsize("explain", "config.json", "--format", "md")[1].splitlines()
     digest = hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
     assert lines[0] == f"**BertModel**: {TOTAL:,} parameters"
     assert f"| `pooler` | D² + D | {POOLER:,} |" in lines
@@ -74,42 +86,50 @@ def test_markdown_is_what_a_model_card_can_quote(project: Path) -> None:
     assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
 
 
-def test_names_of_the_files_own_are_given_by_keys(project: Path) -> None:
+def test_names_of_the_files_own_are_given_by_keys(
+    project: Path, explain: Callable[..., Any], refuse: Callable[..., str]
+) -> None:
     own = {("width" if key == "hidden_size" else key): value for key, value in BERT.items()}
     (project / "own.json").write_text(json.dumps({"model": own}), encoding="utf-8")
-    assert json.loads(explained("own.json#model", keys=["width=hidden_size"]))["total"] == TOTAL
-    assert refused("own.json#model", keys=["width"]) == (
+    assert explain("own.json#model", "--keys", "width=hidden_size")["total"] == TOTAL
+    assert refuse("own.json#model", "--keys", "width") == (
         'ERROR: --keys "width" is not NAME=KEY; write --keys num_blks=num_hidden_layers, for example\n'
     )
 
 
-def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revision_has_its_own_file(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    explain: Callable[..., Any],
+    refuse: Callable[..., str],
+    bertsize: Bertsize,
+) -> None:
     made = repository(project / "repository")
     made.write("config.json", BERT)
     made.commit()
     made.write("config.json", {**BERT, "vocab_size": 1001})
     monkeypatch.chdir(made.folder)
-    out, err = io.StringIO(), io.StringIO()
-    assert diff(Named("HEAD:config.json"), Named("config.json"), out, err, form="json") == 0, err.getvalue()
-    said = json.loads(out.getvalue())
+    said = json.loads(bertsize("diff", "HEAD:config.json", "config.json", "--format", "json")[1])
     assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
     assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
-    assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
+    assert refuse("HEAD:none.json") == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
     made.write("models/config.json", BERT)
     made.commit()
-    assert {json.loads(explained(f"HEAD:models{end}"))["total"] for end in ("", "/", "/config.json")} == {TOTAL}
-    assert "git knows no revision" in refused("nowhere:config/config.json")
+    assert {explain(f"HEAD:models{end}")["total"] for end in ("", "/", "/config.json")} == {TOTAL}
+    assert "git knows no revision" in refuse("nowhere:config/config.json")
     (made.folder / "sub" / "below").mkdir(parents=True)
     monkeypatch.chdir(made.folder / "sub" / "below")
-    assert json.loads(explained("HEAD:../../models/config.json"))["total"] == TOTAL
-    assert "is no file at HEAD; write its path" in refused("HEAD:../models/config.json")
+    assert explain("HEAD:../../models/config.json")["total"] == TOTAL
+    assert "is no file at HEAD; write its path" in refuse("HEAD:../models/config.json")
     monkeypatch.chdir(made.folder)
-    assert "is in no git repository" in refused("HEAD:../config.json")
+    assert "is in no git repository" in refuse("HEAD:../config.json")
 
 
-def test_a_revision_has_its_own_table(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revision_has_its_own_table(
+    project: Path, monkeypatch: pytest.MonkeyPatch, explain: Callable[..., Any], refuse: Callable[..., str]
+) -> None:
     made = repository(project / "repository")
     made.write("config.json", BERT)
     table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ num_hidden_layers = {layers} }}\n'
@@ -119,23 +139,27 @@ def test_a_revision_has_its_own_table(project: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(made.folder)
     layer = ENCODER // 2
     for named in ("HEAD~1:pyproject.toml::encoder", "HEAD~1:encoder"):
-        assert json.loads(explained(named))["total"] == TOTAL - layer
-    assert json.loads(explained("encoder"))["total"] == TOTAL + 2 * layer
-    assert refused("HEAD:pyproject.toml::encodr") == (
+        assert explain(named)["total"] == TOTAL - layer
+    assert explain("encoder")["total"] == TOTAL + 2 * layer
+    assert refuse("HEAD:pyproject.toml::encodr") == (
         "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
     )
-    assert refused("HEAD:encoder", family="bert").startswith("ERROR: HEAD:encoder is a declared model: its table says ")
-    assert refused("encoder", family="bert").startswith("ERROR: encoder is a declared model: its table says ")
-    assert "git knows no revision" in refused("nowhere:pyproject.toml::encoder")
+    assert refuse("HEAD:encoder", "--family", "bert").startswith(
+        "ERROR: HEAD:encoder is a declared model: its table says "
+    )
+    assert refuse("encoder", "--family", "bert").startswith("ERROR: encoder is a declared model: its table says ")
+    assert "git knows no revision" in refuse("nowhere:pyproject.toml::encoder")
 
 
-def test_what_may_be_a_module_of_the_folder_is_no_revision(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_be_a_module_of_the_folder_is_no_revision(
+    project: Path, monkeypatch: pytest.MonkeyPatch, explain: Callable[..., Any]
+) -> None:
     made = repository(project / "repository")
     made.write("config.json", BERT)
     made.write("pyproject.toml", '[tool.bertsize.models.small]\nconfig = "config.json"\nbudget = "report-only"\n')
     made.commit()
     made.write("main.py", f"small = {dict(BERT, num_hidden_layers=1)!r}")
     monkeypatch.chdir(made.folder)
-    assert json.loads(explained("main:small"))["total"] == TOTAL - ENCODER // 2
+    assert explain("main:small")["total"] == TOTAL - ENCODER // 2
     (made.folder / "main.py").unlink()
-    assert json.loads(explained("main:small"))["total"] == TOTAL
+    assert explain("main:small")["total"] == TOTAL

@@ -9,13 +9,7 @@ import pytest
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.commands.explain.in_vocabulary import named
-from pytest_bertsize.commands.explain.vocabularies import (
-    VOCABULARIES,
-    in_bert4keras,
-    in_tensorflow,
-    in_transformers,
-)
+from pytest_bertsize.commands.explain.names import NAMING, VOCABULARIES, list_by_names, name_in_transformers
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, pattern
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
@@ -73,7 +67,7 @@ def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(capsys: p
 
 
 def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
-    lines = {line.name: line for line in named(form("BertForMaskedLM"), "tensorflow")}
+    lines = {line.name: line for line in list_by_names(form("BertForMaskedLM"), "tensorflow")}
     # google-research/bert: a kernel has its inputs in rows, word embeddings their words
     assert lines["bert/embeddings/word_embeddings"].numbers == "(21128, 768)"
     assert lines["bert/encoder/layer_k/intermediate/dense/kernel"].numbers == "(768, 3072)"
@@ -87,7 +81,7 @@ def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
 @pytest.mark.parametrize("architecture", CLASSES)
 def test_the_lines_of_every_class_sum_to_its_total(architecture: str, switched: str, vocabulary: str) -> None:
     known = form(architecture, SWITCHED[switched])
-    lines = named(known, vocabulary)
+    lines = list_by_names(known, vocabulary)
     assert sum(line.in_all or line.count for line in lines if line.depth == 1) == known.total
     assert lines[-1].count == known.total
 
@@ -96,11 +90,11 @@ def test_the_lines_of_every_class_sum_to_its_total(architecture: str, switched: 
 @pytest.mark.parametrize("architecture", CLASSES)
 def test_every_tensor_has_a_line_under_some_name(architecture: str, switched: str) -> None:
     known = form(architecture, SWITCHED[switched])
-    for vocabulary, find in (("bert4keras", in_bert4keras), ("tensorflow", in_tensorflow)):
-        listed = {line.name for line in named(known, vocabulary)}
+    for vocabulary, find in NAMING.items():
+        listed = {line.name for line in list_by_names(known, vocabulary)}
         for tensor in known.inventory.tensors:
             name = pattern(tensor.name)
-            assert (find(name, architecture) or in_transformers(name)) in listed
+            assert (find(name, architecture) or name_in_transformers(name)) in listed
 
 
 def test_names_that_only_bert_has_are_refused_for_another_family(

@@ -31,7 +31,7 @@ import yaml
 from sybil import Region, Sybil
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFencedCodeBlockLexer
 
-from pytest_bertsize.__main__ import parser
+from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.reports import ci
 from pytest_bertsize.table.settings import SettingsError, parse
 from tests.conftest import without_others
@@ -270,7 +270,7 @@ def _wrong_command(line: str) -> Iterator[str]:
         ]
         given = ["0" * 40 if word == "git" else word for word in words]
         try:
-            parser().parse_args(given)
+            make_parser().parse_args(given)
         except SystemExit:
             yield f"bertsize does not take {arguments}"
 

@@ -2,130 +2,199 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
-from pytest_bertsize.commands.named_model import Explained, Named, explained
-from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.wording import did_you_mean, shown
+from rich.cells import cell_len
+
+from pytest_bertsize.checkpoint.tokenizer import check_rows
+from pytest_bertsize.closed_forms.training import STEP, training_states
+from pytest_bertsize.commands.console import read_style, refuse
+from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
+from pytest_bertsize.commands.explain.names import FAMILY, VOCABULARIES, list_by_names
+from pytest_bertsize.commands.explain.tree import NONE, TIED, Line, list_tree
+from pytest_bertsize.commands.named_model import Explained, Named, explain_model
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.reports import markdown
+from pytest_bertsize.reports.drawing import Style, drop_columns, fit, powers, usable
+from pytest_bertsize.reports.files import WHAT_IF, page_path, write_page
+from pytest_bertsize.wording import did_you_mean, exact, plural, printable, shown
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.table import Table
 
     from pytest_bertsize.closed_forms.formula import Formula
-    from pytest_bertsize.closed_forms.training import TrainingStates
-    from pytest_bertsize.commands.explain.tree import Line
-    from pytest_bertsize.reports.drawing import Style
 
 BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
 
 
-def explain(
-    named: Named, out: TextIO, err: TextIO, *, names: str | None = None, tensors: bool = False, form: str = "text"
-) -> int:
-    """Print the tree of one model.
+def explain(named: Named, form: str = "text", *, names: str | None = None, tensors: bool = False) -> str:
+    """Write what the count of one model is made of.
 
+    :param form: ``text``, ``md`` or ``json``.
     :param names: another vocabulary for the lines; ``None`` for components.
     :param tensors: whether the tree goes down to them.
-    :param form: ``text``, ``md`` or ``json``.
-    :returns: the exit status.
+    :raises Unusable: for a config, or a vocabulary, that cannot be used.
     """
-    try:
-        chosen = explained(named)
-        lines = _lines(chosen, names, tensors=tensors)
-    except Unusable as unusable:
-        return mistaken(unusable, err)
-    if form != "text":
-        from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text
-
-        said = facts(chosen)
-        say(json_text({"schema": SCHEMA, **said}) if form == "json" else "\n".join(_markdown(chosen, said)), out)
-        return GOOD
-    say(_drawn(chosen, lines, style_of(out, 0)), out)
-    return GOOD
-
-
-def _markdown(chosen: Explained, said: Mapping[str, Any]) -> Iterator[str]:
-    from pytest_bertsize.commands.quoting import source
-    from pytest_bertsize.inventory import TOTAL
-    from pytest_bertsize.reports.markdown import text as in_markdown
-    from pytest_bertsize.wording import exact
-
-    yield f"**{in_markdown(said['architecture'])}**: {exact(said['total'])} parameters"
-    yield from ("", "| component | formula | parameters |", "| --- | --- | --: |")
-    for row in said["components"]:
-        yield f"| `{row['name']}` | {row['formula']} | {exact(row['parameters'])} |"
-    yield from ("", "| symbol | key | value |", "| --- | --- | --: |")
-    used = chosen.form.formulas()[TOTAL].symbols
-    for symbol, size in said["symbols"].items():
-        if symbol in used:
-            yield f"| {symbol} | `{size['key']}` | {exact(size['value'])} |"
-    yield from ("", source(said))
+    chosen = explain_model(named)
+    if names is not None:
+        _check_names(names, chosen)
+    if form == "json":
+        return write_json(list_facts(chosen))
+    if form == "md":
+        return _write_markdown(chosen)
+    lines = (
+        list_by_names(chosen.form, names)
+        if names
+        else list_tree(chosen.form, chosen.derivation.family, tensors=tensors)
+    )
+    return draw_document({"": chosen}, draw_lines(lines, read_style(sys.stdout)), _list_notes(chosen))
 
 
-def _lines(chosen: Explained, names: str | None, *, tensors: bool) -> list[Line]:
-    from pytest_bertsize.commands.explain.in_vocabulary import named
-    from pytest_bertsize.commands.explain.tree import tree
+def write_what_if(named: Named, given: str) -> str:
+    """Write the page that counts what the model would be with other sizes, at once or not at all.
 
-    if names is None:
-        return tree(chosen.form, chosen.derivation.family, tensors=tensors)
-    _check_names(names, chosen)
-    return named(chosen.form, names)
+    :returns: what was written.
+    :raises Unusable: for a config that cannot be used.
+    :raises SettingsError: for a path that cannot be written to.
+    """
+    from pytest_bertsize.reports.html.what_if import render
+
+    path = page_path(given, Path.cwd(), WHAT_IF, "what-if.html")
+    chosen = explain_model(named)
+    write_page(path, render(chosen.model, chosen.config, chosen.derivation))
+    return f"{printable(given)}: what if {chosen.model.name or chosen.form.architecture.name}"
 
 
 def _check_names(names: str, chosen: Explained) -> None:
     """:raises Unusable: for a vocabulary that is unknown, or that has no names for this family."""
-    from pytest_bertsize.commands.explain.vocabularies import FAMILY, VOCABULARIES
-
     known = ", ".join(VOCABULARIES)
     if names not in VOCABULARIES:
         fix = did_you_mean(names, VOCABULARIES, f"write one of {known}", written=str)
-        raise Unusable(Finding("config-invalid", f"--names {shown(names)}: there are {known}", fix))
+        raise refuse(f"--names {shown(names)}: there are {known}", fix)
     if names != "transformers" and chosen.derivation.family.name != FAMILY:
         message = f"--names {names} knows the family {FAMILY!r}, and this is {chosen.derivation.family.name!r}"
-        raise Unusable(Finding("config-invalid", message, "write --names transformers, which knows every family"))
+        raise refuse(message, "write --names transformers, which knows every family")
 
 
-def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
-    from rich.console import Group
-    from rich.text import Text
+def _write_markdown(chosen: Explained) -> str:
+    facts = list_facts(chosen)
+    components = [(f"`{row['name']}`", row["formula"], exact(row["parameters"])) for row in facts["components"]]
+    used = chosen.form.formulas()[TOTAL].symbols
+    symbols = [
+        (symbol, f"`{size['key']}`", exact(size["value"]))
+        for symbol, size in facts["symbols"].items()
+        if symbol in used
+    ]
+    return "\n\n".join(
+        [
+            f"**{markdown.text(facts['architecture'])}**: {exact(facts['total'])} parameters",
+            markdown.table(("component", "formula", "parameters"), components, left=2),
+            markdown.table(("symbol", "key", "value"), symbols, left=2),
+            write_source(chosen),
+        ]
+    )
 
-    from pytest_bertsize.commands.explain.drawing import table
-    from pytest_bertsize.reports.drawing import draw, hanging
 
-    parts: list[RenderableType] = [heading(chosen), *origin(chosen, style), Text(""), table(lines, style), Text("")]
-    parts += [hanging("- ", "dim", note, style) for note in notes(chosen)]
-    return draw(Group(*parts, *warnings(chosen.derivation.values.findings, style)), style)
+# the lines in a terminal: columns that do not fit are dropped, formulas wrap, numbers are never cut
 
 
-def notes(chosen: Explained) -> Iterator[str]:
-    """What is usually got wrong by hand, in this model's own numbers."""
-    from pytest_bertsize.closed_forms.training import training_states
-    from pytest_bertsize.inventory import TOTAL
-    from pytest_bertsize.wording import exact
+COLUMNS = ("", "formula", "numbers", "parameters", "in all layers")
+LEFT = {"", "formula", "numbers"}
+DROPPED_FIRST = ("in all layers", "numbers")
+GAP = 2
+NARROWEST_NAME = 34
+"""Cells of a tensor's name; other names are whole."""
+NARROWEST_FORMULA = 16
+"""Cells of a formula before its sums are wrapped no further."""
 
+
+def draw_lines(lines: Sequence[Line], style: Style) -> Table:
+    """Name, formula, numbers, parameters and, inside a layer, the parameters of all layers."""
+    cells = [_write_cells(line, style) for line in lines]
+    widths = _choose_widths(lines, cells, style)
+    rows = []
+    for line, texts in zip(lines, cells, strict=True):
+        texts[""] = fit(texts[""], widths[""])
+        texts["formula"] = _wrap_sum(texts["formula"], widths["formula"])
+        colour = "bold" if line.depth == 0 and not line.minor else "dim" if line.minor else ""
+        rows.append((colour, [texts[column] for column in widths]))
+    headers = [column.ljust(width) if column in LEFT else column for column, width in widths.items()]
+    return make_table(headers, rows, left=len(widths.keys() & LEFT), sections=[len(rows) - 1])
+
+
+def _write_cells(line: Line, style: Style) -> dict[str, str]:
+    in_all = "" if line.in_all is None else exact(line.in_all)
+    texts = f"{'  ' * line.depth}{line.name}", powers(line.formula, style), powers(line.numbers, style)
+    return dict(zip(COLUMNS, (*texts, exact(line.count), in_all), strict=True))
+
+
+def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
+    """Drop columns until the rest fits, sums being wrapped and names of tensors shortened as far as they have to be."""
+    natural = {
+        column: max(len(column), *(cell_len(row[column]) for row in rows))
+        for column in COLUMNS
+        if column not in DROPPED_FIRST or any(row[column] for row in rows)
+    }
+    names = [
+        min(cell_len(row[""]), NARROWEST_NAME if line.tensor else sys.maxsize)
+        for line, row in zip(lines, rows, strict=True)
+    ]
+    sums = [_wrap_sum(row["formula"], NARROWEST_FORMULA) for row in rows]
+    least = {"": max(names), "formula": max(cell_len(line) for text in sums for line in text.split("\n"))}
+    tight = {**natural, **least} if any(line.tensor for line in lines) else natural
+    needed = {column: width + GAP for column, width in tight.items()}
+    widths = {column: natural[column] for column in drop_columns(needed, DROPPED_FIRST, usable(style) + GAP)}
+    for column, lowest in (("formula", least["formula"]), ("", least[""]), ("", 0)):
+        over = max(sum(widths.values()) + GAP * (len(widths) - 1) - usable(style), 0)
+        widths[column] = max(widths[column] - over, min(widths[column], lowest))
+    return widths
+
+
+def _wrap_sum(text: str, width: int) -> str:
+    """Wrap a sum between terms, each after the first with its sign ahead, and a long term between its factors."""
+    if cell_len(text) > width and text.startswith(TIED):
+        return f"{TIED.strip()}\n{fit(text.removeprefix(TIED), width)}"
+    if cell_len(text) > width and text.startswith(NONE):
+        return NONE.partition(" ")[0]
+    terms = re.split(r"(?<= )(?=[+-] )", text)
+    lines = _fill_lines((part for term in terms for part in _fill_lines(re.split("(?<=·)", term), width)), width)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _fill_lines(parts: Iterable[str], width: int) -> list[str]:
+    """Put parts on as few lines as they fit on, one after the other; a part is never broken."""
+    lines = [""]
+    for part in parts:
+        if lines[-1] and cell_len((lines[-1] + part).rstrip()) > width:
+            lines.append(part)
+        else:
+            lines[-1] += part
+    return lines
+
+
+# what is usually got wrong by hand
+
+
+def _list_notes(chosen: Explained) -> Iterator[str]:
     form = chosen.form
     formula = form.formulas()[TOTAL]
     yield f"total = {formula}"
-    yield from _without_effect(chosen, formula)
+    yield from _list_sizes_without_effect(chosen, formula)
     if form.stored != form.total:
         yield f"what is tied is counted once; written out again it would be {exact(form.stored)}"
     if form.unrolled != form.stored:
         yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
-    yield from _spare_rows(chosen)
+    yield from _list_spare_rows(chosen)
     size = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
-    yield _trained(training_states(form.inventory))
-
-
-def _trained(states: TrainingStates) -> str:
-    from pytest_bertsize.closed_forms.training import STEP
-    from pytest_bertsize.wording import exact, plural
-
-    return (
+    states = training_states(form.inventory)
+    yield (
         f"to train it takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, by AdamW in float32: "
         f"parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
         f"two moments {exact(states.moments)}, and {STEP} for each of {plural(states.tensors, 'tensor')}; "
@@ -133,16 +202,13 @@ def _trained(states: TrainingStates) -> str:
     )
 
 
-def _spare_rows(chosen: Explained) -> Iterator[str]:
-    """Rows that the tokenizer beside the config does not reach, or lacks."""
-    from pytest_bertsize.checkpoint.tokenizer import check_rows
-
+def _list_spare_rows(chosen: Explained) -> Iterator[str]:
+    """Name rows that the tokenizer beside the config does not reach, or lacks."""
     file = Path(chosen.config.file)
     try:
-        if chosen.declared:
-            settings, model = chosen.declared
-            beside = (chosen.config.file, model.checkpoint)
-            found = check_rows(settings.root, model.tokenizer, beside, chosen.form.inventory)
+        if chosen.settings:
+            model, beside = chosen.model, (chosen.config.file, chosen.model.checkpoint)
+            found = check_rows(chosen.settings.root, model.tokenizer, beside, chosen.form.inventory)
         else:
             found = check_rows(file.parent, None, (file.name,), chosen.form.inventory)
     except Unusable:  # a file beside it that is none: no word of the config
@@ -150,18 +216,13 @@ def _spare_rows(chosen: Explained) -> Iterator[str]:
     yield from (each.message for each in found)
 
 
-def _without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
-    """Sizes that are in no formula, above all the number of heads."""
-    used = formula.symbols
+def _list_sizes_without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
+    """Name the sizes that are in no formula, above all the number of heads."""
+    shared = any(term.passes != term.times for term in chosen.form.symbolic)
+    layers = "layers share their weights" if shared else "the table names single layers, which stand there in numbers"
     for size in chosen.derivation.family.keys.sizes:
         value = chosen.form.dims.sizes[size.symbol]
-        if value is not None and size.symbol not in used:
-            because = ": heads divide D, they do not multiply it" if "head" in size.key else ""
-            because = because or (_of_layers(chosen) if size.symbol == "L" else "")
+        if value is not None and size.symbol not in formula.symbols:
+            heads = ": heads divide D, they do not multiply it" if "head" in size.key else ""
+            because = heads or (f": {layers}" if size.symbol == "L" else "")
             yield f"{size.symbol} = {value:,} ({size.key}) is in no formula{because}"
-
-
-def _of_layers(chosen: Explained) -> str:
-    """Why no formula has the number of layers: they are one, or the table takes some of them out by their numbers."""
-    shared = any(term.passes != term.times for term in chosen.form.symbolic)
-    return ": layers share their weights" if shared else ": the table names single layers, which stand there in numbers"

@@ -1,0 +1,146 @@
+"""List the lines of an explanation by other names of BERT's tensors: what ``model.summary()`` or a checkpoint lists.
+
+bert4keras has a layer for each, Google's checkpoints a variable. Sources: ``variable_mapping`` of bert4keras, which
+says both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.commands.explain.tree import TIED, Leaf, Line, Tensors, group_by, write_shape, write_sums
+from pytest_bertsize.inventory import TOTAL, parents_first
+from pytest_bertsize.wording import exact
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.closed_forms.formula import Formula
+
+FAMILY = "bert"
+"""The family whose tensors the table below knows."""
+VOCABULARIES = ("transformers", "bert4keras", "tensorflow")
+
+_LAYER, _TF_LAYER = "encoder.layer.*", "bert/encoder/layer_k"
+_ATTENTION, _FEED_FORWARD = "Transformer-k-MultiHeadSelfAttention", "Transformer-k-FeedForward"
+_DENSE = {"weight": "/kernel", "bias": "/bias"}
+_NORM = {"weight": "/gamma", "bias": "/beta"}
+_OUTPUT = {"weight": "/output_weights", "bias": "/output_bias"}
+_WHOLE = {"weight": ""}
+
+NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "embeddings.word_embeddings": ("Embedding-Token", "bert/embeddings/word_embeddings", _WHOLE),
+    "embeddings.token_type_embeddings": ("Embedding-Segment", "bert/embeddings/token_type_embeddings", _WHOLE),
+    "embeddings.position_embeddings": ("Embedding-Position", "bert/embeddings/position_embeddings", _WHOLE),
+    "embeddings.LayerNorm": ("Embedding-Norm", "bert/embeddings/LayerNorm", _NORM),
+    f"{_LAYER}.attention.self.query": (_ATTENTION, f"{_TF_LAYER}/attention/self/query", _DENSE),
+    f"{_LAYER}.attention.self.key": (_ATTENTION, f"{_TF_LAYER}/attention/self/key", _DENSE),
+    f"{_LAYER}.attention.self.value": (_ATTENTION, f"{_TF_LAYER}/attention/self/value", _DENSE),
+    f"{_LAYER}.attention.output.dense": (_ATTENTION, f"{_TF_LAYER}/attention/output/dense", _DENSE),
+    f"{_LAYER}.attention.output.LayerNorm": (f"{_ATTENTION}-Norm", f"{_TF_LAYER}/attention/output/LayerNorm", _NORM),
+    f"{_LAYER}.intermediate.dense": (_FEED_FORWARD, f"{_TF_LAYER}/intermediate/dense", _DENSE),
+    f"{_LAYER}.output.dense": (_FEED_FORWARD, f"{_TF_LAYER}/output/dense", _DENSE),
+    f"{_LAYER}.output.LayerNorm": (f"{_FEED_FORWARD}-Norm", f"{_TF_LAYER}/output/LayerNorm", _NORM),
+    "pooler.dense": ("Pooler-Dense", "bert/pooler/dense", _DENSE),
+    "cls.seq_relationship": ("NSP-Proba", "cls/seq_relationship", _OUTPUT),
+    "cls.predictions.transform.dense": ("MLM-Dense", "cls/predictions/transform/dense", _DENSE),
+    "cls.predictions.transform.LayerNorm": ("MLM-Norm", "cls/predictions/transform/LayerNorm", _NORM),
+    "cls.predictions": ("MLM-Bias", "cls/predictions", {"bias": "/output_bias"}),
+    "qa_outputs": ("", "cls/squad", _OUTPUT),
+}
+"""Module → layer of bert4keras, and variable of Google's with the ends that tensors have there.
+
+The order is that of ``model.summary()``. What a fine-tuned class adds is called as its author likes.
+"""
+ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
+
+
+def name_in_transformers(name: str) -> str:
+    """``encoder.layer.*.output.dense.bias`` → ``encoder.layer.k.output.dense.bias``."""
+    return name.replace(".*.", ".k.")
+
+
+def name_in_bert4keras(name: str, _architecture: str = "") -> str:
+    """Return the layer that a tensor belongs to; ``""`` for one that bert4keras has not."""
+    module = name.removeprefix("bert.").rpartition(".")[0]
+    return NAMES[module][0] if module in NAMES else ""
+
+
+def name_in_tensorflow(name: str, architecture: str = "") -> str:
+    """Return the variable that a tensor is in Google's checkpoints; ``""`` for one that they have not."""
+    module, _, tensor = name.removeprefix("bert.").rpartition(".")
+    if module == "classifier" and architecture == "BertForSequenceClassification":  # the one class of Google's with it
+        return _OUTPUT[tensor].removeprefix("/")
+    _, variable, ends = NAMES.get(module, ("", "", {}))
+    return f"{variable}{ends[tensor]}" if tensor in ends else ""
+
+
+NAMING = {"bert4keras": name_in_bert4keras, "tensorflow": name_in_tensorflow}
+
+
+def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
+    """A line for every layer or tensor, each component's sum under its lines, and the total."""
+    naming = _Naming(Tensors(form), vocabulary)
+    tops = naming.of.by_component
+    lines = [line for name in parents_first(tops) for line in naming.list_component(name, tops[name])]
+    if vocabulary == "bert4keras":
+        lines.append(Line(0, "dropout and add layers", minor=True))
+    return [*lines, Line(0, TOTAL, count=form.total)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    of: Tensors
+    vocabulary: str
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether a line is a layer of Keras, not a tensor."""
+        return self.vocabulary == "bert4keras"
+
+    def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
+        lines: list[Line] = []
+        groups = group_by(members, lambda leaf: leaf.repeats)
+        for repeats, group in groups.items():
+            times, single = group[0].times, sum(leaf.owned for leaf in group)
+            lines += self._list_names(group, None if repeats == 1 else times)
+            if repeats != 1:
+                one = "one Transformer" if self.has_layers else "one layer"
+                formula = self.of.sum_one_copy(group).text
+                lines.append(Line(0, f"{one} of {times:,}", formula, "", single, times * single))
+        if len(lines) == 1:
+            return lines
+        total = sum(leaf.times * leaf.owned for leaf in members)
+        formula = self.of.sum_all_copies(members).text
+        return [*lines, Line(0, name, formula, write_sums(groups.values()), total)]
+
+    def _list_names(self, members: list[Leaf], times: int | None) -> list[Line]:
+        groups = group_by(members, self._name)
+        in_order = sorted(groups, key=lambda name: ORDER.get(name, len(NAMES))) if self.has_layers else groups
+        return [self._line(name, groups[name], times) for name in in_order]
+
+    def _name(self, leaf: Leaf) -> str:
+        architecture = self.of.form.architecture
+        held = leaf.name.removeprefix(f"{architecture.added.get('backbone', '')}.")
+        if self.vocabulary in NAMING and (found := NAMING[self.vocabulary](held, architecture.name)):
+            return found
+        if self.has_layers and held == leaf.name and architecture.added:
+            return leaf.module  # a layer of the class itself
+        return name_in_transformers(leaf.name)
+
+    def _line(self, name: str, group: list[Leaf], times: int | None) -> Line:
+        shape = group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape  # a row for each input
+        if all(leaf.tied_to for leaf in group):
+            source = group[0].tied_to or ""
+            owner = self._name(self.of.by_name[source]) if source in self.of.by_name else source
+            return Line(1, name, f"{TIED}{owner}", write_shape(shape), 0, times and 0, minor=True, tensor=True)
+        formula, count = self.of.sum_one_copy(group), sum(leaf.owned for leaf in group)
+        numbers = self._write_parts(group, formula) if self.has_layers else write_shape(shape)
+        return Line(1, name, formula.text, numbers, count, times and times * count, tensor=not self.has_layers)
+
+    def _write_parts(self, group: list[Leaf], formula: Formula) -> str:
+        """Write what each module of a layer has; of a single one, the formula in numbers."""
+        counts = [sum(leaf.owned for leaf in those) for those in group_by(group, lambda leaf: leaf.module).values()]
+        if len(counts) == 1:
+            return formula.in_numbers(self.of.form.dims.sizes)
+        return f"{len(counts)}·{exact(counts[0])}" if len({*counts}) == 1 else " + ".join(map(exact, counts))
