@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Limit
+from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal[
     "over-budget",
@@ -65,23 +62,6 @@ class Finding(NamedTuple):
     """The count at the base, where the limit was broken there already."""
     elsewhere: tuple[str | Option, ...] = ()
     """The way out where no table declares the model; empty where it is :attr:`fix`."""
-
-    @classmethod
-    def of_limit(
-        cls, limit: Limit, kind: Kind, message: str, fix: str, severity: Severity = "error", actual: int | None = None
-    ) -> Finding:
-        """Return a finding at the place of a limit."""
-        return cls(
-            kind,
-            message,
-            fix,
-            severity,
-            limit.component,
-            actual=actual,
-            file=limit.file,
-            line=limit.line,
-            table_key=limit.table_key,
-        )
 
     @property
     def place(self) -> str:

@@ -167,7 +167,7 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
                 f"to accept it, write {growth_that_passes(added, before, limit.written)} "
                 'with a new reason = "…", and take it back in a later change'
             )
-            findings.append(Finding.of_limit(limit, "over-growth", over, accept, actual=added)._replace(limit=most))
+            findings.append(limit.make_finding("over-growth", over, accept, actual=added)._replace(limit=most))
     return replace(found, budget=(*budget,), measured=(*measured,)).with_findings(*findings)
 
 

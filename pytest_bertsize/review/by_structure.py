@@ -88,7 +88,7 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
     )
     limited = f"{limit.component} is {exact(count)}, and its limit {limit}{times}"
     fix = f"{limited}; one below {exact(count + more)} would notice it"
-    return Finding.of_limit(limit, "insensitive-budget", message, fix, "note")
+    return limit.make_finding("insensitive-budget", message, fix, "note")
 
 
 def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:

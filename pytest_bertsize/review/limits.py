@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
 from pytest_bertsize.quantity import restated
 from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, NAMED, TRAINING, unit_of
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, signed
 
 if TYPE_CHECKING:
+    from pytest_bertsize.findings import Finding, Kind
     from pytest_bertsize.inventory import Fold
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
@@ -46,7 +46,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
         if limit.maximum != 0:
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
             fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
-            return Finding.of_limit(limit, "config-invalid", f"{message}: nothing would be held", fix)
+            return limit.make_finding("config-invalid", f"{message}: nothing would be held", fix)
     return _check_bounds(limit, actual[component], review, actual)
 
 
@@ -65,7 +65,7 @@ def refuse_unknown_component(component: str, limit: Limit, review: Review, measu
     lacking = f"no {family} model has" if family else f"{review.subject.architecture} does not have"
     message = f"the budget names the component {shown(component)}, which {lacking}"
     hint = did_you_mean(component, names, f"there are {', '.join(names)}")
-    return Finding.of_limit(limit, "config-invalid", message, hint)
+    return limit.make_finding("config-invalid", message, hint)
 
 
 def _check_bounds(limit: Limit, count: int, review: Review, actual: Inventory) -> Finding | None:
@@ -89,7 +89,7 @@ def _check_bounds(limit: Limit, count: int, review: Review, actual: Inventory) -
         cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
     accept = _write_accepted(kind, limit, count) if is_as_derived else CLOSED_FORM_FIRST
-    return Finding.of_limit(limit, kind, message, cause or f"{fix}{accept}", actual=count)._replace(limit=bound)
+    return limit.make_finding(kind, message, cause or f"{fix}{accept}", actual=count)._replace(limit=bound)
 
 
 def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> str:

@@ -65,7 +65,7 @@ def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]
     found, wrong = [], []
 
     def refuse(limit: Limit, message: str, fix: str) -> None:
-        wrong.append(Finding.of_limit(limit, "config-invalid", message, fix)._replace(component=None))
+        wrong.append(limit.make_finding("config-invalid", message, fix)._replace(component=None))
 
     for limit in limits:
         if limit.measure is None or isinstance(limit.measure, Growth):

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize import quantity
 from pytest_bertsize.files import regular
+from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
@@ -130,6 +131,13 @@ class Limit(NamedTuple):
     def written_at(self, bound: str) -> object:
         """One of its bounds as the author wrote it."""
         return self.written.get(bound) if isinstance(self.written, dict) else self.written
+
+    def make_finding(
+        self, kind: Kind, message: str, fix: str, severity: Severity = "error", actual: int | None = None
+    ) -> Finding:
+        """Return a finding at the place where the limit is written."""
+        place: dict[str, Any] = {"file": self.file, "line": self.line, "table_key": self.table_key}
+        return Finding(kind, message, fix, severity, self.component, actual=actual, **place)
 
     def __str__(self) -> str:
         """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""

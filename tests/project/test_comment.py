@@ -14,10 +14,10 @@ import yaml
 from pytest_bertsize.reports.files import render_json as json_report
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
-from tests.support.composite_action import ACTION
 from tests.support.run_reports import failing, passing, run
 
 ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 GUIDE = (ROOT / "docs" / "how-to" / "ci-and-pre-commit.md").read_text("utf-8")
 GH = """#!/usr/bin/env bash
 echo "$*" >> "$TOLD"

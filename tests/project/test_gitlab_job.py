@@ -107,8 +107,7 @@ def test_a_model_over_its_budget_fails_at_its_line(runner: Runner, tiny: dict[st
 
 
 @pytest.mark.process
-@SHELLS
-@pytest.mark.parametrize("before", ["", "0" * 40, "main"])
+@pytest.mark.parametrize(("shell", "before"), [(SH, ""), (BASH, "0" * 40), (SH, "main")])
 def test_a_push_is_compared_with_the_push_before_it_and_a_schedule_with_itself(
     runner: Runner, shell: Sequence[str], before: str
 ) -> None:

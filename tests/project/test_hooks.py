@@ -80,14 +80,6 @@ BACKEND = """
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """What became of a command that hooks may refuse."""
-
-    status: int
-    said: str
-
-
-@dataclass(frozen=True)
 class Hooked:
     """A project whose commits and pushes go through our hooks, as pre-commit has installed them."""
 
@@ -111,24 +103,16 @@ class Hooked:
         }
         (self.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
-    def run(self, *command: str) -> Attempt:
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        return Attempt(done.returncode, done.stdout)
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command that hooks may refuse; all that it says is in its ``stdout``."""
+        both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.run(command, cwd=self.folder, env=self.environment, text=True, check=False, **both)
 
-    def commit(self, *paths: str) -> Attempt:
-        """Stage paths, everything if none is named, and try to commit them."""
-        self.project.git("add", "--all", *(paths or (".",)))
+    def commit(self) -> subprocess.CompletedProcess[str]:
+        self.project.git("add", "--all", ".")
         return self.run("git", "commit", "--message", "change")
 
-    def push(self) -> Attempt:
+    def push(self) -> subprocess.CompletedProcess[str]:
         return self.run("git", "push", "origin", "HEAD:main")
 
     @property
@@ -161,29 +145,22 @@ def hooked(tmp_path: Path, tiny: dict[str, Any], hooks: GitProject) -> Hooked:
     project.declare(FITS)
     project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
-    found = Hooked(project, hooks, environment(tmp_path, hooks.folder.parent, python_that(tmp_path / "bin")))
-    found.use()
-    project.commit()
-    project.git("push", "--quiet", "origin", "main")
-    installed = found.run(sys.executable, "-m", "pre_commit", "install")
-    assert installed.status == 0, installed.said
-    return found
-
-
-def environment(home: Path, kept: Path, python: Path) -> dict[str, str]:
-    """What a developer's shell has, and git's own settings instead of this machine's.
-
-    :param kept: what pre-commit makes is kept here.
-    """
-    return {
-        "PATH": path_to(python),
-        "HOME": str(home),
-        "PRE_COMMIT_HOME": str(kept / "pre-commit"),
+    environment = {  # a developer's shell, and git's own settings instead of this machine's
+        "PATH": path_to(python_that(tmp_path / "bin")),
+        "HOME": str(tmp_path),
+        "PRE_COMMIT_HOME": str(hooks.folder.parent / "pre-commit"),
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
+    found = Hooked(project, hooks, environment)
+    found.use()
+    project.commit()
+    project.git("push", "--quiet", "origin", "main")
+    installed = found.run(sys.executable, "-m", "pre_commit", "install")
+    assert installed.returncode == 0, installed.stdout
+    return found
 
 
 def larger(config: dict[str, Any]) -> dict[str, Any]:
@@ -217,8 +194,8 @@ def test_a_commit_within_the_budget_passes(hooked: Hooked) -> None:
     before = hooked.head
     hooked.project.write("README.md", "Nothing of a model.")
     done = hooked.commit()
-    assert done.status == 0, done.said
-    (line,) = (each for each in done.said.splitlines() if each.startswith(NO_BUILD))
+    assert done.returncode == 0, done.stdout
+    (line,) = (each for each in done.stdout.splitlines() if each.startswith(NO_BUILD))
     assert line.endswith("Passed")
     assert hooked.head != before
 
@@ -227,23 +204,23 @@ def test_a_commit_over_the_budget_is_refused_with_the_report(hooked: Hooked, tin
     before = hooked.head
     hooked.project.write("config.json", larger(tiny))
     done = hooked.commit()
-    assert done.status == 1
-    assert NO_BUILD in done.said
-    assert TWO_LAYERS_MORE in done.said
-    assert f"1 configured, 1 checked, 1 failed; {NOT_COMPARED}" in done.said
+    assert done.returncode == 1
+    assert NO_BUILD in done.stdout
+    assert TWO_LAYERS_MORE in done.stdout
+    assert f"1 configured, 1 checked, 1 failed; {NOT_COMPARED}" in done.stdout
     assert hooked.head == before
 
 
 def test_a_merge_of_two_good_commits_that_is_over_the_budget_is_refused(hooked: Hooked, tiny: dict[str, Any]) -> None:
     start = hooked.head
     hooked.project.write("config.json", {**tiny, "num_hidden_layers": 4})
-    assert hooked.commit().status == 0
+    assert hooked.commit().returncode == 0
     hooked.project.git("switch", "--quiet", "--create", "other", start)
     hooked.project.declare(FITS.replace("90K", "60K"))
-    assert hooked.commit().status == 0
+    assert hooked.commit().returncode == 0
     done = hooked.run("git", "merge", "--no-edit", "main")
-    assert done.status == 1
-    assert "fits: total 76,181, limit 60,000 (+16,181)" in done.said
+    assert done.returncode == 1
+    assert "fits: total 76,181, limit 60,000 (+16,181)" in done.stdout
 
 
 def test_what_is_staged_is_looked_at_and_not_what_is_mended_since(hooked: Hooked, tiny: dict[str, Any]) -> None:
@@ -251,39 +228,33 @@ def test_what_is_staged_is_looked_at_and_not_what_is_mended_since(hooked: Hooked
     hooked.project.git("add", "config.json")
     hooked.project.write("config.json", tiny)
     done = hooked.run("git", "commit", "--message", "change")
-    assert done.status == 1
-    assert TWO_LAYERS_MORE in done.said
+    assert done.returncode == 1
+    assert TWO_LAYERS_MORE in done.stdout
 
 
 def test_a_project_without_a_table_is_refused(hooked: Hooked) -> None:
     hooked.project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     done = hooked.commit()
-    assert done.status == 1
-    assert "- exit code: 2" in done.said
-    assert "ERROR: " in done.said
-    assert "[tool.bertsize" in done.said
+    assert done.returncode == 1
+    assert "- exit code: 2" in done.stdout
+    assert "ERROR: " in done.stdout
+    assert "[tool.bertsize" in done.stdout
 
 
 # what a project says of the hooks
 
 
-def moved_to_a_folder(hooked: Hooked, config: dict[str, Any]) -> GitProject:
-    """Let the project stand in a folder of its repository."""
+def test_a_project_in_a_folder_is_named_by_arguments(hooked: Hooked, tiny: dict[str, Any]) -> None:
     hooked.project.git("rm", "--quiet", "pyproject.toml", "config.json")
     search = GitProject(hooked.folder / "services/search")
-    search.write("config.json", config)
+    search.write("config.json", tiny)
     search.declare(FITS)
-    return search
-
-
-def test_a_project_in_a_folder_is_named_by_arguments(hooked: Hooked, tiny: dict[str, Any]) -> None:
-    search = moved_to_a_folder(hooked, tiny)
     hooked.use({"args": ["--project", "services/search"]})
-    assert (done := hooked.commit()).status == 0, done.said
+    assert (done := hooked.commit()).returncode == 0, done.stdout
     search.write("config.json", larger(tiny))
     done = hooked.commit()
-    assert done.status == 1
-    assert TWO_LAYERS_MORE in done.said
+    assert done.returncode == 1
+    assert TWO_LAYERS_MORE in done.stdout
 
 
 # the environment
@@ -294,9 +265,9 @@ def test_without_a_build_a_commit_needs_nothing_of_the_projects_environment(
 ) -> None:
     hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
     hooked.project.write("README.md", "Nothing of a model.")
-    assert (done := hooked.commit()).status == 0, done.said
+    assert (done := hooked.commit()).returncode == 0, done.stdout
     hooked.project.write("config.json", larger(tiny))
-    assert TWO_LAYERS_MORE in hooked.commit().said
+    assert TWO_LAYERS_MORE in hooked.commit().stdout
 
 
 # pushes
@@ -306,18 +277,18 @@ def test_a_push_is_refused_for_what_only_a_build_shows(hooked: Hooked) -> None:
     before = hooked.pushed
     hooked.project.declare(OWN)
     hooked.project.write("own.py", OWN_MODULE)
-    assert (done := hooked.commit()).status == 0, done.said
-    assert (done := hooked.push()).status == 0, done.said
+    assert (done := hooked.commit()).returncode == 0, done.stdout
+    assert (done := hooked.push()).returncode == 0, done.stdout
     good = hooked.pushed
     assert good == hooked.head != before
     put_an_impostor_in(hooked.folder)
     hooked.project.write("own.py", textwrap.dedent(OWN_MODULE).replace('["hidden_size"], 7)', '["hidden_size"], 8)'))
-    assert (done := hooked.commit()).status == 0, done.said
+    assert (done := hooked.commit()).returncode == 0, done.stdout
     done = hooked.push()
-    assert done.status == 1
-    assert FULL in done.said
-    assert "own: " in done.said
-    assert "57,776" in done.said  # 2·48 + 1 more
-    assert "1 configured, 1 checked, 1 failed" in done.said
-    assert NOT_COMPARED not in done.said
+    assert done.returncode == 1
+    assert FULL in done.stdout
+    assert "own: " in done.stdout
+    assert "57,776" in done.stdout  # 2·48 + 1 more
+    assert "1 configured, 1 checked, 1 failed" in done.stdout
+    assert NOT_COMPARED not in done.stdout
     assert hooked.pushed == good

@@ -22,7 +22,8 @@ FLOORS = (
     ("base",),
     ("closed_forms",),
     ("config",),
-    ("builder", "checkpoint", "table"),
+    ("checkpoint",),
+    ("builder", "table"),
     ("differences", "dtypes", "files", "quantity"),
     ("__init__", "findings", "folding", "inventory", "release", "wording"),
 )

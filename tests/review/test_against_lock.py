@@ -2,19 +2,112 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.table.settings import SettingsError
-from tests.support.own_encoder import EMBED, HEAD, LAYER, TABLE, TOTAL, OwnProject, own_project
+from pytest_bertsize.base.lock import Lock, Locked, read_lock, render_lock
+from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
+from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.table.settings import SettingsError, load
+from tests.support.bert_reviews import subject as bert
+from tests.support.git_projects import GitProject, repository
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review.accept import Verb
+    from pytest_bertsize.review.review import Review
+
+CONFIG: dict[str, Any] = {"words": 100, "width": 8, "layers_num": 3, "dropout": 0.1}
+EMBED, LAYER, HEAD = 100 * 8, 8 * 8 + 8, 2 * 8
+TOTAL = EMBED + 3 * LAYER + HEAD
+TABLE = """
+    [tool.bertsize]
+    lock = "bertsize.lock"
+    [tool.bertsize.models.own]
+    factory = "own:build"
+    config = "own.json"
+    closed_form = false
+    budget.total = "1100"
+    """
+
+Code = dict[str, tuple[int, ...]]
+
+
+def tensors(config: Mapping[str, Any], code: Code) -> tuple[Tensor, ...]:
+    """What the class builds from a config.
+
+    :param code: what it builds whatever the config says.
+    """
+    width = config["width"]
+    layers = {
+        f"encoder.layers.{index}.{name}": shape
+        for index in range(config["layers_num"])
+        for name, shape in {"attn.weight": (width, width), "norm.weight": (width,)}.items()
+    }
+    shapes = {"embed.weight": (config["words"], width), **layers, "head.weight": (2, width), **code}
+    return tuple(Tensor(name, shape, "") for name, shape in shapes.items())
+
+
+@dataclass
+class OwnProject:
+    """The project; what its class builds is what its code is now."""
+
+    git: GitProject
+    code: Code = field(default_factory=dict)
+    buffers: tuple[Buffer, ...] = ()
+    refuses: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    built: list[str] = field(default_factory=list)
+    """What was asked for."""
+
+    def gate(self, base: str | None = None, verb: Verb | None = None) -> Gate:
+        settings = load(self.git.folder / "pyproject.toml")
+        baseline = self.git.baseline(base) if base else None
+        lock = read_lock(settings)
+
+        def result(name: str) -> Built | NotBuilt:
+            self.built.append(name)
+            config = gate.requests[name].config
+            if self.refuses(config):
+                return NotBuilt(Why.RAISED, "ValueError: no")
+            return Built(tensors(config, self.code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
+
+        gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
+        return gate
+
+    def accept(self) -> None:
+        """What ``--bert-budget-update`` writes to the lock."""
+        gate = self.gate(verb="update")
+        head = render_lock({})
+        (self.git.folder / "bertsize.lock").write_text(f"{head}\n{gate.to_lock('own')}", encoding="utf-8")
+
+    def config(self, **changed: Any) -> None:
+        self.git.write("own.json", {**CONFIG, **changed})
+
+    def become_base(self) -> None:
+        """Let ``main`` be what there is now."""
+        self.git.commit()
+        self.git.git("branch", "--force", "main")
+
+
+def own_project(folder: Path, table: str = TABLE, *, locked: bool = True) -> OwnProject:
+    """A repository whose ``main`` has the class, and its lock; what is checked out is another branch."""
+    found = OwnProject(repository(folder))
+    found.config()
+    found.git.declare(table)
+    if locked:
+        found.accept()
+    found.git.commit()
+    found.git.git("switch", "--quiet", "--create", "change")
+    return found
+
 
 STRICT = TABLE.replace('"bertsize.lock"', '{ file = "bertsize.lock", strict = true }')
 ACCEPT = "if that is meant, accept it: pytest --bert-budget --bert-budget-update"
@@ -83,13 +176,72 @@ def test_a_lock_outside_of_the_project_is_refused(own: OwnProject) -> None:
         own.gate()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
-def test_a_pipe_for_a_lock_is_refused_without_waiting_for_it(own: OwnProject) -> None:
-    lock = own.git.folder / "bertsize.lock"
-    lock.unlink()
-    os.mkfifo(lock)
-    with pytest.raises(SettingsError, match=r"tool\.bertsize\.lock: bertsize\.lock: this is not a regular file"):
-        own.gate()
+# differences in words, of a comparison alone
+
+BEFORE = Locked(
+    tuple(Tensor(f"part{at}.weight", (at + 2, 3), "part") for at in range(8)),
+    "sha256:1",
+    "transformers 5.23.0, torch 2.13.0",
+)
+
+
+def found(now: Locked, *, before: Locked | None = BEFORE, unbuilt: bool = False) -> Review:
+    models = {"zh": before} if before else {}
+    return compare_with_lock(
+        replace(bert(), unbuilt=unbuilt), now, Lock("a.lock", strict=False, models=models, text=render_lock(models))
+    )
+
+
+def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
+    assert found(BEFORE).findings == ()
+    assert found(BEFORE).locked == AgainstLock("a.lock", is_there=True)
+
+
+def test_a_lock_without_the_model_says_how_to_write_it_there() -> None:
+    (finding,) = found(BEFORE, before=None).findings
+    assert finding.sentence == (
+        "a.lock: a.lock does not have this model; have it written there: pytest --bert-budget --bert-budget-update"
+    )
+    assert (finding.kind, finding.severity) == ("differs-from-lock", "note")
+
+
+def test_six_differences_are_named_and_the_rest_is_counted() -> None:
+    (finding,) = found(replace(BEFORE, tensors=())).findings
+    assert "part7 is gone: 27 (weight 9×3); part6 is gone: " in finding.message  # the largest first
+    assert "; part2 is gone: 12 (weight 4×3) and 2 more (" in finding.message
+    assert "part1" not in finding.message
+
+
+def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_change_it_is() -> None:
+    more = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("pool.weight", (8, 8), "pool")))
+    (finding,) = found(more, unbuilt=True).findings
+    assert finding.message == "it is not as a.lock has it: pool is new: 64 (weight 8×8)"
+    untied = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part", tied_to="part0.weight")))
+    freed = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part")))
+    locked = found(freed, before=untied, unbuilt=True).locked
+    assert locked
+    assert [each.kind for each in locked.changes] == ["untied"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"config": "sha256:2", "built_with": "x"}, "what it is built from has changed as well"),
+        (
+            {"built_with": "transformers 6.0.0"},
+            f"what it is built from is the same; it was built with {BEFORE.built_with}, and is with transformers 6.0.0",
+        ),
+    ],
+)
+def test_what_else_has_changed_is_said_with_it(changed: dict[str, str], why: str) -> None:
+    (finding,) = found(replace(BEFORE, tensors=BEFORE.tensors[1:], **changed)).findings
+    assert finding.message.endswith(f" ({why})")
+
+
+def test_of_code_alone_it_is_said_that_there_is_no_config() -> None:
+    before, now = replace(BEFORE, config=""), replace(BEFORE, config="", tensors=BEFORE.tensors[1:])
+    (finding,) = found(now, before=before).findings
+    assert finding.message.endswith(" (it is built from code alone: the code has changed)")
 
 
 # against the base
@@ -192,8 +344,7 @@ def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
     own.git.declare(TABLE + '    components = { top = "pool" }\n')
     own.code = {"pool.weight": (8, 8)}
     own.accept()
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     assert own.gate("main").review("own").verdict == "passed"
     own.code = {}
     (found,) = own.gate("main").review("own").errors
@@ -202,8 +353,7 @@ def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
 
 def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None:
     own.git.write("bertsize.lock", "lock = 1\n=======\n")
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     (own.git.folder / "bertsize.lock").unlink()
     own.accept()
     assert any("at main bertsize.lock:2: a merge conflict is left in it" in said for said in compared(own).said)
@@ -234,8 +384,7 @@ def test_a_component_that_holds_less_than_the_base_s_table_had_it_hold_is_a_loos
     own: OwnProject, components: str, left: int
 ) -> None:
     own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"'))
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     assert own.gate("main").review("own").verdict == "passed"
     own.git.declare(TABLE + STACK.format(components=components))
     (found,) = own.gate("main").review("own").errors
@@ -248,8 +397,7 @@ def test_a_component_that_holds_less_than_the_base_s_table_had_it_hold_is_a_loos
 @pytest.mark.parametrize("components", ['tower = ["encoder.*", "embed"]', 'tower = "encoder"'])
 def test_a_component_that_holds_as_much_or_more_is_not_loosened(own: OwnProject, components: str) -> None:
     own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"').replace("220", '"1.1K"'))
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     own.git.declare(TABLE + STACK.format(components=components).replace("220", '"1.1K"'))
     assert own.gate("main").review("own").verdict == "passed"
 
@@ -258,8 +406,7 @@ def test_components_whose_modules_have_other_names_now_are_not_loosened(own: Own
     own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pool"]'))
     own.code = {"pool.weight": (4,)}
     own.accept()
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     own.code = {"pooler.weight": (4,)}
     own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pooler"]'))
     assert [each.kind for each in own.gate("main").review("own").errors] == []
@@ -349,8 +496,7 @@ def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit:
 def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:
     own.code = {"pool.weight": (8, 8)}
     own.accept()
-    own.git.commit()
-    own.git.git("branch", "--force", "main")
+    own.become_base()
     own.code = {"summary.weight": (8, 8)}
     found = compared(own)
     assert ([each.sentence for each in found.tensors], found.moved) == (

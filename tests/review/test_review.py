@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_bertsize.base.comparison import Comparison
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import report_model
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.measures import Measured
 from tests.support.bert_reviews import (
     BERT,
     SIZES,
@@ -28,6 +31,7 @@ from tests.support.bert_reviews import (
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Kind
+    from pytest_bertsize.review.review import Review
 
 # the budget
 
@@ -323,3 +327,153 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
     assert hold(warned, chinese().inventory).verdict == "passed"
+
+
+# what a count by hand usually forgets, recognised from its number: SOURCES A, and its list at the end
+
+
+@pytest.mark.parametrize(
+    ("component", "claim", "forgot"),
+    [
+        (
+            "encoder.attention",
+            2_359_296,
+            "that is one layer without its biases: ×12 is 28,311,552, and the biases are 36,864",
+        ),
+        ("encoder.attention", 2_362_368, "that is one layer: ×12 is 28,348,416"),
+        ("encoder.feed_forward", 56_623_104, "that is without the biases, which are 46,080"),
+        ("encoder.attention", 118_537_744, "to accept it, write exact = 28_348_416"),
+        ("head.decoder", 0, "to accept it, write exact = 21_128"),
+        ("trainable", 102_290_312 - 613_256, "to accept it, write exact = 102_290_312"),
+        ("head", 0, "that leaves out head.decoder 21,128, head.transform 592,128"),
+        ("total", 102_290_312 - 613_256, "that is without the head, which is 613,256"),
+        ("total", 102_290_312 - 393_216, "that is without the embeddings.position, which is 393,216"),
+        ("total", 118_537_744, "that counts tied tensors twice, 16,247,432 too many"),
+        ("total", 102_290_311, "to accept it, write exact = 102_290_312"),
+    ],
+)
+def test_a_usual_mistake_is_recognised_from_its_number(component: str, claim: int, forgot: str) -> None:
+    assert only(reviewed(**{component: {"exact": claim}})).fix == forgot
+
+
+def test_the_sum_of_the_other_limits_names_each_part_that_is_off() -> None:
+    parts = {
+        "embeddings": {"exact": 16_000_000},
+        "encoder": {"exact": 85_054_464},
+        "head": {"exact": 600_000},
+        "pooler": 0,
+    }
+    found = reviewed(**parts, total={"exact": 16_000_000 + 85_054_464 + 600_000})
+    assert found.errors[-1].fix == (
+        "that is the sum of the other limits, and off by as much as they are: embeddings +622,592, head +13,256"
+    )
+
+
+def test_the_sum_of_parts_that_hold_explains_nothing() -> None:
+    found = only(reviewed(embeddings={"exact": 16_622_592}, head={"exact": 613_256}, total={"exact": 17_235_848}))
+    assert found.fix == "to accept it, write exact = 102_290_312"
+
+
+def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:
+    # 7,087,872 a layer: SOURCES E
+    found = only(reviewed(encoder="80M"))
+    assert found.fix == 'one layer of it is 7,087,872, so 11 of 12 fit; to accept it, write "86M"'
+    assert only(reviewed(encoder={"min": "86M", "max": "90M"})).fix == 'to accept it, write min = "85M"'
+
+
+PARAMETERS = 102_290_312  # SOURCES D
+FLOAT32 = 4 * PARAMETERS
+WHAT = "float32, ties once"
+
+
+def held(limit: object, *measured: Measured) -> Review:
+    known = replace(subject(bytes=limit), measured=measured)
+    return hold(known, chinese().inventory)
+
+
+def in_bytes(actual: int = FLOAT32, expected: int | None = FLOAT32) -> tuple[Measured, ...]:
+    """Behind another measure, which is none of its business."""
+    return Measured("flops", "128 tokens", 1, 1), Measured("bytes", WHAT, actual, expected, dtype="float32")
+
+
+# bytes
+
+
+def test_bytes_over_their_limit_say_by_how_much_what_would_fit_and_how_to_accept_them() -> None:
+    assert only(held("400MB", *in_bytes())) == Finding(
+        "over-budget",
+        f"bytes is 409,161,248, 9,161,248 over its limit of 400MB ({WHAT})",
+        'as float16 it is 204,580,624, which fits; to accept it, write "410MB"',
+        component="bytes",
+        actual=409_161_248,
+        limit=400_000_000,
+        file="pyproject.toml",
+        line=3,
+    )
+
+
+def test_a_limit_with_a_name_is_told_with_its_number() -> None:
+    assert "over its limit of pypi-file (104,857,600)" in only(held("pypi-file", *in_bytes())).message
+    assert "its limit of 200MB (" in only(held("200MB", *in_bytes())).message
+
+
+def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_known_of_them() -> None:
+    assert held("410MB", *in_bytes()).findings == ()
+    assert held("1MB").findings == ()
+    assert held("1MB", Measured("flops", "128 tokens", 1, 1)).findings == ()
+
+
+def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
+    found = only(held("200MB", *in_bytes(expected=FLOAT32 - 4)))
+    assert found.fix == "its closed form comes first: what is off it cannot be accepted"
+    assert 'write "410MB"' in only(held("200MB", *in_bytes(expected=None))).fix  # a class that has none
+
+
+def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:
+    more = Tensor("bert.odd", (5,), "encoder")
+    found = reviewed(changed(odd=more), total="102M")
+    assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
+    assert found.findings[1].fix == "its closed form comes first: what is off it cannot be accepted"
+
+
+def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero() -> None:
+    assert without_closed_form("adapters", 0).findings == ()
+    assert only(without_closed_form("adapters", 1)).message.endswith("BertForMaskedLM does not have")
+
+
+def without_closed_form(component: str, limit: int) -> Review:
+    return hold(without_form(subject(**{component: limit}), closed_form=False), chinese().inventory)
+
+
+def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:
+    gone = Inventory((Tensor("bert.pooler.dense.bias", (768,), "pooler"),))
+    known = replace(subject(bytes="1GB"), comparison=Comparison("main", "a1b2c3", "config.json", gone, ()))
+    assert known.base is gone
+    assert "pooler" in known.component_names
+    assert "bytes" not in known.component_names
+
+
+# nothing is built
+
+
+def unbuilt(**budget: object) -> Review:
+    return conclude_unbuilt(subject().subject, subject(**budget).budget)
+
+
+def test_the_closed_form_is_held_against_the_budget_where_nothing_is_built() -> None:
+    found = unbuilt(total="110M", head="700K")
+    assert (found.verdict, found.errors, found.unbuilt) == ("passed", (), True)
+    assert found.held is found.expected
+    assert found.headline == "zh: 102,290,312 parameters by the closed form, not built"
+
+
+def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks() -> None:
+    found = unbuilt(total="102M", encodr=1)
+    assert [each.kind for each in found.findings] == ["over-budget", "config-invalid"]
+    assert found.findings[0].message == "total is 102,290,312, 290,312 over its limit of 102M"
+    assert (found.verdict, found.unbuilt) == ("failed", True)
+
+
+def test_what_has_no_closed_form_fails_where_nothing_is_built() -> None:
+    found = conclude_unbuilt(without_form(subject(), closed_form=False).subject)
+    assert (found.verdict, found.unbuilt, only(found).kind) == ("failed", True, "build-failed")

@@ -19,14 +19,6 @@ def python_that(folder: Path, *flags: str) -> Path:
     return python
 
 
-def liar(folder: Path) -> Path:
-    """A ``python`` in a new folder whose ``check`` says that all is well, and does nothing."""
-    python = python_that(folder)
-    text = python.read_text("utf-8").replace("exec ", '[ "$4" = check ] && exit 0\nexec ')
-    python.write_text(text, encoding="utf-8")
-    return python
-
-
 def path_to(python: Path) -> str:
     """A PATH on which a ``python`` comes first."""
     return os.pathsep.join([str(python.parent), os.environ["PATH"]])
