@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.closed_forms.blocks import list_terms
 from pytest_bertsize.closed_forms.symbols import Count, symbols_of
 from pytest_bertsize.closed_forms.tracing import (
     End,
@@ -124,7 +124,7 @@ def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
     form = derivation.form
     mixed = {**form.dims.sizes, **sizes}
     try:
-        found = list(terms(form.architecture.blocks(replace(form.dims, sizes=mixed, numbers=mixed))))
+        found = list(list_terms(form.architecture.blocks(replace(form.dims, sizes=mixed, numbers=mixed))))
         own: dict[str, Any] = {}
         for term in found:
             own[term.component] = own.get(term.component, 0) + term.total

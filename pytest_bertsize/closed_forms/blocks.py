@@ -1,13 +1,14 @@
-"""The few blocks that closed forms are written in.
+"""What a closed form consists of: kinds of modules, a tree of them that reads like a printout, and a count's terms.
 
-A closed form is a tree of blocks that reads like the model's own printout. Its dimensions are integers when parameters
-are counted and symbols when a formula is shown: the same function, called twice. A repeated block counts as
-``times × block``, so depth costs nothing until its tensors are listed.
+Dimensions are integers when parameters are counted and symbols when a formula is shown: the same tree, built twice. Its
+terms are a flat list, one for each parameter, in which a star stands for the index of a layer, so that depth costs
+nothing until tensors are listed. What changes a model works on its terms (:mod:`pytest_bertsize.closed_forms.changes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -16,18 +17,47 @@ from pytest_bertsize.inventory import Tensor
 Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
 
-
-Kind: TypeAlias = Literal[
-    "", "linear", "transposed-linear", "quantised-linear", "in-projection", "embedding", "quantised-embedding", "norm"
-]
-"""What class a block is the parameters of: torch's own, GPT-2's or I-BERT's; ``""`` for every other module."""
-
 Reads: TypeAlias = Literal["", "text", "token"]
-"""What has one vector for the linear layers of a block: each token, or the text; ``""`` where its component says."""
+STAR = "*"
+"""In the name of a term: the index of a layer."""
+
+
+class Copies(NamedTuple):
+    """The copies of a module, ``name.0``, ``name.1``, …: what a star stands for."""
+
+    times: Count
+    start: int = 0
+    """The index of the first copy."""
+    keys: tuple[str, ...] = ()
+    """The names of the copies where they are not called by index (``torch.nn.ModuleDict``)."""
+    passes: Count | None = None
+    """How often a forward pass goes through the copies, all told, where that is not once through each."""
+
+    def indices(self, number: Callable[[Count], int] = int) -> range:
+        """Return the index of each copy; one with a key has its place among the others."""
+        return range(self.start, self.start + (len(self.keys) or number(self.times)))
+
+    def name_of(self, index: int) -> str:
+        return self.keys[index - self.start] if self.keys else str(index)
+
+    def only(self, run: range, number: Callable[[Count], int]) -> Copies:
+        """Return some of the copies; all of them, and so a symbol for their number, stay as they are."""
+        every = self.indices(number)
+        if run == every:
+            return self
+        passes = self.passes
+        if passes is not None:
+            low, high = (passes * (end - every.start) // len(every) for end in (run.start, run.stop))
+            passes = high - low
+        keys = self.keys[run.start - self.start : run.stop - self.start]
+        return Copies(len(run), run.start, keys, passes)
 
 
 class Parameter(NamedTuple):
-    """A leaf: one tensor. ``component`` is inherited from the enclosing block unless given."""
+    """A tensor of its own, ``shape`` rows first.
+
+    Its component is that of the enclosing block unless it has one.
+    """
 
     name: str
     shape: tuple[Count, ...]
@@ -37,19 +67,14 @@ class Parameter(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A named module. With ``times``, that many copies of it under ``name.0``, ``name.1``, …"""
+    """A module; without a name, a group for the sake of its component."""
 
     name: str
     children: tuple[Node, ...]
     component: str | None = None
-    times: Count | None = None
-    start: int = 0
-    """Index of the first copy."""
-    keys: tuple[str, ...] = ()
-    """What the copies are called where it is not by index (``torch.nn.ModuleDict``)."""
-    passes: Count | None = None
-    """How often a forward pass goes through the copies, all told, where that is not once through each."""
-    kind: Kind = ""
+    copies: Copies | None = None
+    kind: str = ""
+    """The one of :data:`KINDS` whose parameters it has; ``""`` for what only holds others."""
     attends: Count | None = None
     """How many numbers of each vector meet those of every token of the text: queries, and what is made of values."""
     reads: Reads = ""
@@ -58,323 +83,242 @@ class Block(NamedTuple):
 
 Node: TypeAlias = Parameter | Block
 
-
-def parameter(name: str, *shape: Count, component: str | None = None) -> Parameter:
-    """A tensor of its own, ``shape`` rows first."""
-    return Parameter(name, shape, component)
+# kinds of modules
 
 
-def block(name: str, *children: Node | None, component: str | None = None) -> Block:
-    """A module; a child that the config leaves out is ``None``. Without a name, a group for a component's sake."""
-    return Block(name, tuple(child for child in children if child is not None), component)
+def _leaves(**shapes: tuple[Count, ...] | None) -> tuple[Parameter, ...]:
+    return tuple(Parameter(name, shape) for name, shape in shapes.items() if shape is not None)
 
 
-def repeat(
-    name: str,
-    times: Count | Sequence[int],
-    *children: Node | None,
-    start: int = 0,
-    passes: Count | None = None,
-    component: str | None = None,
-) -> Block:
-    """``times`` identical modules under ``name.0``, ``name.1``, …
-
-    What only some layers have is a repeat of its own beside the first: ``repeat("layers", L - 1, …, start=1)``, or
-    ``repeat("layers", [1, 3, 5], …)`` for experts in every other one.
-
-    :param times: how many there are, or the indices of those that there are.
-    :param start: index of the first one; a list has its own.
-    :param passes: how often a forward pass goes through them, all told, where layers share their weights (ALBERT).
-    """
-    if isinstance(times, list | tuple | range):
-        return each(name, tuple(map(str, times)), *children, component=component)._replace(passes=passes)
-    return block(name, *children, component=component)._replace(times=times, start=start, passes=passes)
-
-
-def each(name: str, keys: tuple[str, ...], *children: Node | None, component: str | None = None) -> Block:
-    """Identical modules under ``name.KEY`` for every key (``torch.nn.ModuleDict``)."""
-    return block(name, *children, component=component)._replace(times=len(keys), keys=keys)
-
-
-def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, component: str | None = None) -> Block:
+def _linear(inputs: Count, outputs: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``)."""
-    weight = parameter("weight", outputs, inputs)
-    return Block(name, (weight, parameter("bias", outputs)) if bias else (weight,), component, kind="linear")
+    return _leaves(weight=(outputs, inputs), bias=(outputs,) if bias else None)
 
 
-def transposed_linear(name: str, inputs: Count, outputs: Count, *, component: str | None = None) -> Block:
+def _transposed_linear(inputs: Count, outputs: Count) -> tuple[Node, ...]:
     """``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``)."""
-    leaves = (parameter("weight", inputs, outputs), parameter("bias", outputs))
-    return Block(name, leaves, component, kind="transposed-linear")
+    return _leaves(weight=(inputs, outputs), bias=(outputs,))
 
 
-def of_kind(kind: Kind, make: Callable[..., Block], *arguments: Any, **named: Any) -> Block:
-    """Return a module with the parameters of another kind: I-BERT's quantised layers have those of torch's."""
-    return make(*arguments, **named)._replace(kind=kind)
-
-
-def embedding(name: str, rows: Count, width: Count, *, component: str | None = None) -> Block:
+def _embedding(rows: Count, width: Count) -> tuple[Node, ...]:
     """``rows·width`` weights (``torch.nn.Embedding``)."""
-    return Block(name, (parameter("weight", rows, width),), component, kind="embedding")
+    return _leaves(weight=(rows, width))
 
 
-def layer_norm(
-    name: str, width: Count, *, elementwise_affine: bool = True, bias: bool = True, component: str | None = None
-) -> Block:
+def _layer_norm(width: Count, *, elementwise_affine: bool = True, bias: bool = True) -> tuple[Node, ...]:
     """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither."""
-    leaves = (parameter("weight", width), parameter("bias", width))[: elementwise_affine * (1 + bias)]
-    return Block(name, leaves, component, kind="norm")
+    return _leaves(weight=(width,), bias=(width,) if bias else None) if elementwise_affine else ()
 
 
-def rms_norm(name: str, width: Count, *, elementwise_affine: bool = True, component: str | None = None) -> Block:
+def _rms_norm(width: Count, *, elementwise_affine: bool = True) -> tuple[Node, ...]:
     """``width`` weights, and no bias (``torch.nn.RMSNorm``)."""
-    return layer_norm(name, width, elementwise_affine=elementwise_affine, bias=False, component=component)
+    return _layer_norm(width, elementwise_affine=elementwise_affine, bias=False)
 
 
-def conv1d(
-    name: str, inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True, component: str | None = None
-) -> Block:
+def _activation(function: str) -> tuple[Node, ...]:
+    """The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none."""
+    learned = {"prelu": ("weight",), "xielu": ("alpha_p", "alpha_n")}.get(function, ())
+    return tuple(Parameter(name, (1,)) for name in learned)
+
+
+def _conv1d(inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``)."""
-    offset = parameter("bias", outputs) if bias else None
-    return block(name, parameter("weight", outputs, inputs, kernel), offset, component=component)
+    return _leaves(weight=(outputs, inputs, kernel), bias=(outputs,) if bias else None)
 
 
-def conv2d(
-    name: str,
-    inputs: Count,
-    outputs: Count,
-    height: Count,
-    width: Count | None = None,
-    *,
-    bias: bool = True,
-    component: str | None = None,
-) -> Block:
+def _conv2d(
+    inputs: Count, outputs: Count, height: Count, width: Count | None = None, *, bias: bool = True
+) -> tuple[Node, ...]:
     """``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).
 
     :param width: of the kernel; ``None`` for a square one.
     """
-    offset = parameter("bias", outputs) if bias else None
-    weight = parameter("weight", outputs, inputs, height, height if width is None else width)
-    return block(name, weight, offset, component=component)
+    kernel = (height, height if width is None else width)
+    return _leaves(weight=(outputs, inputs, *kernel), bias=(outputs,) if bias else None)
 
 
-def lstm(name: str, inputs: Count, hidden: Count, **named: Any) -> Block:
+def _lstm(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
     """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
 
-    :param named: ``layers``, ``bidirectional``, ``bias`` and ``component``, as :func:`gru` has them.
+    :param named: ``layers`` (1), ``bidirectional`` (``False``) and ``bias`` (``True``).
     """
-    return _recurrent(name, (4 * hidden, hidden), inputs, **named)
+    return _recurrent(4 * hidden, hidden, inputs, **named)
 
 
-def gru(name: str, inputs: Count, hidden: Count, **named: Any) -> Block:
-    """``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``).
-
-    :param named: ``layers`` (1), ``bidirectional`` (``False``), ``bias`` (``True``) and ``component``.
-    """
-    return _recurrent(name, (3 * hidden, hidden), inputs, **named)
+def _gru(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
+    """``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``)."""
+    return _recurrent(3 * hidden, hidden, inputs, **named)
 
 
 def _recurrent(
-    name: str,
-    state: tuple[Count, Count],
-    inputs: Count,
-    *,
-    layers: int = 1,
-    bidirectional: bool = False,
-    bias: bool = True,
-    component: str | None = None,
-) -> Block:
-    """A further layer reads the hidden numbers of each direction of the one below it.
-
-    :param state: the numbers of all its gates together, and the hidden ones.
-    """
-    gates, hidden = state
+    gates: Count, hidden: Count, inputs: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
+) -> tuple[Node, ...]:
+    """Return the parameters of all layers; one above the first reads the hidden numbers of each direction below it."""
     directions = ("", "_reverse") if bidirectional else ("",)
-    parts = []
+    found: dict[str, tuple[Count, ...]] = {}
     for layer in range(layers):
         width = inputs if layer == 0 else len(directions) * hidden
         for end in (f"l{layer}{direction}" for direction in directions):
-            parts += [
-                parameter(f"weight_ih_{end}", gates, width),
-                parameter(f"weight_hh_{end}", gates, hidden),
-            ]
-            parts += [parameter(f"bias_{side}_{end}", gates) for side in ("ih", "hh")] if bias else []
-    return block(name, *parts, component=component)
+            found |= {f"weight_ih_{end}": (gates, width), f"weight_hh_{end}": (gates, hidden)}
+            found |= {f"bias_{side}_{end}": (gates,) for side in ("ih", "hh")} if bias else {}
+    return _leaves(**found)
 
 
-def multihead_attention(name: str, width: Count, *, bias: bool = True, component: str | None = None) -> Block:
+def _multihead_attention(width: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output
     (``torch.nn.MultiheadAttention``).
     """
-    offset = parameter("in_proj_bias", 3 * width) if bias else None
-    out = linear("out_proj", width, width, bias=bias)
-    module = block(name, parameter("in_proj_weight", 3 * width, width), offset, out, component=component)
-    return attending(module, 2 * width)._replace(kind="in-projection")
+    joined = _leaves(in_proj_weight=(3 * width, width), in_proj_bias=(3 * width,) if bias else None)
+    return (*joined, module("linear", "out_proj", width, width, bias=bias))
 
 
-def transformer_encoder_layer(
-    name: str, width: Count, feed_forward: Count, *, bias: bool = True, component: str | None = None
-) -> Block:
+def _transformer_encoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``)."""
-    return _torch_layer(name, width, feed_forward, ("self_attn",), bias=bias, component=component)
+    return _torch_layer(width, feed_forward, ("self_attn",), bias=bias)
 
 
-def transformer_decoder_layer(
-    name: str, width: Count, feed_forward: Count, *, bias: bool = True, component: str | None = None
-) -> Block:
+def _transformer_decoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """That of an encoder with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``)."""
-    return _torch_layer(name, width, feed_forward, ("self_attn", "multihead_attn"), bias=bias, component=component)
+    return _torch_layer(width, feed_forward, ("self_attn", "multihead_attn"), bias=bias)
 
 
-def _torch_layer(
-    name: str, width: Count, feed_forward: Count, attentions: tuple[str, ...], *, bias: bool, component: str | None
-) -> Block:
-    return block(
-        name,
-        *(multihead_attention(each, width, bias=bias) for each in attentions),
-        linear("linear1", width, feed_forward, bias=bias),
-        linear("linear2", feed_forward, width, bias=bias),
-        *(layer_norm(f"norm{index}", width, bias=bias) for index in range(1, len(attentions) + 2)),
-        component=component,
+def _torch_layer(width: Count, feed_forward: Count, attentions: Sequence[str], *, bias: bool) -> tuple[Node, ...]:
+    return (
+        *(module("multihead_attention", name, width, bias=bias) for name in attentions),
+        module("linear", "linear1", width, feed_forward, bias=bias),
+        module("linear", "linear2", feed_forward, width, bias=bias),
+        *(module("layer_norm", f"norm{number}", width, bias=bias) for number in range(1, len(attentions) + 2)),
     )
 
 
-def activation(name: str, function: str, *, component: str | None = None) -> Block | None:
-    """The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none."""
-    learned = {"prelu": ("weight",), "xielu": ("alpha_p", "alpha_n")}.get(function)
-    return block(name, *(parameter(each, 1) for each in learned), component=component) if learned else None
+KINDS: Mapping[str, Callable[..., tuple[Node, ...]]] = {
+    "linear": _linear,
+    "embedding": _embedding,
+    "layer_norm": _layer_norm,
+    "rms_norm": _rms_norm,
+    "activation": _activation,
+    "conv1d": _conv1d,
+    "conv2d": _conv2d,
+    "lstm": _lstm,
+    "gru": _gru,
+    "multihead_attention": _multihead_attention,
+    "transformer_encoder_layer": _transformer_encoder_layer,
+    "transformer_decoder_layer": _transformer_decoder_layer,
+    "transposed_linear": _transposed_linear,
+    "quantised_linear": _linear,
+    "quantised_embedding": _embedding,
+}
+"""The parameters of each kind of module by its sizes: torch's own kinds, GPT-2's and I-BERT's. A closed form's text
+names them, and a row of ``extra`` in a table those that are torch's.
+"""
 
 
-def tied(module: Block, /, **sources: str) -> Block:
-    """Tie parameters of ``module`` to others: ``tied(linear("decoder", D, V), weight="….word_embeddings.weight")``.
+def module(kind: str, name: str, *sizes: Count, component: str | None = None, **named: Any) -> Block:
+    """Return a module of one of :data:`KINDS`.
 
-    :param sources: for each tied parameter of the module, the full name of the tensor that owns the storage; a ``*`` in
-        it is the index of the layer that the module is in: ``"layer.*.up.weight"``.
+    :param named: further arguments of its kind, such as ``bias``.
+    """
+    attends = 2 * sizes[0] if kind == "multihead_attention" else None
+    return Block(name, KINDS[kind](*sizes, **named), component, kind=kind, attends=attends)
+
+
+def tied(node: Block, owners: Mapping[str, str]) -> Block:
+    """Tie parameters of a module to those of others.
+
+    :param owners: for each tied parameter, the full name of the tensor that owns the storage; a star in it is the index
+        of the layer that the module is in: ``"layer.*.up.weight"``.
     :raises ValueError: when the module has no such parameter.
     """
-    unknown = sources.keys() - {child.name for child in module.children}
+    unknown = owners.keys() - {child.name for child in node.children}
     if unknown:
-        raise ValueError(f"{module.name} has no parameter {', '.join(sorted(unknown))} to tie")
-    children = tuple(
-        child._replace(tied_to=sources[child.name]) if isinstance(child, Parameter) and child.name in sources else child
-        for child in module.children
+        raise ValueError(f"{node.name} has no parameter {', '.join(sorted(unknown))} to tie")
+    children = (
+        child._replace(tied_to=owners.get(child.name)) if isinstance(child, Parameter) else child
+        for child in node.children
     )
-    return module._replace(children=children)
+    return node._replace(children=tuple(children))
 
 
-def attending(module: Block, width: Count) -> Block:
-    """The module, as one that makes scores of its vectors and mixes values by them, which is counted in FLOPs alone.
-
-    :param width: of all queries together, and of all values that are mixed, shared ones as often as they are.
-    """
-    return module._replace(attends=width)
-
-
-def of_each_token(module: Block) -> Block:
-    """The module, whose linear layers see each token whatever it counts for, which is counted in FLOPs alone."""
-    return module._replace(reads="token")
-
-
-def of_the_text(module: Block) -> Block:
-    """The module, whose linear layers see one vector for a text, which is counted in FLOPs alone."""
-    return module._replace(reads="text")
-
-
-def frozen(module: Block) -> Block:
-    """The module with parameters that are not trained: sinusoidal positions that a class keeps as parameters."""
-    return with_leaves(module, lambda leaf: leaf._replace(trainable=False))
-
-
-def with_leaves(module: Block, change: Callable[[Parameter], Parameter]) -> Block:
-    """The same blocks with other parameters."""
-    children = tuple(
-        change(each) if isinstance(each, Parameter) else with_leaves(each, change) for each in module.children
-    )
-    return module._replace(children=children)
+# terms
 
 
 class Term(NamedTuple):
-    """One parameter of the tree: where it stands, and through which repeats it is multiplied."""
+    """One parameter of each of its copies."""
 
-    parameter: Parameter
-    prefix: str
-    """Of its name: ``encoder.layer.*.output.dense.``, a star for the index of a layer that is not unrolled."""
+    name: str
+    """Its full name with a star for the index of each list: ``encoder.layer.*.output.dense.weight``."""
+    shape: tuple[Count, ...]
     component: str
-    times: Count
-    """How many copies there are."""
-    passes: Count
-    """How often a forward pass uses it, all copies together."""
+    trainable: bool = True
+    tied_to: str | None = None
+    """The full name of the tensor whose storage it shares; a star is its own index at that place of the name."""
+    copies: tuple[Copies, ...] = ()
+    """For each star."""
+    kind: str = ""
+    """Of the module that has it: one of :data:`KINDS`."""
 
     @property
-    def name(self) -> str:
-        return f"{self.prefix}{self.parameter.name}"
+    def times(self) -> Count:
+        """How many copies there are."""
+        return prod(each.times for each in self.copies)
+
+    @property
+    def passes(self) -> Count:
+        """How often a forward pass uses it, all copies together."""
+        return prod(each.times if each.passes is None else each.passes for each in self.copies)
 
     @property
     def size(self) -> Count:
-        """Of a single copy."""
-        return prod(self.parameter.shape)
-
-    @property
-    def trainable(self) -> bool:
-        return self.parameter.trainable
+        """The number of elements of a single copy."""
+        return prod(self.shape)
 
     @property
     def total(self) -> Count:
         """What all copies add to the count; a tied one owns nothing."""
-        return 0 if self.parameter.tied_to else self.times * self.size
+        return 0 if self.tied_to else self.times * self.size
+
+    def name_at(self, place: Sequence[int]) -> str:
+        """Return the full name of one copy by its index in each list."""
+        parts = iter([each.name_of(index) for each, index in zip(self.copies, place, strict=True)])
+        return ".".join(next(parts) if part == STAR else part for part in self.name.split("."))
+
+    def owner_of(self, name: str) -> str | None:
+        """Return the owner's full name for one copy: ``layer.*.up.weight`` of ``layer.3.down.weight`` → layer 3's."""
+        if self.tied_to is None or STAR not in self.tied_to:
+            return self.tied_to
+        own = dict(enumerate(name.split(".")))
+        parts = enumerate(self.tied_to.split("."))
+        return ".".join(own.get(at, part) if part == STAR else part for at, part in parts)
 
 
-def terms(node: Node) -> Iterator[Term]:
-    """Every parameter, without unrolling a single repeat."""
-    return _walk(_block_of(node), lambda block, name: (name if block.times is None else f"{name}*.",), "", "", 1, 1)
+def list_terms(contents: Block | Iterable[Term]) -> Iterator[Term]:
+    """Yield the parameters of a tree, without unrolling a single list; terms as they are."""
+    return _terms_in(contents, "", "", ()) if isinstance(contents, Block) else iter(contents)
 
 
-def tensors(node: Node) -> Iterator[Tensor]:
-    """Every tensor by its full name, repeats unrolled. Dimensions must be integers."""
-    for term in _walk(_block_of(node), _copies, "", "", 1, 1):
-        leaf = term.parameter
-        owner = leaf.tied_to and _owner(leaf.tied_to, term.name)
-        yield Tensor(term.name, leaf.shape, term.component, leaf.trainable, owner)
-
-
-def _owner(source: str, name: str) -> str:
-    """``layer.*.up.weight`` of ``layer.3.down.weight`` → ``layer.3.up.weight``."""
-    if "*" not in source:
-        return source
-    parts, own = source.split("."), name.split(".")
-    there = [here if part == "*" and here.isdecimal() else part for part, here in zip(parts, own, strict=False)]
-    return ".".join([*there, *parts[len(own) :]])
-
-
-def _block_of(node: Node) -> Block:
-    return node if isinstance(node, Block) else Block("", (node,))
-
-
-def _copies(block: Block, name: str) -> Iterable[str]:
-    """``encoder.layer.`` → ``encoder.layer.0.``, ``encoder.layer.1.``, …"""
-    if block.times is None:
-        return (name,)
-    return (f"{name}{copy}." for copy in block.keys or range(block.start, block.start + block.times))
-
-
-def _walk(
-    node: Block,
-    inside: Callable[[Block, str], Iterable[str]],
-    prefix: str,
-    component: str,
-    times: Count,
-    passes: Count,
-) -> Iterator[Term]:
-    """Every parameter below a block.
-
-    :param inside: the prefixes of a block's children.
-    """
+def _terms_in(node: Block, name: str, component: str, copies: tuple[Copies, ...]) -> Iterator[Term]:
     component = node.component or component
-    if node.times is not None:
-        times, passes = times * node.times, passes * (node.times if node.passes is None else node.passes)
-    for within in inside(node, f"{prefix}{node.name}." if node.name else prefix):
-        for child in node.children:
-            if isinstance(child, Parameter):
-                yield Term(child, within, child.component or component, times, passes)
-            else:
-                yield from _walk(child, inside, within, component, times, passes)
+    if node.name:
+        name = f"{name}{node.name}."
+    if node.copies is not None:
+        name, copies = f"{name}{STAR}.", (*copies, node.copies)
+    for child in node.children:
+        if isinstance(child, Block):
+            yield from _terms_in(child, name, component, copies)
+        else:
+            own = child.component or component
+            yield Term(f"{name}{child.name}", child.shape, own, child.trainable, child.tied_to, copies, node.kind)
+
+
+def list_tensors(contents: Block | Iterable[Term]) -> list[Tensor]:
+    """Return every tensor by its full name, layer by layer as the model has them. Dimensions must be integers."""
+    first: dict[str, int] = {}
+    found: list[tuple[tuple[int, ...], Tensor]] = []
+    for at, term in enumerate(list_terms(contents)):
+        lists = [term.name[:end] for end, sign in enumerate(term.name) if sign == STAR]
+        firsts = [first.setdefault(each, at) for each in lists]
+        for place in product(*(each.indices() for each in term.copies)):
+            name = term.name_at(place)
+            tensor = Tensor(name, term.shape, term.component, term.trainable, term.owner_of(name))
+            found.append(((*(each for pair in zip(firsts, place, strict=True) for each in pair), at), tensor))
+    return [tensor for _, tensor in sorted(found, key=lambda row: row[0])]

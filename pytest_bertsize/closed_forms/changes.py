@@ -1,30 +1,210 @@
-"""Changes of a model's blocks, tensor by tensor: what does not train, what a class does without, and what it shares.
+"""Changes of a model, tensor by tensor: what does not train, what a class does without, and what it shares.
 
-A table names modules by paths: ``"bert.encoder.layer[:6]"``. Each change is decided by the tensors' full names in the
-tree with numbers, which knows how many layers there are, and made in the one with symbols as well, so that formulas
-follow.
+A table names modules by paths: ``"bert.encoder.layer[:6]"``. Each change is decided by the full names of tensors, layer
+by layer; neighbours of which the same is decided stay one term, so that formulas follow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.closed_forms.blocks import Block, Parameter, tensors, terms
-from pytest_bertsize.closed_forms.module_tree import copies, one_name_each, split
+from pytest_bertsize.closed_forms.blocks import STAR, Count, Term
+from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import is_within, levels
 from pytest_bertsize.wording import nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Node
+    from pytest_bertsize.folding import Indices
+
+Number: TypeAlias = Callable[[Count], int]
+"""What a count comes to that may be of symbols."""
 
 _SLICE = re.compile(r"\[(-?\d{1,9})?(:)?(-?\d{1,9})?\]", re.ASCII)
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[^\[\]]*\])*")
 _PART = re.compile(r"[^.\[]+|\[[^\]]*\]")
 MOST_SHOWN = 6
+
+# tensor by tensor
+
+
+def name_tensors(terms: Iterable[Term], number: Number = int) -> Iterator[tuple[str, Term]]:
+    """Yield the full name of every tensor, with its term."""
+    for term in terms:
+        for place in product(*(each.indices(number) for each in term.copies)):
+            yield term.name_at(place), term
+
+
+def find_owners(terms: Iterable[Term], number: Number = int) -> dict[str, str]:
+    """Return the owner of every tensor by their full names: itself, or the one whose storage it shares."""
+    return {name: term.owner_of(name) or name for name, term in name_tensors(terms, number)}
+
+
+def change_tensors(
+    terms: Iterable[Term],
+    change: Callable[[str, Term], Iterable[Term]],
+    number: Number = int,
+    places: Mapping[str, int] | None = None,
+) -> list[Term]:
+    """Change every tensor of a model; neighbours in a list that come to the same are one term.
+
+    :param change: returns what takes the place of a tensor, by its full name and its term; nothing if it is gone.
+    :param places: new indices of modules in lists that have lost one, by their paths.
+    """
+    found = []
+    for term in terms:
+        every = [each.indices(number) for each in term.copies]
+        if not all(every):
+            found.append(term)  # of which there is none now, and which a formula counts
+        alike: list[tuple[Term, list[Indices]]] = []
+        for place in product(*every):
+            name = term.name_at(place)
+            for new in change(name, term):
+                moved, index = _renumber(new, place, name, places) if places else (new, place)
+                group = next((group for known, group in reversed(alike) if known == moved), None)
+                if group is None:
+                    group = []
+                    alike.append((moved, group))
+                group.append(index)
+        for new, group in alike:
+            for box in group_indices(group):
+                copies = (each.only(run, number) for each, run in zip(new.copies, box, strict=True))
+                found.append(new._replace(copies=tuple(copies)))
+    return found
+
+
+def _renumber(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
+    """Return a tensor's term, and its index in each list, as the lists are numbered now."""
+    parts = [*zip(term.name.split("."), _renumber_parts(name, places), strict=True)]
+    indices = [now for part, now in parts if part == STAR]
+    index = (old if copies.keys else int(now) for copies, old, now in zip(term.copies, place, indices, strict=True))
+    return term._replace(name=".".join(part if part == STAR else now for part, now in parts)), tuple(index)
+
+
+def _renumber_parts(name: str, places: Mapping[str, int]) -> list[str]:
+    parts = name.split(".")
+    return [str(places.get(".".join(parts[: at + 1]), part)) for at, part in enumerate(parts)]
+
+
+def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str], number: Number = int) -> list[Term]:
+    """Tie every tensor to its owner, both by their full names."""
+
+    def tie(name: str, term: Term) -> Iterator[Term]:
+        own = dict(enumerate(zip(term.name.split("."), name.split("."), strict=True)))
+        source = (STAR if own.get(at) == (STAR, part) else part for at, part in enumerate(owners[name].split(".")))
+        yield term._replace(tied_to=None if owners[name] == name else ".".join(source))
+
+    return change_tensors(terms, tie, number)
+
+
+def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
+    """Return the terms of a model that another one holds at a path."""
+    inside = f"{path}." if path else ""
+    return [
+        each._replace(name=f"{inside}{each.name}", tied_to=each.tied_to and f"{inside}{each.tied_to}") for each in terms
+    ]
+
+
+# as a table says it
+
+
+def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
+    """Freeze some modules, and all that share a tensor with them.
+
+    :param modules: ``"bert.embeddings"``, a slice of layers ``"bert.encoder.layer[:6]"``, or a tensor's full name.
+    :raises ValueError: in words, for a path that leads nowhere.
+    """
+    owners = find_owners(terms)
+    paths = {path for module in modules for path in find_modules("frozen", module, owners)}
+    frozen = {owner for name, owner in owners.items() if is_under(name, paths)}
+    return change_tensors(
+        terms, lambda name, term: [term._replace(trainable=False) if owners[name] in frozen else term]
+    )
+
+
+def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number = int) -> Sequence[Term]:
+    """Leave some modules out.
+
+    What is left of a list is numbered anew, as ``torch.nn.ModuleList`` does it. Of what shared a tensor whose owner is
+    gone, the first owns it.
+
+    :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
+        component: ``"embeddings.position"``.
+    :raises ValueError: in words, for one that is not there.
+    """
+    if not parts:
+        return terms
+    components = {name: term.component for name, term in name_tensors(terms, number)}
+    paths = {path for part in parts for path in _find_part(part, components)}
+    owners = {name: owner for name, owner in find_owners(terms, number).items() if not is_under(name, paths)}
+    if not owners:
+        raise ValueError("without: nothing is left of the backbone")
+    heirs: dict[str, str] = {}
+    for name in sorted(owners, key=lambda name: owners[name] != name):  # an owner that stays, else the first
+        heirs.setdefault(owners[name], name)
+    places = _places(paths, components)
+    left = change_tensors(terms, lambda name, term: [term] if name in owners else [], number, places)
+    now = {name: ".".join(_renumber_parts(name, places)) for name in owners}
+    return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()}, number)
+
+
+def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
+    try:
+        return list(find_modules("without", part, components))
+    except ValueError:
+        levels_of_all = {level for component in components.values() for level in levels(component)}
+        if part in levels_of_all:
+            return [name for name, component in components.items() if is_within(component, part)]
+        if meant := nearest_to(part, levels_of_all, cutoff=0.8):
+            raise ValueError(f"without: the model has no {printable(part)}; did you mean {shown(meant)}?") from None
+        raise
+
+
+def _places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
+    """Return the place in what is left of a list, for each module that stays in one that has lost some."""
+    found: dict[str, int] = {}
+    for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
+        stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]
+        found |= {f"{path}.{index}": place for place, index in enumerate(stay)}
+    return found
+
+
+def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number = int) -> Sequence[Term]:
+    """Make one module another, tensor by tensor.
+
+    :param tied: modules or tensors, and those that they are.
+    :raises ValueError: in words, for what is not there, or cannot be one.
+    """
+    if not tied:
+        return terms
+    shapes = {name: term.shape for name, term in name_tensors(terms, number)}
+    owners = find_owners(terms, number)
+    for shared, source in tied.items():
+        one, other = (_find_one(path, shapes) for path in (shared, source))
+        for name in [name for name in shapes if is_under(name, (one,))]:
+            twin = other + name.removeprefix(one)
+            if twin not in shapes:
+                raise ValueError(f"tied: {printable(one)} has {printable(name)}, and there is no {printable(twin)}")
+            if shapes[twin] != shapes[name]:
+                shape, of_twin = (tuple(map(number, shapes[each])) for each in (name, twin))
+                if shape != of_twin:
+                    both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
+                    raise ValueError(f"tied: {both}: they cannot be one")
+            former, owner = owners[name], owners[twin]
+            owners |= {each: owner for each, of in owners.items() if of == former}
+    return tie_to_owners(terms, owners, number)
+
+
+def _find_one(path: str, names: Collection[str]) -> str:
+    found = list(find_modules("tied", path, names))
+    if len(found) != 1:
+        raise ValueError(f"tied: {printable(path)} is {len(found)} modules; name one")
+    return found[0]
+
+
+# paths
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
@@ -81,9 +261,7 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
     matched = _SLICE.fullmatch(part)
     if matched is None or not any(matched.groups()):
         raise ValueError(f"{key}: {shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]")
-    inside = f"{path}."
-    heads = {name.removeprefix(inside).split(".")[0] for name in names if name.startswith(inside)}
-    there = sorted(int(head) for head in heads if head.isdecimal())
+    there = _indices_in(path, names)
     if not there:
         raise ValueError(f"{key}: {printable(path)} in {shown(written)} is no list of layers; leave {part} out")
     first, colon, last = matched.groups()
@@ -97,169 +275,7 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
     return taken
 
 
-class Trees(NamedTuple):
-    """One model, twice; the same tree where nobody asks for formulas."""
-
-    written: Block
-    """With symbols, or with numbers."""
-    known: Block
-    """With numbers."""
-
-
-def freeze_modules(root: Block, modules: Sequence[str]) -> Block:
-    """Return the blocks of a model of which some modules do not train.
-
-    :param root: with numbers; with symbols it comes back as it is, because no formula says what trains.
-    :param modules: ``"bert.embeddings"``, a slice of layers ``"bert.encoder.layer[:6]"``, or a tensor's full name.
-    :raises ValueError: in words, for a path that leads nowhere.
-    """
-    if not modules or not all(isinstance(term.times, int) for term in terms(root)):
-        return root
-    owners = _owners(root)
-    paths = {path for module in modules for path in find_modules("frozen", module, owners)}
-    frozen = {owner for name, owner in owners.items() if is_under(name, paths)}  # with all that share a tensor
-
-    def freeze_leaf(name: str, leaf: Parameter) -> Parameter:
-        return leaf._replace(trainable=False) if owners[name] in frozen else leaf
-
-    return _Change(freeze_leaf).applied_to(root, root)
-
-
-def remove_modules(trees: Trees, parts: Sequence[str]) -> Trees:
-    """Return a model that lacks some of its modules.
-
-    What is left of a list is numbered anew, as ``torch.nn.ModuleList`` does it. Of what shared a tensor whose owner is
-    gone, the first owns it.
-
-    :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
-        component: ``"embeddings.position"``.
-    :raises ValueError: in words, for one that is not there.
-    """
-    if not parts:
-        return trees
-    owners = _owners(trees.known)
-    components = {each.name: each.component for each in tensors(trees.known)}
-    paths = {path for part in parts for path in _find_part(part, components)}
-    stay = [name for name in owners if not is_under(name, paths)]
-    if not stay:
-        raise ValueError("without: nothing is left of the backbone")
-    change = _Change(lambda name, leaf: None if is_under(name, paths) else leaf, paths, _places(paths, owners))
-    left = Trees(*(change.applied_to(tree, trees.known) for tree in trees))
-    now = dict(zip(stay, (each.name for each in tensors(left.known)), strict=True))
-    heirs: dict[str, str] = {}
-    for name in sorted(stay, key=lambda name: owners[name] != name):  # an owner that stays, else the first
-        heirs.setdefault(owners[name], name)
-    return _with_owners(left, {now[name]: now[heirs[owners[name]]] for name in stay})
-
-
-def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
-    try:
-        return list(find_modules("without", part, components))
-    except ValueError:
-        levels_of_all = {level for component in components.values() for level in levels(component)}
-        if part in levels_of_all:
-            return [name for name, component in components.items() if is_within(component, part)]
-        if meant := nearest_to(part, levels_of_all, cutoff=0.8):
-            raise ValueError(f"without: the model has no {printable(part)}; did you mean {shown(meant)}?") from None
-        raise
-
-
-def _places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Of lists that lose a module, each that stays by its path, and its place in what is left."""
-    found: dict[str, int] = {}
-    for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
-        heads = {name.removeprefix(f"{path}.").split(".")[0] for name in names if name.startswith(f"{path}.")}
-        stay = [at for at in sorted(int(head) for head in heads if head.isdecimal()) if f"{path}.{at}" not in gone]
-        found |= {f"{path}.{at}": place for place, at in enumerate(stay)}
-    return found
-
-
-def tie_modules(trees: Trees, tied: Mapping[str, str]) -> Trees:
-    """Return a model in which one module is another, tensor by tensor.
-
-    :param tied: modules or tensors, and those that they are.
-    :raises ValueError: in words, for what is not there, or cannot be one.
-    """
-    if not tied:
-        return trees
-    shapes = {each.name: each.shape for each in tensors(trees.known)}
-    owners = _owners(trees.known)
-    for shared, source in tied.items():
-        one, other = (_find_one(path, shapes) for path in (shared, source))
-        for name in [name for name in shapes if is_under(name, (one,))]:
-            twin = other + name.removeprefix(one)
-            if twin not in shapes:
-                raise ValueError(f"tied: {printable(one)} has {printable(name)}, and there is no {printable(twin)}")
-            if shapes[twin] != shapes[name]:
-                both = f"{printable(name)} is {shapes[name]} and {printable(twin)} {shapes[twin]}"
-                raise ValueError(f"tied: {both}: they cannot be one")
-            former, owner = owners[name], owners[twin]
-            owners |= {each: owner for each, of in owners.items() if of == former}
-    return _with_owners(trees, owners)
-
-
-def _find_one(path: str, names: Collection[str]) -> str:
-    found = list(find_modules("tied", path, names))
-    if len(found) != 1:
-        raise ValueError(f"tied: {printable(path)} is {len(found)} modules; name one")
-    return found[0]
-
-
-def _owners(known: Block) -> dict[str, str]:
-    return {each.name: each.tied_to or each.name for each in tensors(known)}
-
-
-def _with_owners(trees: Trees, owners: Mapping[str, str]) -> Trees:
-    if _owners(trees.known) == owners:
-        return trees
-
-    def tie_leaf(name: str, leaf: Parameter) -> Parameter:
-        return leaf._replace(tied_to=None if owners[name] == name else owners[name])
-
-    return Trees(*(_Change(tie_leaf).applied_to(tree, trees.known) for tree in trees))
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One change of every tensor of a tree."""
-
-    edit: Callable[[str, Parameter], Parameter | None]
-    """By its full name; ``None``: it is gone."""
-    gone: Collection[str] = ()
-    """Modules that keep no place in a list."""
-    places: Mapping[str, int] = field(default_factory=dict)
-    """Of modules in a list that has lost one, where they are now."""
-
-    def applied_to(self, tree: Block, known: Block) -> Block:
-        """Return a tree with the change; ``known`` is the same one with numbers."""
-        parts = self._parts(one_name_each(tree), one_name_each(known), "")
-        return parts[0] if len(parts) == 1 else Block("", tuple(parts))
-
-    def _parts(self, node: Block, known: Block, inside: str) -> list[Block]:
-        """Return a repeat as the runs of its copies that are alike; any other block as it is, or not at all."""
-        name = f"{inside}{known.name}." if known.name else inside
-        if known.times is None:
-            children = tuple(self._children(node, known, name))
-            return [node._replace(children=children)] if children or not known.children else []
-        all_copies = copies(known)
-        if not all_copies:
-            return [node]  # of which there is none now, and which a formula counts
-        each = [
-            (tuple(self._children(node, known, f"{name}{copy}.")), self.places.get(f"{name}{copy}", copy))
-            for copy in all_copies
-            if f"{name}{copy}" not in self.gone
-        ]
-        runs = [(children, [copy for _, copy in run]) for children, run in groupby(each, key=lambda pair: pair[0])]
-        if len(runs) == 1 and [copy for _, copy in each] == list(all_copies):
-            return [node._replace(children=runs[0][0])] if runs[0][0] else []
-        passes = None if node.passes is None else node.passes * len(each) // len(all_copies)
-        left = node._replace(times=len(each), passes=passes)
-        return [block for block in split(left, runs) if block.children] if runs else []
-
-    def _children(self, node: Block, known: Block, inside: str) -> Iterator[Node]:
-        for child, twin in zip(node.children, known.children, strict=True):
-            if isinstance(child, Block) and isinstance(twin, Block):
-                place = str(self.places.get(f"{inside}{twin.name}", child.name))
-                yield from (part._replace(name=place) for part in self._parts(child, twin, inside))
-            elif isinstance(child, Parameter) and (leaf := self.edit(f"{inside}{twin.name}", child)) is not None:
-                yield leaf
+def _indices_in(path: str, names: Collection[str]) -> list[int]:
+    """Return the indices that the list at a path has."""
+    heads = {name.removeprefix(f"{path}.").split(".")[0] for name in names if name.startswith(f"{path}.")}
+    return sorted(int(head) for head in heads if head.isdecimal())

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import Block, block
+from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
 from pytest_bertsize.closed_forms.parts import heads
@@ -285,7 +285,7 @@ class _Row(NamedTuple):
         def blocks(dims: Dims) -> Block:
             if len(parts) == 1 and not parts[0].under:
                 return parts[0].blocks(dims, absent)
-            return block("", *(part.blocks(dims, absent) for part in parts))
+            return Block("", tuple(part.blocks(dims, absent) for part in parts))
 
         has_labels = any(part.tree.has_labels for part in parts)
         return Architecture(self.name, blocks, labels=has_labels, options=self.options, rules=rules, since=self.since)

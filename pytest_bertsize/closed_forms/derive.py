@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.closed_forms.blocks import list_terms
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
@@ -16,7 +17,7 @@ from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
@@ -77,11 +78,11 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
-    from pytest_bertsize.closed_forms.lora import notes
+    from pytest_bertsize.closed_forms.lora import list_notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model.build)
-    return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
+    return Derivation(chosen.family, form, values, options, tuple(list_notes(chosen.adapter, alone.terms)))
 
 
 def _counted_once(model: Model) -> Iterator[Finding]:
@@ -136,20 +137,23 @@ def _in_words(adapter: Adapter) -> str:
     return f"LoRA on {targets}"
 
 
-def _frozen(architecture: Architecture, model: Model, dims: Dims) -> Block:
+def _frozen(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
+    terms = [*list_terms(architecture.blocks(dims))]
+    if dims.numbers is not None:  # no formula says what trains
+        return terms
     try:
-        return freeze_modules(architecture.blocks(dims), model.frozen)
+        return freeze_modules(terms, model.frozen)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct frozen", table_key=("frozen",))) from None
 
 
-def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> Block:
-    from pytest_bertsize.closed_forms.lora import adapted
+def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[Term]:
+    from pytest_bertsize.closed_forms.lora import add_adapter
 
     try:
-        return adapted(architecture.blocks(dims), adapter, getattr(dims, RANK), dims.number)
+        return add_adapter(list_terms(architecture.blocks(dims)), adapter, getattr(dims, RANK), dims.number)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
+from pytest_bertsize.closed_forms.blocks import Block, Term, list_tensors, list_terms
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, levels, roll_up
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One model class: its name in transformers and the blocks that it consists of."""
+    """One model class: its name in transformers and what it consists of."""
 
     name: str
-    blocks: Callable[[Dims], Block]
+    blocks: Callable[[Dims], Block | Sequence[Term]]
+    """Its tree; the terms of what is changed, or put together of others."""
     labels: bool = False
     """Whether its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
@@ -115,13 +116,9 @@ class ClosedForm:
     dims: Dims
 
     @cached_property
-    def root(self) -> Block:
-        return self.architecture.blocks(self.dims)
-
-    @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """Every parameter, no repeat unrolled: all counts below are sums over these."""
-        return tuple(terms(self.root))
+        """Every parameter, no list unrolled: all counts below are sums over these."""
+        return tuple(list_terms(self.architecture.blocks(self.dims)))
 
     @cached_property
     def own(self) -> dict[str, int]:
@@ -185,7 +182,7 @@ class ClosedForm:
         """The :attr:`terms` once more, of symbols."""
         from pytest_bertsize.closed_forms.symbols import symbolic
 
-        return terms(self.architecture.blocks(symbolic(self.dims)))
+        return list_terms(self.architecture.blocks(symbolic(self.dims)))
 
 
 class _Derived(Inventory):
@@ -198,7 +195,7 @@ class _Derived(Inventory):
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
-        return tuple(tensors(self.form.root))
+        return tuple(list_tensors(self.form.terms))
 
     @cached_property
     def own(self) -> dict[str, int]:

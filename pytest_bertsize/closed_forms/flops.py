@@ -42,8 +42,8 @@ UNUSED = ("encoder.cross_attention",)
 ATTENTION = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
 """What projections are called that a pair of matrix products follows on: scores, and the values by them."""
 
-LINEAR = ("linear", "quantised-linear")
-MULTIPLIED = (*LINEAR, "in-projection")
+LINEAR = ("linear", "quantised_linear")
+MULTIPLIED = (*LINEAR, "multihead_attention")
 
 UNEXPECTED = "unexpected"
 """The component of what multiplies outside of all others, as of tensors that no closed form knows."""
@@ -73,6 +73,7 @@ def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tu
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
     root = architecture.blocks(dims)
+    assert isinstance(root, Block)
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
@@ -116,22 +117,22 @@ def _products(
     component, reads = node.component or component, node.reads or reads
     if component in UNUSED:
         return
-    used = node.times if node.passes is None else node.passes
-    inside = passes * (1 if used is None else used)
+    if node.copies is not None:
+        passes *= node.copies.times if node.copies.passes is None else node.copies.passes
     if node.kind in MULTIPLIED:
         inputs, outputs = _widths(node)
-        yield component, inside, inputs * outputs, reads
+        yield component, passes, inputs * outputs, reads
     blocks = [child for child in node.children if isinstance(child, Block)]
     linears = {child.name.rpartition(".")[2]: child for child in blocks if child.kind in LINEAR}
     for query, key, value in ATTENTION:
         if {query, key, value} <= linears.keys():
-            yield component, inside, seq_len * sum(_widths(linears[each])[1] for each in (key, value)), reads
+            yield component, passes, seq_len * sum(_widths(linears[each])[1] for each in (key, value)), reads
             if any(child.name == relative_positions.TABLE for child in blocks):
-                yield component, inside, seq_len * relative * _widths(linears[query])[1], reads
+                yield component, passes, seq_len * relative * _widths(linears[query])[1], reads
     if node.attends is not None:
-        yield component, inside, seq_len * node.attends, reads
+        yield component, passes, seq_len * node.attends, reads
     for child in blocks:
-        yield from _products(child, seq_len, relative, component, inside, reads)
+        yield from _products(child, seq_len, relative, component, passes, reads)
 
 
 def _widths(linear: Block) -> tuple[Count, Count]:

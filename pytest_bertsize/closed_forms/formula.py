@@ -106,8 +106,8 @@ class Formulas:
         numbers: dict[Monomial, int] = {}
         factors: dict[Monomial, tuple[Expression, ...]] = {}
         for term in terms:
-            if term.parameter.tied_to is None:
-                for each in self._terms(term.parameter.shape):
+            if term.tied_to is None:
+                for each in self._terms(term.shape):
                     numbers[each.rest] = numbers.get(each.rest, 0) + each.number
                     factors.setdefault(each.rest, each.factors)
         rests = sorted((rest for rest, number in numbers.items() if number), key=_degree, reverse=True)

@@ -1,222 +1,103 @@
-"""LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its closed form's blocks.
+"""LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its terms.
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
 ``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops
-training, but for what ``bias`` and ``modules_to_save`` say. The rules for names are those of peft 0.21.2:
-``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in
-``tuners/tuners_utils.py``, ``get_pattern_key`` in ``utils/other.py``.
+training, but for what ``bias`` says, and for modules to save: PEFT copies them, trains the copy whole and keeps the
+original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
+``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``,
+``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``, and three classes of
+``peft_model.py`` that name modules themselves.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, parameter, terms
-from pytest_bertsize.closed_forms.lora_saved_modules import BY_TASK, CLASSIFIERS, SAVED, saved, saved_ends
-from pytest_bertsize.closed_forms.module_tree import (
-    Module,
-    Names,
-    in_runs,
-    numbered,
-    one_name_each,
-    retied,
-    shared_flags,
-    tree,
-)
-from pytest_bertsize.closed_forms.parts.variations import tied_below
+from pytest_bertsize.closed_forms.blocks import STAR
+from pytest_bertsize.closed_forms.changes import change_tensors, find_owners, name_tensors, put_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end, in_table
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Count, Node
+    from pytest_bertsize.closed_forms.blocks import Count, Term
+    from pytest_bertsize.closed_forms.changes import Number
     from pytest_bertsize.config.adapter import Adapter, Place
 
 PREFIX = "base_model.model"
 """Where PEFT puts the whole model."""
+ORIGINAL, COPY = "original_module", "modules_to_save.default"
+"""What a module to save holds in place of its own."""
 LORA = "adapters.lora"
-LINEAR = ("linear", "transposed-linear")
-"""Kinds of block that PEFT takes for linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
-INNER = ("base_layer", "original_module")
+SAVED = "adapters.modules_to_save"
+LINEAR = ("linear", "transposed_linear")
+"""Kinds of module that PEFT takes for linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
+ADAPTABLE = (*LINEAR, "embedding")
+CLASSIFIERS = ("classifier", "score")
+BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
+"""Modules to save that the classes for a task add, whether or not the model has them."""
+HEADS = ("head.classifier", "head.qa_outputs")
+"""Components that no checkpoint of pretraining has."""
 MOST_SHOWN = 12
 """Names of modules in one message."""
 
 
-def adapted(root: Block, adapter: Adapter, r: Count, number: Callable[[Count], int] = int) -> Block:
-    """The blocks of a model with an adapter on it.
+def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count, number: Number = int) -> list[Term]:
+    """Return the terms of a model with an adapter on it.
 
-    :param root: the model's own. Layers that the adapter treats alike stay one block, those it does not are several.
     :param r: the adapter's rank, or a symbol for it.
-    :param number: what a count is that may be a symbol, where one of several has to be chosen.
     :raises ValueError: in words, when the adapter fits no module, or one that PEFT or this closed form does not know.
     """
-    targets = _Targets(adapter, one_name_each(root), number)
-    with_lora = shared_flags(one_name_each(targets.adapted(r)), any)
-    with_copies = saved(retied(with_lora, INNER), adapter)
-    final = shared_flags(retied(with_copies, INNER), all)
-    return Block("base_model", (Block("model", (tied_below(PREFIX, final),)),))
+    with_lora = _Targets(adapter, _Modules(terms, number)).add_lora(r)
+    return put_below(PREFIX, _Saving(adapter, _Modules(with_lora, number)).add_copies())
 
 
-class _Targets:
-    """Which modules of one model get an adapter, and what becomes of all of them."""
+class Module(NamedTuple):
+    """A module of a model."""
 
-    def __init__(self, adapter: Adapter, root: Block, number: Callable[[Count], int]) -> None:
-        self.adapter = adapter
-        self.number = number
-        self.said = f"target_modules = {shown(adapter.target_modules)}"
-        self.found = False
-        # the other tasks name modules to save when the targets are chosen already
-        names = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
-        whole = tree(numbered(root, number))
-        self.names = tuple({name: 0 for module in whole.all_in_it for name in (*module.names, *module.lists)})
-        self.wanted = self._wanted(whole)
-        self.left_out = self._named(adapter.exclude_modules) | self._kept_whole(names)
-        self.ranks = self._ranks()
-        self.ends = saved_ends(adapter)
-        self.root = tree(in_runs(root, self._decided, number))
+    pattern: str
+    """Its path with a star for the index of each list."""
+    kind: str = ""
+    """One of the closed forms' kinds; ``""`` for what only holds others."""
+    component: str = ""
 
-    def adapted(self, r: Count) -> Block:
-        """:raises ValueError: when nothing is a target."""
-        changed = self._changed(self.root, r)
-        if not self.found:
-            raise ValueError(f"{self.said} matches no module that may have an adapter; {self._instead()}")
-        return changed
 
-    def is_target(self, name: str) -> bool:
-        return name in self.wanted and name not in self.left_out
+class _Modules:
+    """All modules of a model by their paths, each behind the one that it is in."""
 
-    def _named(self, said: tuple[str, ...] | str) -> set[str]:
-        """The modules that a list of ends, or a regular expression over the whole name, means."""
+    def __init__(self, terms: Iterable[Term], number: Number) -> None:
+        self.terms, self.number = tuple(terms), number
+        self.by_path: dict[str, Module] = {}
+        others: set[str] = set()
+        for name, term in name_tensors(self.terms, number):
+            parts, pattern = name.split("."), term.name.split(".")
+            for depth in range(1, len(parts)):
+                path = ".".join(parts[:depth])
+                self.by_path.setdefault(path, Module(".".join(pattern[:depth])))
+                if pattern[depth] != STAR and not parts[depth].isdigit():
+                    others.add(path)
+            if term.kind:
+                self.by_path[path] = Module(".".join(pattern[:-1]), term.kind, term.component)
+        self.lists = self.by_path.keys() - others
+        """Modules that are lists of others."""
+
+    def find(self, said: Sequence[str] | str) -> set[str]:
+        """Find the modules that a list of ends, or a regular expression over the whole path, means."""
         if isinstance(said, str):
-            return set(_first_matches((said,), self.names)) if said else set()
+            return set(_first_matches((said,), self.by_path)) if said else set()
         ends = set(said)
-        return {name for name in self.names if not ends.isdisjoint(_ends_of(name))}
+        return {path for path in self.by_path if not ends.isdisjoint(_ends_of(path))}
 
-    def _kept_whole(self, saved_as: Iterable[str]) -> set[str]:
-        """The modules to save and all in them; in the names of these, PEFT takes a dot for any character."""
-        parts = {name for name in saved_as if "." not in name}
-        found = {name for name in self.names if not parts.isdisjoint(name.split("."))}
-        dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved_as if "." in name)
-        return found | set(_first_matches(dotted, self.names))
-
-    def _ranks(self) -> dict[str, int]:
-        """Of each target that an entry of ``rank_pattern`` matches, what the first that does says."""
-        said = self.adapter.rank_pattern
-        targets = tuple(filter(self.is_target, self.names)) if said else ()
-        found = _first_matches(map(at_the_end, said), targets)
-        ranks = [*said.values()]
-        return {name: ranks[index] for name, index in found.items()}
-
-    def _wanted(self, whole: Module) -> set[str]:
-        said = self.adapter.target_modules
-        if said == ALL_LINEAR:
-            return set(_all_linear(whole, self.adapter))
-        found = self._named(said)
-        return {name for name in found if isinstance(said, str) or name in said or self._is_in_its_layers(name)}
-
-    def _is_in_its_layers(self, name: str) -> bool:
-        """Whether ``layers_to_transform`` has the first number in the name, of a list that ``layers_pattern`` has."""
-        layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
-        *parts, _ = name.split(".")
-        numbers = [
-            int(part)
-            for at, part in enumerate(parts)
-            if part.isdigit() and (parts[at - 1] in lists if lists else at > 1)
-        ]
-        return not layers or any(number in layers for number in numbers[:1])
-
-    def _decided(self, name: str) -> object:
-        """What becomes of a module, which is the same for all copies of a block."""
-        return self.is_target(name) and (self._rank(name, 0),), name.endswith(self.ends)
-
-    def _changed(self, module: Module, r: Count) -> Block:
-        is_target = any(map(self.is_target, module.names[:1]))
-        if any(map(self.is_target, module.lists[:1])) or (is_target and not _may_have_one(module.block)):
-            where = printable((module.lists or module.names)[0])
-            raise ValueError(f"{self.said} matches {where}, which is no linear layer and no embedding")
-        if is_target:
-            self.found = True
-            return self._with_lora(module, self._rank(module.names[0], r))
-        inner = module.children
-        children = tuple(
-            self._changed(next(inner), r) if isinstance(each, Block) else self._frozen(each)
-            for each in module.block.children
-        )
-        return module.block._replace(children=children)
-
-    def _frozen(self, leaf: Parameter, *, in_target: bool = False) -> Parameter:
-        trained = self.adapter.bias == "all" or (in_target and self.adapter.bias == "lora_only")
-        return leaf._replace(trainable=trained and leaf.name == "bias")
-
-    def _rank(self, name: str, r: Count) -> Count:
-        return self.ranks.get(name, r)
-
-    def _with_lora(self, module: Module, r: Count) -> Block:
-        node = module.block
-        leaves = tuple(self._frozen(each, in_target=True) for each in node.children if isinstance(each, Parameter))
-        # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
-        inputs, outputs = reversed(leaves[0].shape) if node.kind == "linear" else leaves[0].shape
-        if node.kind == "embedding" and self.adapter.lora_bias:
-            raise ValueError(f"lora_bias is true and {printable(module.names[0])} an embedding: PEFT has no bias there")
-        if node.kind == "embedding":  # which PEFT starts with zeros, whatever init_lora_weights says
-            added = _embedding_lora(inputs, outputs, r)
-        else:
-            swapped = node.kind == "transposed-linear" and self.adapter.start == "olora"
-            ends = (outputs, inputs) if swapped else (inputs, outputs)
-            added = self._linear_lora(*ends, self._cut(r, inputs, outputs, module))
-        if self.adapter.use_dora:
-            added += (block("lora_magnitude_vector.default", parameter("weight", outputs), component=LORA),)
-        return node._replace(kind="", children=(Block("base_layer", leaves, kind=node.kind), *added))
-
-    def _cut(self, r: Count, inputs: Count, outputs: Count, module: Module) -> Count:
-        """The rank that is left of it in a matrix that is taken apart."""
-        start = self.adapter.start
-        least = min((r, inputs, outputs), key=self.number) if start.startswith(CUTTING) else r
-        where = f"init_lora_weights is {shown(start)} and the rank of {printable(module.names[0])} {r}"
-        if start == "loftq" and module.block.kind != "linear":
-            raise ValueError(f"{where}, of a Conv1D, whose sides LoftQ swaps: leave it out of target_modules")
-        if start == "loftq" and least != r:
-            raise ValueError(f"{where}, which LoftQ cuts to {self.number(least)}: write that in rank_pattern")
-        if start == "orthogonal" and self.number(r) % 2:
-            raise ValueError(f"{where}, which is odd: PEFT refuses that; write an even one")
-        return least
-
-    def _linear_lora(self, inputs: Count, outputs: Count, r: Count) -> tuple[Node, ...]:
-        """r·(in + out)."""
-        return (
-            linear("lora_A.default", inputs, r, bias=False, component=LORA),
-            linear("lora_B.default", r, outputs, bias=self.adapter.lora_bias, component=LORA),
-        )
-
-    def _instead(self) -> str:
-        wanted = self.adapter.target_modules
-        left_out = [name for module in self.root.all_in_it for name in module.names[:1] if name in self.wanted]
-        if left_out:
-            return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out[0])}"
-        if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
-            return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
-        there = _last_names(self.root)
-        near = {nearest_to(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
-        return f"there is {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
+    def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:
+        """Return how modules of some kinds are called, without what they are in."""
+        return {path.rsplit(".", 1)[-1] for path, each in self.by_path.items() if kinds is None or each.kind in kinds}
 
 
-def _embedding_lora(rows: Count, width: Count, r: Count) -> tuple[Node, ...]:
-    """r·(V + D), in two parameters that are no modules."""
-    return (
-        parameter("lora_embedding_A.default", r, rows, component=LORA),
-        parameter("lora_embedding_B.default", width, r, component=LORA),
-    )
-
-
-def _may_have_one(node: Block) -> bool:
-    return node.kind in LINEAR or node.kind == "embedding"
-
-
-def _ends_of(name: str) -> Iterator[str]:
-    """What PEFT takes in a list for this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
-    parts = name.split(".")
+def _ends_of(path: str) -> Iterator[str]:
+    """Yield what PEFT takes in a list for this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
+    parts = path.split(".")
     return (".".join(parts[depth:]) for depth in range(len(parts)))
 
 
@@ -227,66 +108,240 @@ def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str
     return {name: index for name, index in first.items() if index is not None}
 
 
-def _last_names(root: Module) -> set[str]:
-    """What the modules that may have an adapter are called, without what they are in."""
-    return {module.names[0].rsplit(".", 1)[-1] for module in root.all_in_it if _may_have_one(module.block)}
+def _insert(pattern: str, depth: int, inner: str) -> str:
+    """Put ``inner`` behind the first parts of a name."""
+    parts = pattern.split(".")
+    return ".".join((*parts[:depth], inner, *parts[depth:]))
 
 
-def _all_linear(root: Module, adapter: Adapter) -> Iterator[str]:
-    """Every linear layer but the one that gives the model's output: the words, else the labels of a sequence."""
-    modules = [module for module in root.all_in_it if module.block.kind in LINEAR]
-    outputs: list[Names] = [module.names for module in modules if module.component == "head.decoder"]
-    if any(".tail." in name for names in outputs for name in names):  # an adaptive softmax, which is no linear layer
-        outputs = [()]
-    if not outputs and adapter.task_type == "SEQ_CLS":
-        there = {module.names for module in root.all_in_it}
-        heads: list[Names] = [(name,) for name in reversed(CLASSIFIERS)]
-        outputs = [names for names in heads if names in there][:1]
-    for module in modules:
-        if module.names != (outputs or [()])[-1]:
-            yield from module.names
+class _Targets:
+    """The modules of one model that get an adapter."""
+
+    def __init__(self, adapter: Adapter, modules: _Modules) -> None:
+        self.adapter, self.modules, self.number = adapter, modules, modules.number
+        self.wanted = self._find_wanted()
+        # the other tasks name modules to save when the targets are chosen already
+        saved = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
+        left_out = modules.find(adapter.exclude_modules) | self._find_kept_whole(saved)
+        self.paths = {path: each for path, each in modules.by_path.items() if path in self.wanted - left_out}
+        said = f"target_modules = {shown(adapter.target_modules)}"
+        if not self.paths:
+            raise ValueError(f"{said} matches no module that may have an adapter; {self._instead()}")
+        if unfit := next((path for path, each in self.paths.items() if each.kind not in ADAPTABLE), None):
+            raise ValueError(f"{said} matches {printable(unfit)}, which is no linear layer and no embedding")
+        ranks = [*adapter.rank_pattern.values()]
+        matches = _first_matches(map(at_the_end, adapter.rank_pattern), self.paths)
+        self.ranks = {path: ranks[index] for path, index in matches.items()}
+
+    def _find_wanted(self) -> set[str]:
+        said = self.adapter.target_modules
+        if said == ALL_LINEAR:
+            return self._find_all_linear()
+        found = self.modules.find(said)
+        return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
+
+    def _find_all_linear(self) -> set[str]:
+        """Find every linear layer but the one that gives the model's output: the words, else the labels of a text."""
+        linear = {path: each for path, each in self.modules.by_path.items() if each.kind in LINEAR}
+        outputs = [each.pattern for each in linear.values() if each.component == "head.decoder"]
+        if any(".tail." in path for path in outputs):  # an adaptive softmax, which is no linear layer
+            outputs = []
+        elif not outputs and self.adapter.task_type == "SEQ_CLS":
+            outputs = [path for path in CLASSIFIERS if path in self.modules.by_path]
+            outputs.reverse()
+            outputs = outputs[:1]
+        return {path for path, each in linear.items() if each.pattern not in outputs[-1:]}
+
+    def _find_kept_whole(self, saved: Iterable[str]) -> set[str]:
+        """Find the modules to save and all in them; in the names of these, PEFT takes a dot for any character."""
+        parts = {name for name in saved if "." not in name}
+        found = {path for path in self.modules.by_path if not parts.isdisjoint(path.split("."))}
+        dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved if "." in name)
+        return found | set(_first_matches(dotted, self.modules.by_path))
+
+    def _is_in_its_layers(self, path: str) -> bool:
+        """Return whether ``layers_to_transform`` has the first number in a path, of a list in ``layers_pattern``."""
+        layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
+        *parts, _ = path.split(".")
+        numbers = [
+            int(part)
+            for at, part in enumerate(parts)
+            if part.isdigit() and (parts[at - 1] in lists if lists else at > 1)
+        ]
+        return not layers or any(number in layers for number in numbers[:1])
+
+    def _instead(self) -> str:
+        """Say what to write where nothing is a target."""
+        wanted = self.adapter.target_modules
+        if left_out := next((path for path in self.modules.by_path if path in self.wanted), None):
+            return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out)}"
+        if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
+            return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
+        there = self.modules.last_names(ADAPTABLE)
+        near = {nearest_to(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
+        return f"there is {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
+
+    def add_lora(self, r: Count) -> list[Term]:
+        """Freeze everything but adapters and the biases that train, and put each target into a ``base_layer``."""
+        owners = find_owners(self.modules.terms, self.number)
+        trained = {owner for name, owner in owners.items() if self._trains(name)}
+        tensors = [
+            (name.rpartition(".")[0], name, term) for name, term in name_tensors(self.modules.terms, self.number)
+        ]
+        weights = {path: term for path, name, term in tensors if name.endswith(".weight")}
+        last = {path: name for path, name, _ in tensors}
+
+        def change(name: str, term: Term) -> Iterator[Term]:
+            yield term._replace(
+                name=self._name_inside(term.name, name),
+                tied_to=term.tied_to and self._name_inside(term.tied_to, owners[name]),
+                trainable=owners[name] in trained,
+            )
+            path = name.rpartition(".")[0]
+            if path in self.paths and last[path] == name:
+                yield from self._lora(weights[path], path, self.ranks.get(path, r))
+
+        return change_tensors(self.modules.terms, change, self.number)
+
+    def _trains(self, name: str) -> bool:
+        path, _, leaf = name.rpartition(".")
+        bias = self.adapter.bias
+        return leaf == "bias" and (bias == "all" or (bias == "lora_only" and path in self.paths))
+
+    def _name_inside(self, pattern: str, name: str) -> str:
+        path = name.rpartition(".")[0]
+        return _insert(pattern, len(path.split(".")), "base_layer") if path in self.paths else pattern
+
+    def _lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
+        """Yield what comes beside a weight: r·(in + out)."""
+        pattern = weight.name.rpartition(".")[0]
+        # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
+        shapes: dict[str, tuple[Count, ...]]
+        inputs, outputs = reversed(weight.shape) if weight.kind == "linear" else weight.shape
+        if weight.kind == "embedding" and self.adapter.lora_bias:
+            raise ValueError(f"lora_bias is true and {printable(path)} an embedding: PEFT has no bias there")
+        if weight.kind == "embedding":  # which PEFT starts with zeros, whatever init_lora_weights says
+            shapes = {"lora_embedding_A.default": (r, inputs), "lora_embedding_B.default": (outputs, r)}
+        else:
+            swapped = weight.kind == "transposed_linear" and self.adapter.start == "olora"
+            first, last = (outputs, inputs) if swapped else (inputs, outputs)
+            rank = self._cut(r, weight, path)
+            shapes = {"lora_A.default.weight": (rank, first), "lora_B.default.weight": (last, rank)}
+            shapes |= {"lora_B.default.bias": (last,)} if self.adapter.lora_bias else {}
+        shapes |= {"lora_magnitude_vector.default.weight": (outputs,)} if self.adapter.use_dora else {}
+        for name, shape in shapes.items():
+            yield weight._replace(
+                name=f"{pattern}.{name}", shape=shape, component=LORA, trainable=True, tied_to=None, kind=""
+            )
+
+    def _cut(self, r: Count, weight: Term, path: str) -> Count:
+        """Return the rank that is left of it in a matrix that is taken apart."""
+        start = self.adapter.start
+        least = min((r, *weight.shape), key=self.number) if start.startswith(CUTTING) else r
+        where = f"init_lora_weights is {shown(start)} and the rank of {printable(path)} {r}"
+        if start == "loftq" and weight.kind != "linear":
+            raise ValueError(f"{where}, of a Conv1D, whose sides LoftQ swaps: leave it out of target_modules")
+        if start == "loftq" and least != r:
+            raise ValueError(f"{where}, which LoftQ cuts to {self.number(least)}: write that in rank_pattern")
+        if start == "orthogonal" and self.number(r) % 2:
+            raise ValueError(f"{where}, which is odd: PEFT refuses that; write an even one")
+        return least
+
+
+class _Saving:
+    """The modules of one model that PEFT copies, with what adapters it has already."""
+
+    def __init__(self, adapter: Adapter, modules: _Modules) -> None:
+        self.adapter, self.modules = adapter, modules
+        self.ends = tuple(dict.fromkeys((*adapter.modules_to_save, *BY_TASK.get(adapter.task_type or "", ()))))
+        # no dot comes before an end, so that pre_classifier is one of "classifier"
+        found = [path for path in modules.by_path if path.endswith(self.ends)] if self.ends else []
+        for path in found:
+            self._refuse(path, [each for each in found if each.startswith(f"{path}.")])
+        self.paths = frozenset(found)
+
+    def _refuse(self, path: str, inner: Sequence[str]) -> None:
+        """:raises ValueError: for a module that cannot be saved."""
+        said = f"modules_to_save = {shown(list(self.ends))}"
+        if path in self.modules.lists:
+            raise ValueError(f"{said} has {printable(path)}, a list of modules, which PEFT cannot save as one")
+        if f"{path}.base_layer" in self.modules.by_path:
+            because = f", which task_type {self.adapter.task_type} adds to them" if self.adapter.task_type else ""
+            raise ValueError(
+                f"{printable(path)} gets an adapter and is one of the modules to save{because}: PEFT refuses both; "
+                f"write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
+            )
+        if inner:
+            both = any(path.endswith(end) and inner[0].endswith(end) for end in self.ends)
+            write = f"; write {shown(path)}" if both and "." in path else "; leave one of them out"
+            raise ValueError(
+                f"{said} matches {printable(inner[0])}, and {printable(path)} that it is in: PEFT compares the "
+                f"ends of names, and would save it twice{write}"
+            )
+
+    def add_copies(self) -> Sequence[Term]:
+        """Put a frozen ``original_module`` and a copy in place of each.
+
+        What is shared within a module stays so in its copy, which owns what the original shares with others.
+        """
+        terms, number = self.modules.terms, self.modules.number
+        if not self.paths:
+            return terms
+        owners = find_owners(terms, number)
+        frozen = {
+            owners[name] for name, term in name_tensors(terms, number) if not term.trainable or self.find_around(name)
+        }
+        first: dict[tuple[str, str], str] = {}
+        """The copy that owns what several tensors of a module share with one outside, by module and owner."""
+
+        def keep(name: str, term: Term) -> Iterator[Term]:
+            inside = self._name_inside(term.name, name, ORIGINAL)
+            tied_to = term.tied_to and self._name_inside(term.tied_to, owners[name], ORIGINAL)
+            yield term._replace(name=inside, tied_to=tied_to, trainable=owners[name] not in frozen)
+
+        def copy(name: str, term: Term) -> Iterator[Term]:
+            if path := self.find_around(name):
+                own, owner = self._name_inside(name, name, COPY), owners[name]
+                tied_to = term.tied_to and self._name_inside(term.tied_to, owner, COPY)
+                if self.find_around(owner) != path:
+                    heir = first.setdefault((path, owner), own)
+                    tied_to = None if heir == own else heir
+                inside = self._name_inside(term.name, name, COPY)
+                yield term._replace(name=inside, component=SAVED, trainable=True, tied_to=tied_to)
+
+        originals, copies = change_tensors(terms, keep, number), change_tensors(terms, copy, number)
+        last = {term.name.partition(f".{ORIGINAL}.")[0]: at for at, term in enumerate(originals)}
+        behind = [(last[term.name.partition(f".{COPY}.")[0]], term) for term in copies]
+        return [term for _, term in sorted([*enumerate(originals), *behind], key=lambda row: row[0])]
+
+    def find_around(self, name: str) -> str:
+        """Return the path of the saved module that a tensor is in, or ``""``."""
+        parts = name.split(".")
+        paths = (".".join(parts[:depth]) for depth in range(1, len(parts)))
+        return next((path for path in paths if path in self.paths), "")
+
+    def _name_inside(self, pattern: str, name: str, inner: str) -> str:
+        path = self.find_around(name)
+        return _insert(pattern, len(path.split(".")), inner) if path else pattern
 
 
 # what there is to say about it
 
 
-def notes(adapter: Adapter, root: Block, place: Place = in_table) -> list[Finding]:
-    """What an adapter costs without saying so, and what it leaves untrained.
+def list_notes(adapter: Adapter, terms: Sequence[Term], place: Place = in_table) -> list[Finding]:
+    """Return what an adapter costs without saying so, and what it leaves untrained.
 
-    :param root: the model's own blocks, with numbers.
+    :param terms: the model's own, with numbers.
     :param place: where the adapter's keys stand.
     """
-    before = tree(one_name_each(root))
-    after = tree(one_name_each(adapted(root, adapter, adapter.r)))
+    modules = _Modules(terms, int)
+    targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
     return [
         *_by_default(adapter, place),
-        *_unmatched(adapter, before, place),
-        *_copied(after, place),
-        *_untrained_head(after, place),
+        *_unmatched(adapter, modules, place),
+        *_copied(saving, add_adapter(terms, adapter, adapter.r), place),
+        *_untrained_head(targets, saving, place),
     ]
-
-
-def _unmatched(adapter: Adapter, root: Module, place: Place) -> Iterator[Finding]:
-    """Names in a list that are of no module: PEFT passes them over, targets as long as another one matches."""
-    names = [name for module in root.all_in_it for name in (*module.names[:1], *module.lists[:1])]
-    there = {end for name in names for end in _ends_of(name)}
-    targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
-    absent = [("target_modules", each) for each in targets if each not in there]
-    absent += [
-        ("modules_to_save", each)
-        for each in adapter.modules_to_save
-        if each not in BY_TASK.get(adapter.task_type or "", ()) and not any(name.endswith(each) for name in names)
-    ]
-    last = {"target_modules": _last_names(root), "modules_to_save": {name.rsplit(".", 1)[-1] for name in names}}
-    for key, wanted in absent:
-        yield Finding(
-            "ignored-key",
-            f"{key} has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
-            did_you_mean(wanted, last[key], "remove it", shown),
-            "warning",
-            "adapters",
-            **place(key),
-        )
 
 
 def _by_default(adapter: Adapter, place: Place) -> Iterator[Finding]:
@@ -302,50 +357,63 @@ def _by_default(adapter: Adapter, place: Place) -> Iterator[Finding]:
         )
 
 
-def _copied(root: Module, place: Place) -> Iterator[Finding]:
-    tied = {leaf.tied_to: name for name, leaf in root.leaves if leaf.tied_to}
-    for module in root.all_in_it:
-        if module.block.name != "modules_to_save":
-            continue
-        name = module.names[0].removesuffix(".modules_to_save")
-        short = printable(name.removeprefix(f"{PREFIX}."))
-        count = int(sum(term.total for term in terms(module.block))) * len(module.names)
-        original = f"{name}.original_module."
-        leaves = [(each, leaf) for each, leaf in root.leaves if each.startswith(original)]
-        outside = [leaf.tied_to or tied.get(each, "") for each, leaf in leaves]
-        shared = [each for each in outside if each and not each.startswith(original)]
+def _unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterator[Finding]:
+    """Point out names that are of no module: PEFT passes them over, targets as long as another one matches."""
+    there = {end for path in modules.by_path for end in _ends_of(path)}
+    targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
+    absent = [("target_modules", each) for each in targets if each not in there]
+    absent += [
+        ("modules_to_save", each)
+        for each in adapter.modules_to_save
+        if each not in BY_TASK.get(adapter.task_type or "", ())
+        and not any(path.endswith(each) for path in modules.by_path)
+    ]
+    last = {"target_modules": modules.last_names(ADAPTABLE), "modules_to_save": modules.last_names()}
+    for key, wanted in absent:
+        yield Finding(
+            "ignored-key",
+            f"{key} has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
+            did_you_mean(wanted, last[key], "remove it", shown),
+            "warning",
+            "adapters",
+            **place(key),
+        )
+
+
+def _copied(saving: _Saving, after: Sequence[Term], place: Place) -> Iterator[Finding]:
+    modules, owners = saving.modules.by_path, find_owners(saving.modules.terms)
+    first: dict[str, str] = {}
+    for path in filter(saving.paths.__contains__, modules):
+        first.setdefault(modules[path].pattern, path)
+    for pattern, path in first.items():
+        inside, short = f"{path}.", printable(path)
+        shared = {owner for name, owner in owners.items() if name.startswith(inside)}
+        outside = (name for name, owner in owners.items() if owner in shared and not name.startswith(inside))
+        copies = f"{PREFIX}.{pattern}.{COPY}."
+        count = int(sum(term.total for term in after if term.name.startswith(copies)))
         what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
         fields: dict[str, Any] = {"component": SAVED, "actual": count, **place("modules_to_save")}
-        if shared:
-            other = printable(shared[0].removeprefix(f"{PREFIX}."))
-            message = f"{what}, and the copy no longer shares what the original shares with {other}"
-            yield Finding(
-                "dead-weight",
-                message,
-                f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead",
-                "warning",
-                **fields,
-            )
+        if other := next(outside, ""):
+            message = f"{what}, and the copy no longer shares what the original shares with {printable(other)}"
+            fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
+            yield Finding("dead-weight", message, fix, "warning", **fields)
         else:
             yield Finding("dead-weight", what, severity="note", **fields)
 
 
-def _untrained_head(root: Module, place: Place) -> Iterator[Finding]:
-    """A classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
-    frozen: dict[str, int] = {}
-    for module in root.all_in_it:
-        leaves = [each for each in module.block.children if isinstance(each, Parameter)]
-        if leaves and module.component in ("head.classifier", "head.qa_outputs"):
-            frozen[module.names[0]] = sum(terms_of.total for leaf in leaves for terms_of in terms(leaf))
-    saved_names = [name for name in frozen if ".original_module" in name or name.endswith(".base_layer")]
-    for name, count in frozen.items():
-        if name in saved_names:
-            continue
-        short = name.removeprefix(f"{PREFIX}.")
-        outer = short.split(".")[0]
+def _untrained_head(targets: _Targets, saving: _Saving, place: Place) -> Iterator[Finding]:
+    """Point out a classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
+    sizes: dict[str, int] = {}
+    for term in saving.modules.terms:
+        name = term.name_at([each.indices()[0] for each in term.copies])
+        path = name.rpartition(".")[0]
+        if term.component in HEADS and path not in targets.paths and not saving.find_around(name):
+            sizes[path] = sizes.get(path, 0) + (0 if term.tied_to else term.size)
+    for path, count in sizes.items():
+        outer = path.split(".")[0]
         yield Finding(
             "dead-weight",
-            f"{printable(short)} does not train: its {count:,} parameters stay what they are initialised with",
+            f"{printable(path)} does not train: its {count:,} parameters stay what they are initialised with",
             f"write modules_to_save = [{shown(outer)}], or the task_type that it is for",
             "warning",
             "adapters",

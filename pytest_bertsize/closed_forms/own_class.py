@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import blocks
-from pytest_bertsize.closed_forms.changes import Trees, find_modules, remove_modules, tie_modules
+from pytest_bertsize.closed_forms.blocks import Block, Copies, Parameter, list_terms, module, tied
+from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.closed_forms.several import Several
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.config.values import MOST_LAYERS
@@ -18,7 +17,7 @@ from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count, Node
+    from pytest_bertsize.closed_forms.blocks import Count, Node, Term
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.table.model import Extra, Model
 
@@ -41,18 +40,18 @@ def own_class(
     asked = {key for extra in model.extra for size in extra.written for key in _keys(size)}
     family, symbols = _with_keys(family, asked, model, written)
     if isinstance(family, Several) and backbone:
-        backbone = replace(backbone, blocks=family.blocks_of)
+        backbone = replace(backbone, blocks=family.list_terms)
 
-    def all_blocks(dims: Dims) -> Block:
-        held = _backbone(model, backbone, dims) if backbone else None
-        beside = [made for extra in model.extra for made in _blocks(extra, dims, symbols, held)]
+    def list_all(dims: Dims) -> list[Term]:
+        held = _backbone(model, backbone, dims) if backbone else []
+        beside = [(extra.name, _beside(extra, dims, symbols, held)) for extra in model.extra]
         if dims.numbers is None:
-            _refuse_doubled(held and held.known, beside)
-        return blocks.block("", held and held.written, *beside)
+            _refuse_doubled(held, beside)
+        return [*held, *(term for _, terms in beside for term in terms)]
 
-    base = backbone or Architecture(model.factory or "", all_blocks)
+    base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
-    return family, replace(base, blocks=all_blocks, labels=labels, added={**base.added, **_added(model)})
+    return family, replace(base, blocks=list_all, labels=labels, added={**base.added, **_added(model)})
 
 
 def _with_keys(
@@ -77,31 +76,30 @@ def _with_keys(
     return family, known | {size.key: size.symbol for size in family.keys.sizes}
 
 
-def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Trees:
-    """What the class has of the library's.
+def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
+    """Return what the class has of the library's.
 
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
-    written = held_at(model.backbone, backbone.blocks(dims))
-    known = written if dims.numbers is None else held_at(model.backbone, backbone.blocks(dims.known))
+    held = put_below(model.backbone, list_terms(backbone.blocks(dims)))
     key = "without"
     try:
-        left = remove_modules(Trees(written, known), model.without)
+        left = remove_modules(held, model.without, dims.number)
         key = "tied"
-        return tie_modules(left, model.tied)
+        return tie_modules(left, model.tied, dims.number)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), f"correct {key}", table_key=(key,))) from None
 
 
-def _refuse_doubled(held: Block | None, beside: list[Node]) -> None:
+def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
     """:raises Unusable: for an ``extra`` with a tensor that the backbone, or another ``extra``, has already."""
-    owners = dict.fromkeys((tensor.name for tensor in blocks.tensors(held)) if held else (), "the backbone")
-    for node in beside:
-        for tensor in blocks.tensors(node):
-            if owner := owners.get(tensor.name):
-                message = f"the extra {shown(node.name)} has {tensor.name}, and so has {owner}"
+    owners = {name: "the backbone" for name, _ in name_tensors(held)}
+    for extra, terms in beside:
+        for name, _ in name_tensors(terms):
+            if owner := owners.get(name):
+                message = f"the extra {shown(extra)} has {name}, and so has {owner}"
                 raise Unusable(Finding("config-invalid", message, "remove one of them", table_key=("extra",)))
-            owners[tensor.name] = "another extra"
+            owners[name] = "another extra"
 
 
 def _added(model: Model) -> dict[str, Sequence[str]]:
@@ -126,24 +124,25 @@ def _missing(key: str, model: Model, known: list[str]) -> Finding:
     return Finding("config-invalid", message, fix, table_key=("extra",))
 
 
-def _blocks(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Trees | None) -> Iterator[Node]:
-    """One, or one for each layer that its name means."""
+def _beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
+    """Return the terms of one ``extra``, or of one for each layer that its name means."""
     sizes = [_size(size, dims, symbols) for size in extra.sizes]
-    for name in _names(extra, held):
+    found: list[Node] = []
+    for name in _names(extra, held, dims):
         if extra.block == "parameter":
-            yield blocks.parameter(name, *sizes, component=extra.component)
+            found.append(Parameter(name, tuple(sizes), extra.component))
             continue
-        make: Callable[..., Block] = MAKERS[extra.block]
-        made = blocks.tied(make(name, *sizes, component=extra.component, **extra.arguments), **extra.tied)
-        yield made if extra.count is None else made._replace(times=_count(extra, dims, symbols))
+        made = tied(module(extra.block, name, *sizes, component=extra.component, **extra.arguments), extra.tied)
+        found.append(made if extra.count is None else made._replace(copies=Copies(_count(extra, dims, symbols))))
+    return [*list_terms(Block("", tuple(found)))]
 
 
-def _names(extra: Extra, held: Trees | None) -> list[str]:
+def _names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
     """:raises Unusable: for a range of what is no list of the backbone's."""
     layers, _, rest = extra.name.rpartition("]")
     if not layers:
         return [extra.name]
-    names = [tensor.name for tensor in blocks.tensors(held.known)] if held else []
+    names = [name for name, _ in name_tensors(held, dims.number)]
     try:
         return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
     except ValueError as error:
@@ -158,22 +157,6 @@ def _count(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
         message = f"the extra {shown(extra.name)} is {dims.number(count):,} modules, more than {MOST_LAYERS:,}"
         raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
     return count
-
-
-MAKERS: dict[str, Any] = {
-    "linear": blocks.linear,
-    "embedding": blocks.embedding,
-    "layer_norm": blocks.layer_norm,
-    "rms_norm": blocks.rms_norm,
-    "conv1d": blocks.conv1d,
-    "conv2d": blocks.conv2d,
-    "lstm": blocks.lstm,
-    "gru": blocks.gru,
-    "multihead_attention": blocks.multihead_attention,
-    "transformer_encoder_layer": blocks.transformer_encoder_layer,
-    "transformer_decoder_layer": blocks.transformer_decoder_layer,
-}
-"""Of the blocks that a table can say, but for a parameter."""
 
 
 def _size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:

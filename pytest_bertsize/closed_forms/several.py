@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import declare
-from pytest_bertsize.closed_forms.blocks import Block, Parameter
+from pytest_bertsize.closed_forms.blocks import Term, list_terms
+from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
@@ -103,25 +102,11 @@ class Part:
         symbols = (size.symbol for size in self.sizes)
         return {own: sizes[self.symbol(own)] for own in symbols if self.symbol(own) in sizes}
 
-    def blocks(self, whole: Dims) -> Block:
-        held = held_at(self.at, self.architecture.blocks(self.dims(whole)))
-        return _within(held, self.component) if self.component else held
-
-
-def _within(node: Block, component: str) -> Block:
-    """The same blocks with their components below another one."""
-
-    def placed(node: Block) -> Block:
-        children = tuple(
-            each._replace(component=each.component and f"{component}.{each.component}")
-            if isinstance(each, Parameter)
-            else placed(each)
-            for each in node.children
-        )
-        return node._replace(children=children, component=node.component and f"{component}.{node.component}")
-
-    made = placed(node)
-    return made._replace(component=made.component or component)
+    def list_terms(self, whole: Dims) -> Iterator[Term]:
+        """Yield its terms as those of the whole."""
+        for term in put_below(self.at, list_terms(self.architecture.blocks(self.dims(whole)))):
+            component = ".".join(filter(None, (self.component, term.component)))
+            yield term._replace(component=component)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +117,9 @@ class Several(Family):
     tied: tuple[tuple[str, str], ...] = ()
     """Parts that are others, and those that they are, as a table says it."""
 
-    @property
-    def blocks_of(self) -> partial[Block]:
-        return partial(_blocks, self.parts)
+    def list_terms(self, dims: Dims) -> list[Term]:
+        """Return the terms of all parts."""
+        return [term for part in self.parts for term in part.list_terms(dims)]
 
     def with_keys(self, asked: Iterable[str]) -> Several:
         """The family where further keys of its parts' configs are sizes too, and what else they have is nobody's."""
@@ -226,10 +211,6 @@ def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
     return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
 
 
-def _blocks(parts: tuple[Part, ...], dims: Dims) -> Block:
-    return Block("", tuple(part.blocks(dims) for part in parts))
-
-
 def several(like: Several, parts: Iterable[Part]) -> Several:
     """The family of these parts."""
     parts = tuple(parts)
@@ -278,7 +259,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     added = {"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]}
     return family, Architecture(
         model.factory or WHOLE,
-        family.blocks_of,
+        family.list_terms,
         labels=any(part.architecture.labels for part in parts if not part.said),
         options=options,
         added=added,

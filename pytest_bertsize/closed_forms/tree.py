@@ -33,13 +33,13 @@ transformers builds. :func:`fill` puts a text into another, where ``<name>`` sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms import blocks as b
+from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Block, Copies, Node, Parameter, module, tied
 from pytest_bertsize.closed_forms.expressions import (
     BadExpression,
     Evaluate,
@@ -51,27 +51,10 @@ from pytest_bertsize.closed_forms.expressions import (
 from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count
     from pytest_bertsize.config.dims import Dims
 
-KINDS: Mapping[str, Callable[..., Any]] = {
-    "linear": b.linear,
-    "embedding": b.embedding,
-    "layer_norm": b.layer_norm,
-    "rms_norm": b.rms_norm,
-    "activation": b.activation,
-    "parameter": b.parameter,
-    "conv1d": b.conv1d,
-    "conv2d": b.conv2d,
-    "lstm": b.lstm,
-    "gru": b.gru,
-    "multihead_attention": b.multihead_attention,
-    "transformer_encoder_layer": b.transformer_encoder_layer,
-    "transformer_decoder_layer": b.transformer_decoder_layer,
-    "transposed_linear": b.transposed_linear,
-    "quantised_linear": partial(b.of_kind, "quantised-linear", b.linear),
-    "quantised_embedding": partial(b.of_kind, "quantised-embedding", b.embedding),
-}
+PARAMETER = "parameter"
+"""In place of a kind: the line is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "attends", "reads", "frozen")
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
@@ -95,8 +78,8 @@ class Line(NamedTuple):
     """One line of a tree with those that are indented below it."""
 
     names: tuple[str, ...]
-    make: Callable[..., Any] | None
-    """Builds the module of its kind; ``None`` for what only holds others."""
+    kind: str
+    """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for what only holds others."""
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
     """Arguments by their name: ``bias``."""
@@ -118,11 +101,6 @@ class Line(NamedTuple):
     def has_loop(self) -> bool:
         """Return whether the line or one below it is repeated by ``for``."""
         return self.items is not None or any(each.has_loop for each in self.inside)
-
-    @property
-    def is_parameter(self) -> bool:
-        """Return whether the line is a tensor, not a module."""
-        return self.make is b.parameter
 
 
 def fill(text: str, /, **parts: str) -> str:
@@ -187,7 +165,7 @@ class Tree:
         lines, formulas = self._read
         scope = Scope(dims, formulas, arguments)
         prefix = f"{name}." if name else ""
-        return b.block(name, *(each for line in lines for each in _blocks(line, scope, prefix)))
+        return Block(name, tuple(each for line in lines for each in _build(line, scope, prefix)))
 
 
 def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
@@ -229,14 +207,14 @@ def _line(text: str) -> Line:
     if found is None:
         raise BadExpression("the line has no name")
     kind, *words = _words(found["kind"] or "")
-    if kind and kind not in KINDS:
-        raise BadExpression(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
+    if kind not in ("", PARAMETER, *KINDS):
+        raise BadExpression(f"there is no kind {kind!r}; there are {', '.join((PARAMETER, *KINDS))}")
     low, dots, high = (found["times"] or "").rpartition("..")
     named = [_NAMED.fullmatch(word) for word in words]
     loop = _FOR.fullmatch(clauses.get("for", ""))
     return Line(
         names=tuple("" if name == "-" else name for name in found["names"].split(", ")),
-        make=KINDS[kind] if kind else None,
+        kind=kind,
         sizes=tuple(compile_size(word) for word, name in zip(words, named, strict=True) if not name),
         named=tuple((each["name"], compile_condition(each["value"])) for each in named if each),
         times=_compiled_if(f"({high}) - {low}" if dots else high),
@@ -278,61 +256,57 @@ def _ties(text: str) -> Iterator[Tie]:
         yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
 
 
-def _blocks(line: Line, scope: Scope, prefix: str) -> list[Any]:
-    """Build what a line says: nothing, a module, or one for each of its names."""
+def _build(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
+    """Yield what a line says: nothing, a module, or one for each of its names and of the items of its ``for``."""
     if line.items is None:
-        return _of_each_name(line, scope, prefix)
-    found = []
+        yield from _build_names(line, scope, prefix)
+        return
     for item in line.items(scope):
-        values = dict(zip(line.variables, item if len(line.variables) > 1 else (item,), strict=True))
-        found += _of_each_name(line, scope.with_arguments(values), prefix)
-    return found
+        values = item if len(line.variables) > 1 else (item,)
+        yield from _build_names(line, scope.with_arguments(dict(zip(line.variables, values, strict=True))), prefix)
 
 
-def _of_each_name(line: Line, scope: Scope, prefix: str) -> list[Any]:
-    if line.condition is not None and not line.condition(scope):
-        return []
-    made = (_module(_with_variables(name, scope), line, scope, prefix) for name in line.names)
-    return [each for each in made if each is not None]
+def _build_names(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
+    if line.condition is None or line.condition(scope):
+        for name in line.names:
+            yield _build_node(_VARIABLE.sub(lambda found: str(scope[found[1]]), name), line, scope, prefix)
 
 
-def _with_variables(name: str, scope: Scope) -> str:
-    return _VARIABLE.sub(lambda found: str(scope[found[1]]), name) if "{" in name else name
-
-
-def _module(name: str, line: Line, scope: Scope, prefix: str) -> Any:
+def _build_node(name: str, line: Line, scope: Scope, prefix: str) -> Node:
     owners = {tie.leaf: tie.owner.replace("~", prefix) for tie in line.ties if tie.condition(scope)}
-    if line.is_parameter:
-        leaf = b.parameter(name, *(each(scope) for each in line.sizes), component=line.component)
-        return leaf._replace(tied_to=owners[name]) if owners else leaf
-    inner = [each for child in line.inside for each in _blocks(child, scope, prefix)]
-    if line.make is None:
-        module = b.Block(name, tuple(inner), line.component)
-    else:
-        named = {key: value(scope) for key, value in line.named}
-        module = line.make(name, *(each(scope) for each in line.sizes), component=line.component, **named)
-        if module is None:
-            return None
-        module = b.tied(module, **owners) if owners else module
-        module = module._replace(children=(*module.children, *inner)) if inner else module
-    return _with_clauses(module, line, scope)
+    sizes = tuple(each(scope) for each in line.sizes)
+    if line.kind == PARAMETER:
+        return Parameter(name, sizes, line.component, tied_to=owners[name] if owners else None)
+    inside = tuple(each for below in line.inside for each in _build(below, scope, prefix))
+    made = Block(name, (), line.component)
+    if line.kind:
+        made = module(line.kind, name, *sizes, component=line.component, **{key: of(scope) for key, of in line.named})
+    made = tied(made, owners)
+    return _with_clauses(made._replace(children=(*made.children, *inside)), line, scope)
 
 
-def _with_clauses(module: Block, line: Line, scope: Scope) -> Block:
+def _with_clauses(node: Block, line: Line, scope: Scope) -> Block:
     if line.times is not None:
-        times: Count = line.times(scope)
+        times = line.times(scope)
         passes = line.passes and line.passes(scope)
+        name, start = node.name, line.start
+        keys: tuple[str, ...] = ()
         if isinstance(times, tuple | list | range):
-            names = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
-            module = module._replace(times=len(names), keys=names, passes=passes)
-        elif "*" in module.name:
-            copies = count_up(line.start, line.start + line.times(scope.deciding))
-            keys = tuple(module.name.replace("*", str(copy)) for copy in copies)
-            module = module._replace(name="", times=times, keys=keys, passes=passes)
-        else:
-            module = module._replace(times=times, start=line.start, passes=passes)
+            keys = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
+            times = len(keys)
+        elif STAR in name:
+            copies = count_up(start, start + line.times(scope.deciding))
+            name, keys = "", tuple(name.replace(STAR, str(copy)) for copy in copies)
+        node = node._replace(name=name, copies=Copies(times, start, keys, passes))
     if line.attends is not None:
-        module = b.attending(module, line.attends(scope))
+        node = node._replace(attends=line.attends(scope))
     if line.reads:
-        module = module._replace(reads=line.reads)
-    return b.frozen(module) if line.is_frozen else module
+        node = node._replace(reads=line.reads)
+    return _freeze(node) if line.is_frozen else node
+
+
+def _freeze(node: Block) -> Block:
+    children = (
+        _freeze(child) if isinstance(child, Block) else child._replace(trainable=False) for child in node.children
+    )
+    return node._replace(children=tuple(children))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.attribution import Side, attribute, came_and_went
-from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
 from pytest_bertsize.commands.named_model import Explained, Named, explain_model
@@ -147,20 +146,18 @@ def _find_head_width(model: Explained) -> int | None:
     if found := next(filter(None, said), None):
         return int(found)
     width, heads = sizes.get("D"), sizes.get("A")
-    if not width or not heads or width % heads or {*_list_query_widths(model.form.root)} - {width}:
+    if not width or not heads or width % heads or {*_list_query_widths(model.form)} - {width}:
         return None
     return int(width // heads)
 
 
-def _list_query_widths(node: Block) -> Iterator[int]:
+def _list_query_widths(form: ClosedForm) -> Iterator[int]:
     """Yield how wide the vectors are that attentions compare."""
     names = {query for query, _, _ in flops.ATTENTION}
-    for child in node.children:
-        if isinstance(child, Block):
-            weight = child.children[0] if child.children else None
-            if child.name.rpartition(".")[2] in names and child.kind in flops.LINEAR and not isinstance(weight, Block):
-                yield weight.shape[0] if weight else 0
-            yield from _list_query_widths(child)
+    for term in form.terms:
+        *_, module, leaf = ("", *term.name.split("."))
+        if module in names and leaf == "weight" and term.kind in flops.LINEAR:
+            yield term.shape[0]
 
 
 # how it is printed

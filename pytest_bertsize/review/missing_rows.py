@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms.blocks import tensors
-from pytest_bertsize.closed_forms.own_class import MAKERS
+from pytest_bertsize.closed_forms.blocks import list_tensors, module
 from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
 
 if TYPE_CHECKING:
@@ -83,10 +82,10 @@ def _of_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | Non
     ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
     try:
         sizes, arguments = guess(shapes)
-        made = MAKERS[block]("x", *sizes, **arguments)
+        made = module(block, "x", *sizes, **arguments)
     except (KeyError, IndexError, ValueError, TypeError):
         return None
-    if {each.name.removeprefix("x."): each.shape for each in tensors(made)} != shapes or ties.keys() - {
+    if {each.name.removeprefix("x."): each.shape for each in list_tensors(made)} != shapes or ties.keys() - {
         *TIED.get(block, ())
     }:
         return None

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm
 from pytest_bertsize.closed_forms.attribution import INSEPARABLE, TOGETHER, Attribution, Moved, Side, attribute
-from pytest_bertsize.closed_forms.blocks import Block, linear
+from pytest_bertsize.closed_forms.blocks import Block, module
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import is_within
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
@@ -170,7 +170,7 @@ def test_another_family_is_one_change() -> None:
 def only_square(dims: Dims) -> Block:
     if dims.D != dims.I:
         raise ValueError("the class is square")
-    return linear("square", dims.D, dims.I, component="encoder")
+    return module("linear", "square", dims.D, dims.I, component="encoder")
 
 
 def test_keys_that_have_no_count_one_without_the_other_go_together() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest_bertsize
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
-from pytest_bertsize.closed_forms.blocks import block, linear, repeat, tensors, tied
+from pytest_bertsize.closed_forms.blocks import list_tensors
+from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.dims import Dims
 from tests.support.formulas import value_of
 
@@ -113,7 +114,10 @@ print(sorted({"torch", "transformers", "sympy", "pytest"} & sys.modules.keys()))
 
 
 def test_a_star_in_a_tie_is_the_index_of_the_layer_that_the_tied_tensor_is_in() -> None:
-    gate = tied(linear("gate", 3, 5, bias=False), weight="layer.*.up.weight")
-    root = block("", repeat("layer", 2, linear("up", 3, 5, bias=False), gate), component="encoder")
-    owners = {each.name: each.tied_to for each in tensors(root) if each.tied_to}
+    text = """
+        layer × 2   @encoder
+          up     linear 3 5 bias=False
+          gate   linear 3 5 bias=False   tied weight=layer.*.up.weight
+    """
+    owners = {each.name: each.tied_to for each in list_tensors(Tree(text).blocks(Dims({}, {}))) if each.tied_to}
     assert owners == {"layer.0.gate.weight": "layer.0.up.weight", "layer.1.gate.weight": "layer.1.up.weight"}

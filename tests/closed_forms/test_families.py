@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.closed_forms.blocks import list_terms
 from pytest_bertsize.closed_forms.symbols import symbolic
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.vocabulary import INERT, PASSED
@@ -84,7 +84,7 @@ def test_count_tensors_components_and_formula_tell_one_story(
     assert form.components == form.inventory.components
     assert form.stored == form.inventory.stored
     symbols = symbolic(form.dims)
-    total = sum(term.total for term in terms(form.architecture.blocks(symbols)))
+    total = sum(term.total for term in list_terms(form.architecture.blocks(symbols)))
     assert symbols.number(total) == form.total
 
 
@@ -136,7 +136,7 @@ def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture:
     shallow, thousand = (
         replace(found, config={**rest, **dict.fromkeys(layers, depth)}).closed_form() for depth in (1, 1_000)
     )
-    assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
+    assert len(shallow.terms) == len(thousand.terms)
 
 
 ONE_OF_EACH = dict(reversed(PAIRS)).items()

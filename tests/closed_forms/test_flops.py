@@ -16,7 +16,7 @@ from torch import nn
 
 from pytest_bertsize.builder.child.flops import Uncountable, count_flops
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.blocks import linear
+from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture
 from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, flops, total
 from pytest_bertsize.closed_forms.parts.relative_positions import RELATIVE
@@ -156,7 +156,7 @@ def test_an_architecture_that_is_not_proven_has_no_closed_form() -> None:
 
 
 def test_a_contributed_class_is_not_taken_for_the_one_of_the_same_name() -> None:
-    contributed = Architecture("BertModel", lambda dims: linear("only", dims.D, dims.D))
+    contributed = Architecture("BertModel", lambda dims: module("linear", "only", dims.D, dims.D))
     assert flops(contributed, Dims(BERT_BASE, SWITCHES), seq_len=8) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.closed_forms.blocks import Count, parameter, repeat, terms
+from pytest_bertsize.closed_forms.blocks import Copies, Count, Term
 from pytest_bertsize.closed_forms.formula import Formula, Formulas
 from pytest_bertsize.closed_forms.symbols import symbol
 from pytest_bertsize.config.dims import Dims
@@ -18,8 +18,8 @@ V, D, L, A = map(symbol, SIZES)
 
 def written(*shapes: tuple[Count, ...], times: Count = 1) -> Formula:
     """The formula of some tensors."""
-    root = repeat("layer", times, *(parameter(f"p{index}", *shape) for index, shape in enumerate(shapes)))
-    return Formulas(Dims(SIZES, {})).sum_all_copies(terms(root))
+    terms = [Term(f"layer.*.p{index}", shape, "", copies=(Copies(times),)) for index, shape in enumerate(shapes)]
+    return Formulas(Dims(SIZES, {})).sum_all_copies(terms)
 
 
 @pytest.mark.parametrize("switches", ["on", pytest.param("off", marks=pytest.mark.long)])

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import transformers
 
-from pytest_bertsize.closed_forms.blocks import block, each, linear, repeat, tensors, terms
+from pytest_bertsize.closed_forms.blocks import Term, list_tensors, list_terms
 from pytest_bertsize.closed_forms.changes import freeze_modules
+from pytest_bertsize.closed_forms.tree import Tree
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.layers import describe_frozen
 from tests.support.family_configs import Case, case, typical
@@ -23,8 +25,12 @@ def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, A
     return case("bert", architecture, sizes or SMALL)
 
 
+def terms(text: str) -> list[Term]:
+    return [*list_terms(Tree(text).blocks(Dims({}, {})))]
+
+
 def inventory(drawn: Case, *modules: str) -> Inventory:
-    return Inventory(tuple(tensors(freeze_modules(drawn.closed_form().root, modules))))
+    return Inventory(tuple(list_tensors(freeze_modules(drawn.closed_form().terms, modules))))
 
 
 def layers(drawn: Case, *modules: str) -> list[int]:
@@ -101,15 +107,23 @@ def test_bert_base_without_embeddings_and_half_of_its_layers() -> None:
 
 
 def test_a_layer_with_more_than_the_others_is_counted_among_them() -> None:
-    root = block("", repeat("layers", 3, linear("dense", 2, 2)), repeat("layers", 2, linear("more", 2, 2), start=1))
-    still = [t.name for t in tensors(freeze_modules(root, ["layers[-1]"])) if not t.trainable]
+    text = """
+        layers × 3
+          dense   linear 2 2
+        layers × 1..3
+          more   linear 2 2
+    """
+    still = [t.name for t in list_tensors(freeze_modules(terms(text), ["layers[-1]"])) if not t.trainable]
     assert still == [f"layers.2.{name}.{part}" for name in ("dense", "more") for part in ("weight", "bias")]
 
 
 def test_copies_that_have_names_are_frozen_by_name() -> None:
-    root = block("", each("adapters", ("de", "en", "hi"), linear("dense", 2, 2, bias=False)))
-    frozen = freeze_modules(root, ["adapters.en"])
-    assert [(t.name, t.trainable) for t in tensors(frozen)] == [
+    text = """
+        adapters × ("de","en","hi")
+          dense   linear 2 2 bias=False
+    """
+    frozen = freeze_modules(terms(text), ["adapters.en"])
+    assert [(t.name, t.trainable) for t in list_tensors(frozen)] == [
         ("adapters.de.dense.weight", True),
         ("adapters.en.dense.weight", False),
         ("adapters.hi.dense.weight", True),
@@ -117,9 +131,10 @@ def test_copies_that_have_names_are_frozen_by_name() -> None:
 
 
 def test_shared_layers_are_passed_as_often_as_before() -> None:
-    root = block("", repeat("groups", 3, linear("dense", 2, 2), passes=10))
-    before = sum(term.passes * term.size for term in terms(root))
-    assert sum(term.passes * term.size for term in terms(freeze_modules(root, ["groups[:1]"]))) == before
+    shared = terms("groups × 3   passes 10\n  dense   linear 2 2")
+    frozen = freeze_modules(shared, ["groups[:1]"])
+    assert len(frozen) == 2 * len(shared)
+    assert sum(term.passes * term.size for term in frozen) == sum(term.passes * term.size for term in shared)
 
 
 def test_t5_s_first_layer_includes_what_only_it_has() -> None:
@@ -148,7 +163,7 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
 )
 def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
     with pytest.raises(ValueError, match=r"^frozen: ") as raised:
-        freeze_modules(bert().closed_form().root, [written])
+        freeze_modules(bert().closed_form().terms, [written])
     assert str(raised.value) == f"frozen: {said}"
 
 

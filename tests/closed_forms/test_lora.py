@@ -16,9 +16,9 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.lora import adapt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.blocks import tensors, terms
+from pytest_bertsize.closed_forms.blocks import list_tensors, list_terms
 from pytest_bertsize.closed_forms.formula import Formulas
-from pytest_bertsize.closed_forms.lora import adapted, notes
+from pytest_bertsize.closed_forms.lora import add_adapter, list_notes
 from pytest_bertsize.closed_forms.symbols import symbol, symbolic
 from pytest_bertsize.config.adapter import Adapter, parse
 from pytest_bertsize.inventory import Inventory
@@ -59,7 +59,7 @@ def adapter(**data: Any) -> Adapter:
 
 
 def expected_of(drawn: Case, given_adapter: Adapter) -> Inventory:
-    return Inventory(tuple(tensors(adapted(drawn.closed_form().root, given_adapter, given_adapter.r))))
+    return Inventory(tuple(list_tensors(add_adapter(drawn.closed_form().terms, given_adapter, given_adapter.r))))
 
 
 def built_of(drawn: Case, given_adapter: Adapter) -> Built:
@@ -217,13 +217,8 @@ def test_its_components_are_apart_from_the_model_s() -> None:
 def test_a_formula_for_any_rank() -> None:
     form = base("BertModel").closed_form()
     dims = symbolic(form.dims)
-    root = adapted(
-        form.architecture.blocks(dims),
-        adapter(**QUERY_VALUE),
-        symbol("r"),
-        dims.number,
-    )
-    formulas = Formulas(form.dims).by_component(terms(root))
+    terms = list_terms(form.architecture.blocks(dims))
+    formulas = Formulas(form.dims).by_component(add_adapter(terms, adapter(**QUERY_VALUE), symbol("r"), dims.number))
     assert formulas["adapters.lora"].text == "4·L·r·D"
     assert formulas["encoder.attention"].text == "L·(4·D² + 4·D)"
 
@@ -232,8 +227,8 @@ def test_a_rank_that_is_cut_is_a_side_of_its_matrix_in_the_formula() -> None:
     form = base("BertForSequenceClassification").closed_form()
     dims = symbolic(replace(form.dims, sizes={**form.dims.sizes, "r": 8}))
     said = adapter(r=8, target_modules=["classifier"], init_lora_weights="pissa")
-    root = adapted(form.architecture.blocks(dims), said, dims.r, dims.number)
-    assert Formulas(form.dims).by_component(terms(root))["adapters.lora"].text == "C·D + C²"
+    terms = add_adapter(list_terms(form.architecture.blocks(dims)), said, dims.r, dims.number)
+    assert Formulas(form.dims).by_component(terms)["adapters.lora"].text == "C·D + C²"
 
 
 LAYERS = {"target_modules": ["query"], "layers_to_transform": [0, 2]}
@@ -265,15 +260,15 @@ def test_layers_that_are_not_alike_are_counted_apart() -> None:
     assert expected_of(drawn, six)["adapters"] == 110_592
     dims = drawn.closed_form().dims
     symbols = symbolic(replace(dims, sizes={**dims.sizes, "r": 8}))
-    root = adapted(drawn.architecture.blocks(symbols), six, symbols.r, symbols.number)
-    formulas = Formulas(replace(dims, sizes={**dims.sizes, "r": 8})).by_component(terms(root))
+    terms = add_adapter(list_terms(drawn.architecture.blocks(symbols)), six, symbols.r, symbols.number)
+    formulas = Formulas(replace(dims, sizes={**dims.sizes, "r": 8})).by_component(terms)
     assert formulas["adapters.lora"].text == "6·(2·r·D + 8·D)"
     assert formulas["embeddings.word"].text == "V·D"
 
 
 def test_a_thousand_layers_take_no_more_terms_than_three() -> None:
     of_three, of_a_thousand = (
-        list(terms(adapted(drawn.closed_form().root, adapter(**QUERY_VALUE), 8)))
+        add_adapter(drawn.closed_form().terms, adapter(**QUERY_VALUE), 8)
         for drawn in (case("bert", "BertModel", {**BASE, "num_hidden_layers": layers}) for layers in (3, 1_000))
     )
     assert len(of_a_thousand) == len(of_three)
@@ -314,7 +309,7 @@ def test_a_thousand_layers_take_no_more_terms_than_three() -> None:
 def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
     drawn = base("BertForSequenceClassification")
     with pytest.raises(ValueError, match=re.escape(said)):
-        adapted(drawn.closed_form().root, adapter(**{"target_modules": ["query"], **data}), data.get("r", 8))
+        add_adapter(drawn.closed_form().terms, adapter(**{"target_modules": ["query"], **data}), data.get("r", 8))
 
 
 # what there is to say
@@ -354,15 +349,15 @@ def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
 def test_what_peft_does_and_nobody_may_have_meant_is_pointed_out(
     architecture: str, data: dict[str, Any], severity: str, said: str, fix: str, actual: int | None
 ) -> None:
-    (found,) = notes(adapter(**{**QUERY_VALUE, **data}), base(architecture).closed_form().root)
+    (found,) = list_notes(adapter(**{**QUERY_VALUE, **data}), base(architecture).closed_form().terms)
     assert (found.severity, found.fix, found.actual) == (severity, fix, actual)
     assert said in found.message
 
 
 def test_targets_that_are_peft_s_own_are_said_and_a_trained_body_has_nothing_to_say() -> None:
-    root = base("BertModel").closed_form().root
-    assert notes(adapter(**QUERY_VALUE), root) == []
-    (finding,) = notes(parse({"r": 8}, family="bert"), root)
+    terms = base("BertModel").closed_form().terms
+    assert list_notes(adapter(**QUERY_VALUE), terms) == []
+    (finding,) = list_notes(parse({"r": 8}, family="bert"), terms)
     assert finding.kind == "defaulted-key"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
-from pytest_bertsize.closed_forms.blocks import linear
+from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
@@ -175,7 +175,7 @@ def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: P
     """What is followed has to come to what was counted, or there is no page."""
     derivation = explain_model(Named("config.json")).derivation
     turns = iter(range(1, 100))
-    moody = Architecture("Moody", lambda dims: linear("x", dims.D, next(turns)))
+    moody = Architecture("Moody", lambda dims: module("linear", "x", dims.D, next(turns)))
     form = type(derivation.form)(moody, derivation.form.dims)
     assert form.total
     with pytest.raises(Unusable, match="the closed form of Moody holds for this config alone"):

@@ -5,12 +5,13 @@ A pair has no shape of its own: its config holds one for each side, and each sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, terms
+from pytest_bertsize.closed_forms.blocks import Term, list_terms, module
+from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
@@ -21,7 +22,6 @@ from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import exact, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Node
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.release import Release
 
@@ -57,32 +57,18 @@ class Side:
             return own
         return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
 
-    def blocks(self, pair: Dims) -> Block:
-        return self._placed(self.architecture.blocks(self.dims(pair)))._replace(name=self.name)
-
-    def _placed(self, node: Block) -> Block:
-        """The same blocks with the pair's components, tied to names under this side."""
-        children: list[Node] = []
-        for child in node.children:
-            component = child.component and self.component(child.component)
-            if isinstance(child, Parameter):
-                tied_to = child.tied_to and f"{self.name}.{child.tied_to}"
-                children.append(child._replace(component=component, tied_to=tied_to))
-            else:
-                children.append(self._placed(child)._replace(component=component))
-        component = node.component and self.component(node.component)
-        return node._replace(children=tuple(children), component=component)
+    def list_terms(self, pair: Dims) -> Iterator[Term]:
+        """Yield its terms as those of the pair."""
+        for term in put_below(self.name, list_terms(self.architecture.blocks(self.dims(pair)))):
+            yield term._replace(component=self.component(term.component))
 
 
-def pair(dims: Dims) -> Block:
+def pair(dims: Dims) -> list[Term]:
     """Both sides and, where their widths differ, De·Dd + Dd of projection between them."""
-    projected = dims.known.De != dims.known.Dd and not dims.cross_width
-    return block(
-        "",
-        dims.encoder.blocks(dims),
-        dims.decoder.blocks(dims),
-        linear("enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection") if projected else None,
-    )
+    found = [*dims.encoder.list_terms(dims), *dims.decoder.list_terms(dims)]
+    if dims.known.De != dims.known.Dd and not dims.cross_width:
+        found += list_terms(module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection"))
+    return found
 
 
 def _tied_sides(value: Any, dims: Dims) -> int | None:
@@ -91,7 +77,7 @@ def _tied_sides(value: Any, dims: Dims) -> int | None:
         return None
     own = dims.encoder.dims(dims)
     without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
-    return -int(sum(term.total for term in terms(dims.encoder.architecture.blocks(without_pooler))))
+    return -int(sum(term.total for term in list_terms(dims.encoder.architecture.blocks(without_pooler))))
 
 
 IGNORED = {

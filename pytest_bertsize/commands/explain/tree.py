@@ -93,10 +93,9 @@ def list_leaves(form: ClosedForm) -> list[Leaf]:
         while sum(run.times for run in runs) < times:
             runs.append(waiting[written.name].popleft())
         passes, frozen = sum(run.passes for run in runs), sum(run.times for run in runs if not run.trainable)
-        term, source = runs[0], runs[0].parameter.tied_to
-        size, tied_to = int(term.size), source and pattern(source)
-        shape = term.parameter.shape
-        found.append(Leaf(term.name, term.component, shape, size, tied_to, int(times), passes, frozen, written))
+        term = runs[0]
+        size, tied_to = int(term.size), term.tied_to and pattern(term.tied_to)
+        found.append(Leaf(term.name, term.component, term.shape, size, tied_to, int(times), passes, frozen, written))
     return found
 
 
