@@ -1,12 +1,12 @@
-"""A model held against what it was at the base: in words, component by component, and key by key."""
+"""Compare a model with what it was at the base: in words, component by component, and key by key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from posixpath import normpath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
@@ -50,8 +50,7 @@ class PutBack:
         return listed([printable(key) for key, *_ in self.keys], MOST_NAMED)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shares(NamedTuple):
     """What keys and code moved."""
 
     moved: tuple[Moved, ...] = ()
@@ -65,11 +64,11 @@ class Comparison:
 
     revision: str
     commit: str
-    config: str | None
+    config: str | None = None
     """The base's own; ``None``: the model is new."""
-    inventory: Inventory | None
+    inventory: Inventory | None = None
     """By the closed form or the lock; ``None``: new, or it cannot be counted there."""
-    said: tuple[str, ...]
+    said: tuple[str, ...] = ()
     """What a count does not show: a new model, a renamed file."""
     moved: tuple[Moved, ...] = ()
     method: str = ""
@@ -100,8 +99,7 @@ class Comparison:
         return self._gross[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Today:
+class Today(NamedTuple):
     """A model as it is now."""
 
     model: Model
@@ -114,99 +112,94 @@ class Today:
     """Which keys changed, where no closed form compares them."""
 
 
-def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
-    """Hold a model against the base; ``None`` where the run has none."""
+def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | None:
+    """Return what became of a model since the base; ``None`` where the run has none."""
     if baseline is None or baseline.commit is None:
         return None
     former = baseline.find_former(today.model.name)
     if former is None:
-        mistake = baseline.find_mistake(today.model)
-        said = f"new: {baseline.revision} declares no such model"
-        if mistake:
-            said = f"its table at {baseline.revision} cannot be read"
-        return Comparison(baseline.revision, baseline.commit, None, None, (said,), is_new=mistake is None)
-    locked = _of_lock(former, today)
+        is_new = baseline.find_mistake(today.model) is None
+        unread, new = (
+            f"its table at {baseline.revision} cannot be read",
+            f"new: {baseline.revision} declares no such model",
+        )
+        return Comparison(baseline.revision, baseline.commit, said=(new if is_new else unread,), is_new=is_new)
+    locked = _find_locked(former, today)
     tensors = (*compare_inventories(locked, today.actual),) if locked and today.actual else ()
-    found = _by_lock(today, locked, tensors) if locked else _moved(former, today)
-    expected = today.derivation.form.inventory if today.derivation else None
+    if locked is None:
+        shares = _attribute(former, today)
+    elif today.actual and today.put_back:
+        shares = divide_change(today.put_back, locked.own, today.actual, _find_components(today))
+        if not any(each.count for each in tensors):  # other names, and no count
+            shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE))
+    else:
+        shares = Shares()
     form = former.form.inventory if former.form else None
+    said = [*_list_moves(former.model, today.model, baseline.revision)]
+    if locked is None:
+        said += _explain_lack(former, today, baseline)
+        said += _list_other_keys(former, today, {row.key for row in shares.moved})
     return Comparison(
         baseline.revision,
         baseline.commit,
         former.model.config,
         locked or form,
-        (*_in_words(former, today, baseline, {row.key for row in found.moved}, locked), *found.said),
-        found.moved,
-        found.method,
-        today.actual or expected,
+        (*said, *shares.said),
+        shares.moved,
+        shares.method,
+        today.actual or (today.derivation.form.inventory if today.derivation else None),
         tensors,
         "lock" if locked else "closed form" if form else "",
         former_name="" if former.model.name == today.model.name else former.model.name,
     )
 
 
-def _of_lock(former: ModelAtCommit, today: Today) -> Inventory | None:
-    """What the base's lock has of a model, unless closed forms compare it."""
+def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
+    """Return what the base's lock has of a model, unless closed forms compare it."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
         return None  # it was not built, and what its modules are called nobody knows
-    return _components(today)(Built(former.locked.tensors, {}))
+    return _find_components(today)(Built(former.locked.tensors, {}))
 
 
-def _components(today: Today) -> Callable[[Built], Inventory]:
-    """Today's components, for what was built of it otherwise: what today does not have is where it would be."""
+def _find_components(today: Today) -> Callable[[Built], Inventory]:
+    """Return what gives today's components to something else that was built of it, by the nearest where they lack."""
     if today.derivation:
         return partial(structure.inventory_of, expected=today.derivation.form.inventory)
 
-    def named(built: Built) -> Inventory:
+    def with_components(built: Built) -> Inventory:
         known = today.components or {}
         missing = structure.find_components(each for each in built.tensors if each.name not in known)
         return structure.inventory_of(built, components={**missing, **known})
 
-    return named
+    return with_components
 
 
-def _by_lock(today: Today, locked: Inventory, tensors: Sequence[Difference]) -> Shared:
-    if today.actual is None or today.put_back is None:
-        return Shared()
-    found = divide_change(today.put_back, locked.own, today.actual, _components(today))
-    if any(each.count for each in tensors):
-        return found
-    return replace(found, moved=tuple(row for row in found.moved if row.key != CODE))  # other names, and no count
-
-
-def _moved(former: ModelAtCommit, today: Today) -> Shared:
-    """The keys' rows, and behind them the code's."""
+def _attribute(former: ModelAtCommit, today: Today) -> Shares:
+    """Return the keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
-        return Shared()
+        return Shares()
     from pytest_bertsize.closed_forms.attribution import Moved, Side, attribute, difference
 
     found = attribute(Side.of(former.derivation), Side.of(today.derivation))
     code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
-    return Shared((*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method)
+    return Shares((*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method)
 
 
-def _in_words(
-    former: ModelAtCommit, today: Today, baseline: Baseline, moved: set[str], locked: Inventory | None
-) -> Iterator[str]:
-    """What is no number, and what is none that counts."""
-    before, after = former.model, today.model
+def _list_moves(before: Model, after: Model, revision: str) -> Iterator[str]:
     if before.name != after.name:
-        yield f"renamed: the table at {baseline.revision} calls it {before.name}"
+        yield f"renamed: the table at {revision} calls it {before.name}"
     if normpath(before.config) != normpath(after.config):
-        yield _config_moved(before.config, after.config, baseline.revision)
-    if locked is None:
-        if former.problem and not former.locked:
-            yield f"at {baseline.revision} it cannot be counted: {former.problem}"
-        if former.derivation is None or today.derivation is None:
-            yield from _without_lock(former, today, baseline)
-    if former.config and today.config and locked is None:
-        yield from _other_keys(former, today, moved)
+        file, _, inner = after.config.partition("#")
+        now = f"the object {inner} of {file}" if inner else file
+        yield printable(f"its config was {before.config} at {revision}, and is {now} now")
 
 
-def _without_lock(former: ModelAtCommit, today: Today, baseline: Baseline) -> Iterator[str]:
-    """Where only a lock would say what changed: that there is none, and how to make one."""
+def _explain_lack(former: ModelAtCommit, today: Today, baseline: Baseline) -> Iterator[str]:
+    """Say what is not compared; where only a lock would say what changed, that there is none, and how to make one."""
+    if former.problem and not former.locked:
+        yield f"at {baseline.revision} it cannot be counted: {former.problem}"
     uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
         yield f"at {baseline.revision} {baseline.project.why_not_locked}; {MAKE_ONE}"
@@ -214,33 +207,22 @@ def _without_lock(former: ModelAtCommit, today: Today, baseline: Baseline) -> It
         yield "closed_form = false: no key has a share in what changed"
 
 
-def _config_moved(before: str, after: str, revision: str) -> str:
-    file, _, inner = after.partition("#")
-    now = f"the object {inner} of {file}" if inner else file
-    return printable(f"its config was {before} at {revision}, and is {now} now")
-
-
-def _written(config: ModelConfig, model: Model) -> dict[str, object]:
-    return {**config.flat, **model.overrides}
-
-
-def _other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterator[str]:
-    """Keys that changed beside those with a row: a reviewer sees that they were looked at.
+def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterator[str]:
+    """Name the keys that changed beside those with a row: a reviewer sees that they were looked at.
 
     That they moved nothing is known where closed forms of both sides leave nothing to explain.
     """
-    assert former.config
-    assert today.config
-    before, after = _written(former.config, former.model), _written(today.config, today.model)
+    if former.config is None or today.config is None:
+        return
+    before = {**former.config.flat, **former.model.overrides}
+    after = {**today.config.flat, **today.model.overrides}
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     rest = sorted(key for key in changed if key not in {*moved, *_IDENTITY})
     if not rest:
         return
     named = listed([*map(printable, rest)], MOST_NAMED)
-    if former.derivation and today.derivation and CODE not in moved:
-        yield f"also changed, and moved nothing: {named}"
-    elif former.derivation and today.derivation:
-        yield f"also changed: {named}"
+    if former.derivation and today.derivation:
+        yield f"also changed{'' if CODE in moved else ', and moved nothing'}: {named}"
     else:
         yield f"these keys changed: {named}; what each of them moved is not known"
 
@@ -250,7 +232,7 @@ def _other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterato
 
 def divide_change(
     put_back: PutBack, before: Counts, now: Inventory, components: Callable[[Built], Inventory]
-) -> Shared:
+) -> Shares:
     """Tell what each key moved alone, what they moved together, and what the code moved.
 
     :param before: of the base, by component.
@@ -260,29 +242,25 @@ def divide_change(
 
     if put_back.problem:
         named = f"these keys changed: {put_back.named}; " if put_back.keys else ""
-        return Shared(said=(f"{named}which of them or of the code moved what is not known: {put_back.problem}",))
+        return Shares(said=(f"{named}which of them or of the code moved what is not known: {put_back.problem}",))
     counts: dict[int | None, Counts] = {} if put_back.keys else {None: now.own}
     for key, request in put_back.requests.items():
         built = put_back.result(request.name) if put_back.result else None
         if isinstance(built, Built):
             counts[key] = components(built).own
         elif key is None:
-            return Shared(said=(_not_built(put_back, built),))
+            why = built.reason if built else "nothing was"
+            back = ", ".join(printable(name) for name, *_ in put_back.keys)
+            unknown = f"these keys changed: {put_back.named}; what each of them moved is not known"
+            return Shares(said=(f"{unknown}: with {back} put back it is not built: {why}",))
     code = difference(counts[None], before)
     last = (Moved(CODE, "", "", code),) if code else ()
     builds = len(put_back.requests)
     if len(counts) <= builds - 1:
         row = in_one_row(put_back.keys, difference(now.own, counts[None]))
-        return Shared((row, *last), "these keys go together: alone one of them is not built, with all of them it is")
+        return Shares((row, *last), "these keys go together: alone one of them is not built, with all of them it is")
     alone = [now.own] if len(put_back.keys) == 1 else [counts[index] for index in range(len(put_back.keys))]
     rows = alone_and_together(put_back.keys, counts[None], alone, now.own)
     back = "the key put back to what it was" if builds == 1 else "keys put back to what they were"
     method = f"by {plural(builds, 'build')} of today's code with {back}" if builds else ""
-    return Shared((*rows, *last), method)
-
-
-def _not_built(put_back: PutBack, result: NotBuilt | None) -> str:
-    why = result.reason if result else "nothing was"
-    unknown = f"these keys changed: {put_back.named}; what each of them moved is not known"
-    back = ", ".join(printable(key) for key, *_ in put_back.keys)
-    return f"{unknown}: with {back} put back it is not built: {why}"
+    return Shares((*rows, *last), method)

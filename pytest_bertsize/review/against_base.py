@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.comparison import WRITTEN, Today, compared
+from pytest_bertsize.base.comparison import WRITTEN, Today, compare_with_base
 from pytest_bertsize.base.loosening import (
     REASON,
     find_loosened,
@@ -42,7 +42,7 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     subject, baseline = found.subject, accepted.baseline
     former = baseline.find_former(found.name) if baseline else None
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, accepted.put_back)
-    found = replace(found, comparison=compared(today, baseline))
+    found = replace(found, comparison=compare_with_base(today, baseline))
     if former and found.base and found.held:
         measured = [*_add_base(found, former, found.base), *_measure_changes(found, former, found.held, found.base)]
         found = replace(found, measured=(*measured,))
