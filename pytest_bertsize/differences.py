@@ -248,20 +248,23 @@ class _Comparison:
     # what stayed
 
     def _find_resized(self) -> Iterator[Difference]:
-        groups: dict[Hashable, list[tuple[Tensor, Tensor]]] = {}
+        groups: dict[tuple[str, str], list[tuple[str, Tensor, Tensor]]] = {}
         for name in self.stay:
             old, new = self.before.tensors[name], self.after.tensors[name]
             if old.shape != new.shape:
-                groups.setdefault((new.component, _resizing(old.shape, new.shape)), []).append((old, new))
-        for pairs in groups.values():
-            count = sum(new.size - old.size for old, new in pairs if not old.tied_to)  # a tie that is gone has its own
-            tensors = tuple(new.name for _, new in pairs)
+                axis, sizes = _describe_resizing(old.shape, new.shape)
+                groups.setdefault((new.component, sizes), []).append((axis, old, new))
+        for (_, sizes), resized in groups.items():
+            count = sum(new.size - old.size for _, old, new in resized if not old.tied_to)  # what was tied is untied
+            tensors = tuple(new.name for *_, new in resized)
             names = [each for each, _ in fold_names(tensors)]
             where = names[0] if len(names) == 1 else _common_module(names)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
-            many = plural(len(pairs), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
-            detail = f"{_describe_resizing(pairs)}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
-            yield Difference("resized", where, count, tensors, detail)
+            many = plural(len(resized), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
+            (first, *_), *others = resized
+            axis = first if all(each == first for each, *_ in others) else ""
+            detail = f"{axis} {sizes}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
+            yield Difference("resized", where, count, tensors, detail.lstrip())
 
     def _find_ties(self, kind: Literal["tied", "untied"], there: _Side, elsewhere: _Side) -> Iterator[Difference]:
         """Find what shares its tensor on one side, and has one of its own, or another's, on the other."""
@@ -365,27 +368,12 @@ def write_shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(exact, shape)) or "one number"
 
 
-def _resizing(old: tuple[int, ...], new: tuple[int, ...]) -> Hashable:
-    """Return what resized tensors have in common: sizes before and after; else both shapes."""
+def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
+    """Return ``rows`` or ``columns``, ``""`` where several axes differ, and the sizes; else both shapes."""
     if len(old) != len(new) or sorted(old) == sorted(new):
-        return old, new
-    return tuple(sorted({(was, now) for was, now in zip(old, new, strict=True) if was != now}))
-
-
-def _describe_resizing(pairs: Sequence[tuple[Tensor, Tensor]]) -> str:
-    (old, new), *_ = pairs
-    if len(old.shape) != len(new.shape) or sorted(old.shape) == sorted(new.shape):
-        return f"{write_shape(old.shape)} → {write_shape(new.shape)}"
-    changed = dict.fromkeys((was, now) for was, now in zip(old.shape, new.shape, strict=True) if was != now)
-    axes = {_differing_axis(old.shape, new.shape) for old, new in pairs}
-    axis = f"{axes.pop()} ".lstrip() if len(axes) == 1 else ""
-    return axis + " and ".join(f"{exact(was)} → {exact(now)}" for was, now in changed)
-
-
-def _differing_axis(old: tuple[int, ...], new: tuple[int, ...]) -> str:
-    """Return ``rows`` or ``columns``; ``""`` where several axes differ."""
-    differing = [axis for axis, (was, now) in enumerate(zip(old, new, strict=True)) if was != now]
-    if len(differing) != 1:
-        return ""
+        return "", f"{write_shape(old)} → {write_shape(new)}"
+    changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}
+    sizes = " and ".join(f"{exact(was)} → {exact(now)}" for was, now in sorted({*changed.values()}))
+    first, *others = changed
     known = AXES.get(len(old))
-    return known[differing[0]] if known else f"axis {differing[0]}"
+    return "" if others else known[first] if known else f"axis {first}", sizes
