@@ -178,17 +178,18 @@ class ProjectReader:
 
         :raises Unreadable: when git does not hand out its files.
         """
-        config = None
+        found = ModelAtCommit(model)
         changed = self._changed_forms
         registry = self._registry.without(changed) if changed else self._registry
         try:
             config = source.read(model, self._today, reader)
+            found = replace(found, config=config)
             if not model.closed_form:
-                return ModelAtCommit(model, config, problem="closed_form = false", has_no_form=True)
+                return replace(found, problem="closed_form = false", has_no_form=True)
             adapter = adapter_of(model, self._today, config, reader)
-            return ModelAtCommit(model, config, derive(model, config, choose(model, config, registry, adapter)))
+            return replace(found, derivation=derive(model, config, choose(model, config, registry, adapter)))
         except Missing as missing:
-            return ModelAtCommit(model, config, problem=str(missing), has_no_form=model.is_made_by_code)
+            return replace(found, problem=str(missing), has_no_form=model.is_made_by_code)
         except Unusable as unusable:
             error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
             has_no_form = error.kind == "unknown-closed-form"
@@ -198,12 +199,11 @@ class ProjectReader:
                 are = "is" if len(changed) == 1 else "are"
                 problem = f"{names} {are} not what it was, so it says nothing of the base: "
                 problem += "a lock committed there would say what it counted to"
-            return ModelAtCommit(model, config, problem=problem, has_no_form=has_no_form)
+            return replace(found, problem=problem, has_no_form=has_no_form)
         except Unreadable:
             raise
         except Exception as error:  # noqa: BLE001  (one config of the past is no end of a run, nor of a history)
-            problem = printable(f"counting it failed: {type(error).__name__}: {error}")
-            return ModelAtCommit(model, config, problem=problem)
+            return replace(found, problem=printable(f"counting it failed: {type(error).__name__}: {error}"))
 
 
 class AtCommit:

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
 TOTAL = 59_549
 ENCODER = 3 * LAYER
+MODULES = [
+    {"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"name": "1", "path": "1_Dense", "type": "sentence_transformers.models.Dense"},
+]
+TWO = """
+    [tool.bertsize.models.fits]
+    factory = "own:build"
+    backbone = { one = "config.json", other = "other.json" }
+    budget = "report-only"
+    """
 
 
 @pytest.fixture
@@ -23,8 +33,8 @@ def base(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
     return committed(tmp_path / "project", tiny)
 
 
-def compared(project: GitProject, name: str = "fits") -> Comparison:
-    found = project.review(name).comparison
+def compared(project: GitProject, name: str = "fits", asked: str = "main") -> Comparison:
+    found = project.review(name, asked).comparison
     assert found is not None
     return found
 
@@ -216,9 +226,7 @@ def test_a_config_outside_the_repository_takes_no_other_model_with_it(
 
 
 def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
-    base.declare(FITS + "closed_form = false\n")
-    base.commit()
-    base.git("branch", "--force", "main")
+    base.base_on(FITS + "closed_form = false\n")
     base.declare(FITS)
     assert base.said() == (
         "at main it cannot be counted: closed_form = false",
@@ -236,3 +244,41 @@ def test_a_model_that_gave_its_closed_form_up_keeps_the_count_of_its_base(base: 
     assert found.inventory.unique == TOTAL
     assert [said for said in found.said if "cannot be told" in said] == []
     assert [said for said in found.said if "closed_form = false" in said] != []
+
+
+# several parts: a key is told with its part
+
+
+def test_a_dense_that_grows_is_told_by_its_key(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    table = '[tool.bertsize.models.fits]\nconfig = "."\nbudget = "report-only"\n'
+    project = committed(tmp_path / "project", tiny)
+    project.declare(table)
+    project.write("modules.json", json.dumps(MODULES))
+    project.write("1_Dense/config.json", {"in_features": 48, "out_features": 4})
+    project.commit()
+    project.write("1_Dense/config.json", {"in_features": 48, "out_features": 5})
+    comparison = compared(project, asked="HEAD")
+    (row,) = comparison.moved
+    assert (row.key, dict(row.own)) == ("1_Dense.out_features", {"head.1_Dense": 49})
+    assert comparison.said == ()
+
+
+def test_a_backbone_that_grows_is_told_by_its_key(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = committed(tmp_path / "project", tiny, TWO)
+    project.write("other.json", tiny)
+    project.commit()
+    project.write("other.json", {**tiny, "num_hidden_layers": 4})
+    comparison = compared(project, asked="HEAD")
+    (row,) = comparison.moved
+    assert (row.key, row.before, row.after, row.total) == ("other.num_hidden_layers", "3", "4", LAYER)
+    assert {name.partition(".")[0] for name in row.own} == {"other"}
+
+
+def test_a_backbone_that_is_not_there_at_the_base_leaves_nothing_to_compare_with(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    project = committed(tmp_path / "project", tiny, TWO)
+    project.write("other.json", tiny)
+    comparison = compared(project)
+    assert comparison.inventory is None
+    assert comparison.said == ("at main it cannot be counted: other.json is no file",)

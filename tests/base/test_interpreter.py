@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed
 
@@ -21,18 +19,6 @@ SAID = "what is run to count every model is not changed by the table alone"
 @pytest.fixture
 def change(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
     return committed(tmp_path / "change", tiny)
-
-
-def outer(change: GitProject, helper: Helper | None = None, **options: Any) -> tuple[int, str]:
-    out = io.StringIO()
-    status = check(change.folder, helper, out=out, err=out, **options)
-    return status, " ".join(out.getvalue().split())
-
-
-def commit(change: GitProject, table: str) -> None:
-    change.declare(table)
-    change.git("commit", "-qam", "another table", "--allow-empty")
-    change.git("branch", "-f", "main")
 
 
 @pytest.mark.parametrize(
@@ -47,13 +33,12 @@ def commit(change: GitProject, table: str) -> None:
 def test_an_interpreter_that_the_base_does_not_name_is_not_run(
     change: GitProject, before: str, after: str, what: str
 ) -> None:
-    change.git("checkout", "-qB", "work")
-    commit(change, before)
+    change.base_on(before)
     change.declare(after)
     for name in ("ours", "theirs"):
         change.write(f"{name}/python", "#!/bin/sh\ntouch ran\n")
         (change.folder / name / "python").chmod(0o755)
-    status, said = outer(change, Helper(), base="main")
+    status, said = change.check(helper=Helper())
     assert status == MISTAKEN
     assert f"tool.bertsize.python: {what}: {SAID}" in said
     assert "name it in the command until the base has it, as in --python=" in said
@@ -65,12 +50,11 @@ def test_one_that_the_command_names_is_run_whatever_table_and_base_say(change: G
     python.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 3\n")
     python.chmod(0o755)
     change.declare(THEIRS)
-    status, said = outer(change, Helper(), base="main", python=str(python))
+    status, said = change.check(helper=Helper(), python=str(python))
     assert (status, (tmp_path / "ran").exists()) == (FOUND, True)
     assert SAID not in said
 
 
 def test_one_that_is_the_bases_is_no_change(change: GitProject) -> None:
-    change.git("checkout", "-qB", "work")
-    commit(change, OURS)
-    assert outer(change, base="main")[0] == GOOD
+    change.base_on(OURS)
+    assert change.check()[0] == GOOD

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.support.git_projects import FITS, GitProject, committed
 
@@ -30,15 +28,8 @@ def change(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
     return found
 
 
-def outer(change: GitProject, *reports: str) -> tuple[int, str]:
-    out = io.StringIO()
-    paths = [str(change.folder / name) for name in reports]
-    status = check(change.folder, None, paths, base="main", out=out, err=out)
-    return status, " ".join(out.getvalue().split())
-
-
 def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> None:
-    status, said = outer(change, "r.json", "r.md", "r.html")
+    status, said = change.check("r.json", "r.md", "r.html")
     assert status == FOUND
     assert f"ERROR: {SAID}, {SAY_WHY}" in said
     assert "1 configured, 1 checked, 1 failed" in said
@@ -75,7 +66,7 @@ def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -
 
 def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:
     change.declare(OTHER + REMOVED)
-    status, said = outer(change, "r.json", "r.md", "r.html")
+    status, said = change.check("r.json", "r.md", "r.html")
     assert status == GOOD
     assert f"- {SAID}; its reason: ADR-14: replaced by other" in said
     (removed,) = json.loads((change.folder / "r.json").read_text())["base"]["removed"]
@@ -85,35 +76,29 @@ def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:
 
 
 def test_a_later_change_may_drop_the_reason(change: GitProject) -> None:
-    change.declare(OTHER + REMOVED)
-    change.commit()
-    change.git("branch", "--force", "main")
-    assert outer(change)[0] == GOOD
+    change.base_on(OTHER + REMOVED)
+    assert change.check()[0] == GOOD
     change.declare(OTHER)
-    assert outer(change)[0] == GOOD
+    assert change.check()[0] == GOOD
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\\u200b"])
 def test_a_reason_that_was_there_before_explains_nothing(change: GitProject, blank: str) -> None:
-    change.declare(FITS + REMOVED)
-    change.commit()
-    change.git("branch", "--force", "main")
+    change.base_on(FITS + REMOVED)
     change.declare(OTHER + REMOVED.replace("other", f"other{blank}"))
-    assert outer(change)[0] == FOUND
+    assert change.check()[0] == FOUND
 
 
 @pytest.mark.parametrize("removed", ['fit = "gone"', 'fits = " "', r'fits = "\u200b\u2800\u3164"'])
 def test_a_reason_of_another_name_or_of_blanks_is_none(change: GitProject, removed: str) -> None:
     change.declare(f"{OTHER}[tool.bertsize.removed]\n{removed}\n")
-    assert outer(change)[0] == FOUND
+    assert change.check()[0] == FOUND
 
 
 def test_a_model_that_was_held_to_no_limit_may_leave(change: GitProject) -> None:
-    change.declare(FITS.replace('budget.total = "90K"', 'budget = "report-only"'))
-    change.commit()
-    change.git("branch", "--force", "main")
+    change.base_on(FITS.replace('budget.total = "90K"', 'budget = "report-only"'))
     change.declare(OTHER)
-    status, said = outer(change)
+    status, said = change.check()
     assert status == GOOD
     assert "removed: main declares fits (config.json, 59,549 parameters)" in said
 
@@ -121,6 +106,6 @@ def test_a_model_that_was_held_to_no_limit_may_leave(change: GitProject) -> None
 def test_a_base_that_only_ci_has_named_is_kept_to_as_well(change: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
     change.git("update-ref", "refs/remotes/origin/main", "main")
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    out = io.StringIO()
-    assert check(change.folder, None, out=out, err=out) == FOUND
-    assert "removed: origin/main declares fits" in out.getvalue()
+    status, said = change.check(base=None)
+    assert status == FOUND
+    assert "removed: origin/main declares fits" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ import pytest
 from pytest_bertsize.base import commit_files
 from pytest_bertsize.base.commit_files import LARGEST, CommitFiles, Unreadable
 from pytest_bertsize.base.git import resolve_commit
-from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, repository
 
 LOOSE = FITS.replace("90K", "999K")
 OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
-PATTERN = '\n    [tool.bertsize.models."gen-{stem}"]\n    config = "gen/*.json"\n    budget.total = "90K"\n'
+PATTERN = '\n[tool.bertsize.models."gen-{stem}"]\nconfig = "gen/*.json"\nbudget.total = "90K"\n'
+LOOSENED = "the limit of total was 90K at main and is 999K now"
 MEND = "clone without --filter (GitHub: no filter under actions/checkout), or run git "
 
 
@@ -27,18 +26,9 @@ def project(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
     """``main`` limits a model to 90K, and the change lets 999K pass."""
     found = committed(tmp_path / "project", tiny)
     found.write("other.json", tiny)
-    found.declare(FITS)
-    found.commit()
-    found.git("branch", "--force", "main")
+    found.base_on(FITS)
     found.declare(LOOSE)
     return found
-
-
-def outer(project: GitProject, base: str | None = "main") -> tuple[int, str]:
-    """Status and words of ``check --no-build``."""
-    out = io.StringIO()
-    status = check(project.folder, None, base=base, out=out, err=out)
-    return status, " ".join(out.getvalue().split())
 
 
 def main_declares(project: GitProject, table: str | bytes) -> None:
@@ -60,7 +50,7 @@ def main_declares(project: GitProject, table: str | bytes) -> None:
 def test_a_table_that_the_clone_lacks_is_a_mistake(project: GitProject, lost: str) -> None:
     main = project.git("rev-parse", "main")
     project.lose(lost)
-    assert outer(project) == (
+    assert project.check() == (
         MISTAKEN,
         (
             "ERROR: --base=main: pyproject.toml cannot be read, because this clone lacks it or is damaged; "
@@ -75,7 +65,7 @@ def test_a_partial_clone_of_a_remote_that_cannot_be_asked_is_a_mistake(project: 
     source = f"file://{project.folder}"
     project.git("clone", "--quiet", "--filter=blob:none", "--branch", "change", source, str(tmp_path / "clone"))
     project.folder.rename(tmp_path / "gone")
-    status, said = outer(GitProject(tmp_path / "clone"), "origin/main")
+    status, said = GitProject(tmp_path / "clone").check(base="origin/main")
     assert status == MISTAKEN
     assert said.startswith("ERROR: --base=origin/main: pyproject.toml cannot be read, because this clone lacks it")
 
@@ -94,7 +84,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize(("table", "said"), BROKEN.values(), ids=BROKEN)
 def test_a_table_that_is_none_is_a_mistake(project: GitProject, table: str | bytes, said: str) -> None:
     main_declares(project, table)
-    status, text = outer(project)
+    status, text = project.check()
     assert status == MISTAKEN
     assert text.startswith("ERROR: --base=main: the table at main cannot be read: ")
     assert said in text
@@ -110,7 +100,7 @@ def test_a_table_behind_a_symlink_that_leads_out_is_a_mistake(project: GitProjec
     project.git("branch", "--force", "main")
     (project.folder / "pyproject.toml").unlink()
     project.write("pyproject.toml", change)
-    status, said = outer(project)
+    status, said = project.check()
     assert status == MISTAKEN
     assert "pyproject.toml at main is a symlink that leads to no file of the repository; compare with " in said
 
@@ -123,7 +113,7 @@ def test_a_table_behind_a_symlink_inside_the_repository_is_read(project: GitProj
     project.git("branch", "--force", "main")
     (project.folder / "pyproject.toml").unlink()
     project.declare(LOOSE)
-    assert "the limit of total was 90K at main and is 999K now" in outer(project)[1]
+    assert "the limit of total was 90K at main and is 999K now" in project.check()[1]
 
 
 def test_a_base_that_nobody_has_asked_for_is_said_not_to_be_compared(
@@ -132,7 +122,7 @@ def test_a_base_that_nobody_has_asked_for_is_said_not_to_be_compared(
     main_declares(project, "[tool.bertsize")
     project.git("update-ref", "refs/remotes/origin/main", "main")
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    status, said = outer(project, None)
+    status, said = project.check(base=None)
     assert status == GOOD
     assert "! not compared with origin/main: the table at origin/main cannot be read: " in said
 
@@ -143,7 +133,7 @@ def test_a_base_that_nobody_has_asked_for_is_said_not_to_be_compared(
 def test_a_mistake_in_one_table_is_no_excuse_for_another(project: GitProject) -> None:
     main_declares(project, FITS + OTHER.replace("budget", "budjet"))
     project.declare(LOOSE + OTHER)
-    status, said = outer(project)
+    status, said = project.check()
     assert status == FOUND
     assert (
         "fits: 59,549 parameters, as at main, by the closed form, not built; pyproject.toml:5: the limit of total was"
@@ -176,7 +166,7 @@ def test_a_reason_of_the_same_change_explains_a_table_that_could_not_be_read(
 def test_a_table_with_a_mistake_that_is_gone_needs_a_reason(project: GitProject) -> None:
     main_declares(project, FITS + OTHER.replace("budget", "budjet"))
     project.declare(FITS)
-    status, said = outer(project)
+    status, said = project.check()
     assert status == FOUND
     assert "ERROR: removed: main declares other (its table there cannot be read: pyproject.toml:" in said
     assert (
@@ -232,7 +222,7 @@ def generated(project: GitProject, tiny: dict[str, Any]) -> GitProject:
 
 def test_a_pattern_of_files_that_git_ignores_is_no_excuse_for_another_model(generated: GitProject) -> None:
     generated.declare(LOOSE + PATTERN)
-    status, said = outer(generated)
+    status, said = generated.check()
     assert status == FOUND
     assert (
         "fits: 59,549 parameters, as at main, by the closed form, not built; pyproject.toml:5: the limit of total was"
@@ -357,3 +347,51 @@ def test_an_answer_of_git_that_is_cut_off_is_none(
     monkeypatch.setattr(commit_files, "make_command", lambda *_: program)
     with CommitFiles(project.folder, commit) as files, pytest.raises(Unreadable):
         files.read("config.json")
+
+
+# symlinks that a change lays in the way
+
+
+def test_a_symlink_that_leads_elsewhere_takes_no_model_of_a_pattern_with_it(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    project = repository(tmp_path / "project")
+    for file in ("v1/a.json", "v1/b.json", "v2/a.json"):
+        project.write(file, tiny)
+    link = project.folder / "gen"
+    link.symlink_to("v1")
+    project.declare(PATTERN)
+    project.commit()
+    link.unlink()
+    link.symlink_to("v2")
+    found = project.baseline()
+    assert found
+    assert [left.name for left in found.left if left.is_loosened] == ["gen-b"]
+    project.declare(PATTERN + LOOSE.replace("fits", "b").replace("config.json", "v1/b.json"))
+    (error,) = project.errors("b")
+    assert LOOSENED in error
+
+
+def test_a_symlink_in_place_of_the_project_is_no_new_project(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    whole = repository(tmp_path / "project")
+    found = GitProject(whole.folder / "services/tagger")
+    found.write("config.json", tiny)
+    found.declare(FITS)
+    whole.commit()
+    found.folder.rename(whole.folder / "services/other")
+    found.folder.symlink_to("other")
+    found.declare(LOOSE)
+    (error,) = found.errors()
+    assert LOOSENED in error
+
+
+def test_a_symlink_that_no_commit_has_leads_to_the_project(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    whole = repository(tmp_path / "project")
+    whole.write("config.json", tiny)
+    whole.declare(FITS)
+    whole.commit()
+    (whole.folder / "linked").symlink_to(".")
+    found = GitProject(whole.folder / "linked")
+    found.declare(LOOSE)
+    (error,) = found.errors()
+    assert LOOSENED in error

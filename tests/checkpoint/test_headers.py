@@ -124,62 +124,49 @@ def test_every_dtype_has_the_bytes_that_safetensors_gives_it(tmp_path: Path, dty
 
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "model.safetensors: the file is empty → write the checkpoint again"),
     "short": (
         b"abc",
-        "model.safetensors: the file has 3 bytes and is too short for a header: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 3 bytes and is too short for a header: it is no safetensors file, or it is cut off → copy or download it again",
     ),
     "length of 2**63": (
         struct.pack("<Q", 2**63) + b"{}",
-        "model.safetensors: the file has 10 bytes and says that its header has 9,223,372,036,854,775,808 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 10 bytes and says that its header has 9,223,372,036,854,775,808 bytes: it is no safetensors file, or it is cut off → copy or download it again",
     ),
     "header cut off": (
         file_of(b"{}", length=3),
-        "model.safetensors: the file has 10 bytes and says that its header has 3 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 10 bytes and says that its header has 3 bytes: it is no safetensors file, or it is cut off → copy or download it again",
     ),
-    "no header": (file_of(b""), "model.safetensors: not JSON: Expecting value at character 0 → correct the file"),
-    "list": (file_of(b"[]"), "model.safetensors: its header is no JSON object → write it again with safetensors"),
-    "pointer": (
-        LFS.encode(),
-        "model.safetensors: this is a git-LFS pointer, not the checkpoint → run git lfs pull; in CI, give actions/checkout lfs: true",
-    ),
+    "list": (file_of(b"[]"), "its header is no JSON object → write it again with safetensors"),
     "cut off": (
         file_of({"a": F32}, 4),
-        "model.safetensors: its header describes 8 bytes of tensors, and 4 follow it: the file is cut off → copy or download it again",
+        "its header describes 8 bytes of tensors, and 4 follow it: the file is cut off → copy or download it again",
     ),
     "bytes of nobody": (
         file_of({"a": F32}, 12),
-        "model.safetensors: its header describes 8 bytes of tensors, and 12 follow it → copy or download it again",
+        "its header describes 8 bytes of tensors, and 12 follow it → copy or download it again",
     ),
     "overlap": (
         file_of({"a": F32, "b": F32}, 8),
-        'model.safetensors: the tensor "b" begins at byte 0, and those before it end at 8 → write it again with safetensors',
+        'the tensor "b" begins at byte 0, and those before it end at 8 → write it again with safetensors',
     ),
     "hole": (
         file_of({"a": {**F32, "data_offsets": [4, 12]}}, 12),
-        'model.safetensors: the tensor "a" begins at byte 4, and those before it end at 0 → write it again with safetensors',
+        'the tensor "a" begins at byte 4, and those before it end at 0 → write it again with safetensors',
     ),
     "twice": (
         file_of(
             b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"\\u0061":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}',
             8,
         ),
-        'model.safetensors: the key "a" stands there twice in one object → keep one of them',
+        'the key "a" stands there twice in one object → keep one of them',
     ),
-    "NaN": (file_of(b'{"a":NaN}'), "model.safetensors: not JSON: NaN is not a number → correct the file"),
-    "a number of 5,000 digits": (
-        file_of(b'{"a":' + b"9" * 5000 + b"}"),
-        "model.safetensors: not JSON: a number of thousands of digits → correct the file",
-    ),
-    "not UTF-8": (file_of(b'{"\xff": 1}'), "model.safetensors: byte 2 is not UTF-8 → save the file as UTF-8"),
-    "nested": (file_of(b"[" * 100_000), "model.safetensors: not JSON: nested too deep → correct the file"),
     "metadata": (
         file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
-        'model.safetensors: its __metadata__ is {"format": 1}, not strings by name → write it again with safetensors',
+        'its __metadata__ is {"format": 1}, not strings by name → write it again with safetensors',
     ),
     "keras": (
         b"\x89HDF\r\n\x1a\n" + bytes(20),
-        "model.safetensors: this is HDF5, as Keras writes it, not safetensors → name a safetensors file",
+        "this is HDF5, as Keras writes it, not safetensors → name a safetensors file",
     ),
 }
 
@@ -188,7 +175,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
     content, expected = HOSTILE[case]
     (tmp_path / "model.safetensors").write_bytes(content)
-    assert refused(tmp_path) == expected
+    assert refused(tmp_path) == f"model.safetensors: {expected}"
 
 
 ENTRIES: dict[str, tuple[str, object]] = {

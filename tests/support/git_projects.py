@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.check import check
 from pytest_bertsize.review.check import Accepted, conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.review.review import Review
 
 FITS = """
@@ -76,6 +79,22 @@ class GitProject:
         self.git("add", "--all", ".")
         self.git("commit", "--quiet", "--allow-empty", "--message", "state")
         return self.git("rev-parse", "HEAD")
+
+    def base_on(self, table: str) -> None:
+        """Commit a table, and have ``main`` be that commit."""
+        self.declare(table)
+        self.commit()
+        self.git("branch", "--force", "main")
+
+    def check(self, *reports: str, helper: Helper | None = None, **options: Any) -> tuple[int, str]:
+        """Return status and words of ``bertsize check``, ``--no-build`` without a helper, against ``main``.
+
+        :param options: those of the command.
+        """
+        out = io.StringIO()
+        paths = [str(self.folder / name) for name in reports]
+        status = check(self.folder, helper, paths, out=out, err=out, **{"base": "main", **options})
+        return status, " ".join(out.getvalue().split())
 
     def baseline(self, asked: str | None = "main") -> Baseline | None:
         return read_base(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
