@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,8 @@ MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
+MOST_MOVED = 4
+"""Components that one key moved."""
 
 
 class Bounds(NamedTuple):
@@ -47,16 +49,19 @@ class Bounds(NamedTuple):
 def render_page(report: RunReport, _root: Path | None = None) -> str:
     """Return the page of a run. What is not shown is counted, and is in the JSON report."""
     ordered = sorted(report.models, key=lambda model: model.verdict == "passed")
-    page = load_templates().get_template("page.html.jinja")
-    return page.render(
-        report=report,
-        work_tree="work tree on " if sentences.is_of_work_tree(report) else "",
-        generator=f"pytest-bertsize {report.versions.get('pytest_bertsize', '')}".strip(),
-        alone=report.only_model,
-        links=[(f"model-{index}", model, _cut_name(model)) for index, model in enumerate(ordered, 1)],
-        parts=[_render_model(model, index, report) for index, model in enumerate(ordered, 1)],
-        stand_ins=sentences.name_stand_ins(report.models),
-        unchanged=bool(ordered) and all(model.is_unchanged for model in ordered),
+    numbered = [(f"model-{index}", model) for index, model in enumerate(ordered, 1)]
+    return (
+        load_templates()
+        .get_template("page.html.jinja")
+        .render(
+            report=report,
+            work_tree=sentences.is_of_work_tree(report),
+            generator=f"pytest-bertsize {report.versions.get('pytest_bertsize', '')}".strip(),
+            alone=report.only_model,
+            models=[(name, model, _render_model(name, model, report)) for name, model in numbered],
+            stand_ins=sentences.name_stand_ins(report.models),
+            unchanged=bool(ordered) and all(model.is_unchanged for model in ordered),
+        )
     )
 
 
@@ -65,12 +70,11 @@ def is_ours(text: str) -> bool:
     return GENERATOR in text[:HEAD]
 
 
-def _render_model(model: ModelReport, index: int, report: RunReport) -> Markup:
+def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
     """Render one model's part, with as much of it as fits."""
-    template, bounds, alone = load_templates().get_template("model.html.jinja"), Bounds(), report.only_model is not None
+    template, bounds = load_templates().get_template("model.html.jinja"), Bounds()
     while True:
-        view = _view_model(model, report, bounds)
-        text = template.render(id=f"model-{index}", alone=alone, level=2 if alone else 3, **view)
+        text = template.render(id=name, **_view_model(model, report, bounds))
         if len(text.encode()) <= MOST_BYTES or bounds == bounds.halve():
             return Markup(text)  # noqa: S704  (rendered with autoescape)
         bounds = bounds.halve()
@@ -90,12 +94,17 @@ def load_templates() -> Environment:
     found.filters |= {
         "exact": lambda count: NOTHING if count is None else exact(count),
         "line": _keep_percent,
+        "behind_name": lambda model: model.headline.removeprefix(f"{model.name}: "),
+        "break_behind": lambda name, sign: Markup(f"{sign}<wbr>").join(printable(name, LONGEST).split(sign)),  # noqa: S704
         "signed": show_difference,
+        "percent": show_percent,
         "left": compact_left,
+        "side": _name_side,
         "size": _show_bytes,
         "short": lambda commit: commit[: sentences.SHORT],
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
+        "where": _name_moved,
     }
     found.globals |= {"say_why": sentences.say_why, "name_limited": sentences.name_limited}
     return found
@@ -118,85 +127,74 @@ def _show_bytes(count: int) -> str:
     raise AssertionError
 
 
-def _cut_name(model: ModelReport) -> str:
-    """The headline behind the model's name, which the page shows apart."""
-    return model.headline.removeprefix(f"{model.name}: ")
+def _name_side(row: Component) -> str:
+    """Name what there is of the limit: left, over, or above or under a minimum."""
+    if row.min is not None and (row.known_count or 0) < row.min:
+        return "under its minimum"
+    return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
+
+
+def _name_moved(components: Mapping[str, int]) -> str:
+    """``encoder.attention +4,727,808, …``: where a key's cost is, without the levels above."""
+    return listed([f"{name} {signed(components[name])}" for name in pick_deepest(components)], MOST_MOVED)
 
 
 # one model
 
 
-class Line(NamedTuple):
-    """A row of the table."""
-
-    row: Component
-    label: str
-    depth: int
-    share: str
-
-
 def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
-    base, choices, findings = model.base, model.choices, model.own_findings
-    rows, shown = model.components, urgent_rows(model.components, bounds.rows)
-    names = {row.name for row in shown}
-    whole, count = model.total_row, model.parameter_count
-    change = model.base_delta if model.is_compared else None
-    head = f"this branch ({report.commit[: sentences.SHORT]})" if report.commit else "this branch"
+    """Return what the template of a model needs beside the model."""
+    base, rows, whole, is_built = model.base, model.components, model.total_row, model.totals.actual is not None
+    shown = urgent_rows(rows, bounds.rows)
+    columns = {
+        "formula": any(row.formula for row in rows),
+        "base": any(row.base is not None for row in rows),
+        "budget": any(row.limit for row in rows),
+        "off": model.closed_form and any(row.form_delta is not None for row in rows),
+        "differs": any(row.form_delta for row in rows),
+    }
+    sides = {
+        **({"base": base.revision} if base and base.total is not None else {}),
+        **({"expected": "Closed form"} if model.closed_form else {}),
+        **({"actual": "this branch" if base else "Built"} if is_built else {}),
+    }
     return {
         "model": model,
-        "headline": _cut_name(model),
-        "in_title": model.headline in report.headline,
         "report": report,
-        "base": base,
         "bounds": bounds,
-        "head": "the work tree" if sentences.is_of_work_tree(report) else head,
-        "parameters": model.totals.expected if count is None else count,
-        "built": model.totals.actual is not None,
-        "change": change,
-        "percent": show_percent(change, base.total) if change and base and base.total else "",
-        "whole": whole,
-        "side": _name_side(whole) if whole else "",
+        "alone": report.only_model is not None,
+        "work_tree": sentences.is_of_work_tree(report),
+        "parameters": model.totals.expected if model.parameter_count is None else model.parameter_count,
         "limited": sum(row.limit is not None for row in (*rows, *model.measures)),
-        "findings": findings,
-        "off_form": any(finding.kind == "off-closed-form" for finding in findings),
-        "bars": _find_bars(model, bounds.cells),
-        "lines": [_view_row(row, names, whole) for row in shown],
-        "columns": {
-            "formula": any(row.formula for row in rows),
-            "base": any(row.base is not None for row in rows),
-            "budget": any(row.limit for row in rows),
-            "off": model.closed_form and any(row.form_delta is not None for row in rows),
-            "differs": any(row.form_delta for row in rows),
-        },
-        "changes": base.changes if base else [],
-        "moved": _name_moved,
+        "changes": [*_list_changes(model)],
         "measures": sentences.name_changed_measures(model.measures),
         "beside": [
             *filter(None, [sentences.describe_embedding(model)]),
             *sentences.describe_measures(model),
             *sentences.describe_rest(model),
         ],
-        "fits": choices.fits if choices else [],
-        "costs": choices.costs if choices else [],
+        "bars": _find_bars(model, bounds.cells),
+        "columns": columns,
+        "lines": [_view_row(row, {each.name for each in shown}, whole) for row in shown],
+        "layer_sides": [*sides],
+        "layer_heads": [("Tensor", ""), *((name, "n") for name in sides.values())],
     }
 
 
-def _view_row(row: Component, shown: set[str], whole: Component | None) -> Line:
+def _list_changes(model: ModelReport) -> Iterator[str]:
+    """List what became of the model that is no key's."""
+    if base := model.base:
+        yield from base.said
+        yield from (each.said for each in base.tensors[: sentences.MOST_CHANGES])
+        if rest := len(base.tensors[sentences.MOST_CHANGES :]):
+            yield f"{exact(rest)} more changes of tensors are in the JSON report."
+
+
+def _view_row(row: Component, shown: set[str], whole: Component | None) -> tuple[Component, str, int, str]:
+    """Return a row with its label, its depth below the rows that are shown, and its share."""
     parent, _, last = row.name.rpartition(".")
-    share = show_share(row.known_count, whole.known_count if whole else None)
-    return Line(row, last, row.name.count("."), share) if parent in shown else Line(row, row.name, 0, share)
-
-
-def _name_side(row: Component) -> str:
-    """What there is of the limit: left, over, or above or under a minimum."""
-    if row.min is not None and (row.known_count or 0) < row.min:
-        return "under its minimum"
-    return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
-
-
-def _name_moved(components: Mapping[str, int], most: int = 4) -> str:
-    """Where a key's cost is, without the levels above: ``encoder.attention +4,727,808, …``."""
-    return listed([f"{name} {signed(components[name])}" for name in pick_deepest(components)], most)
+    label, depth = (last, row.name.count(".")) if parent in shown else (row.name, 0)
+    return row, label, depth, show_share(row.known_count, whole.known_count if whole else None)
 
 
 # bars: two models on one scale, so that growth is length and what is over budget sticks out past the line
@@ -215,9 +213,8 @@ class Cell(NamedTuple):
     name: str
     start: int
     size: int
-    label: str = ""
-    amount: str = ""
-    colour: int = 0
+    label: str
+    colour: int
     added: bool = False
 
 
@@ -290,20 +287,26 @@ def _find_bar(
 ) -> Bar:
     above: list[Cell] = []
     below: list[Cell] = []
-    start, wholes = 0, _parts_below(counts, "")
-    for name, count in _bound_parts(wholes, most):
-        cell, parts = Cell(name, start, count, name, _round_up(count), colour_of(name, [*wholes])), {name: count}
-        if name in wholes:  # and not several that are drawn as one
-            parts = _parts_below(counts, name) or parts
-        former = {**before, **_parts_below(before, name)} if before is not None and name in wholes else None
+    spoken = []
+    start, wholes = 0, _find_parts(counts, "")
+    for name, count in _join_smallest(wholes, most).items():
+        cell = Cell(name, start, count, _round_up(count), colour_of(name, [*wholes]))
+        parts = _join_smallest(_find_parts(counts, name), max(most // 3, 1))
+        former = {**before, **_find_parts(before, name)} if before is not None and name in wholes else None
         above.append(cell)
-        below += _second_level(cell, parts, former, max(most // 3, 1))
+        below += _find_cells_below(cell, parts or {name: count}, former)
+        inner = ", ".join(f"{part.rpartition('.')[2]} {exact(size)}" for part, size in parts.items())
+        spoken.append(f"{name} {exact(count)}{f' (of it {inner})' if inner else ''}")
         start += count
-    return Bar(label, counts[TOTAL], above, below, _speak_bar(label, counts, above, limit, most))
+    over = counts[TOTAL] - (limit or 0)
+    side = f", {exact(abs(over))} {'over' if over > 0 else 'below'} the budget of"
+    budget = "" if limit is None else f"{side} {exact(limit)}"
+    text = f"{label}: {exact(counts[TOTAL])} parameters{budget}. {'; '.join(spoken)}"
+    return Bar(label, counts[TOTAL], above, below, text)
 
 
-def _parts_below(counts: Mapping[str, int], parent: str) -> dict[str, int]:
-    """The components right below one, or those at the top; what they leave of its count is the last, ``other``."""
+def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
+    """Return the components right below one, or those at the top; what they leave of its count is ``other``."""
     prefix = f"{parent}." if parent else ""
     names = [name for name in counts if name.startswith(prefix) and "." not in name[len(prefix) :] and name != TOTAL]
     parts = {name: counts[name] for name in names if counts[name]}
@@ -311,30 +314,28 @@ def _parts_below(counts: Mapping[str, int], parent: str) -> dict[str, int]:
     return {**parts, f"{prefix}other": rest} if parts and rest > 0 else parts
 
 
-def _bound_parts(parts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
-    """The largest, in their order, and all others as one."""
+def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """Keep the largest, in their order, and join all others to one."""
     if len(parts) <= most:
-        return list(parts.items())
+        return parts
     kept = sorted(parts, key=lambda name: -parts[name])[: most - 1]
     rest = [count for name, count in parts.items() if name not in kept]
-    return [*((name, count) for name, count in parts.items() if name in kept), (f"{len(rest)} others", sum(rest))]
+    return {**{name: count for name, count in parts.items() if name in kept}, f"{len(rest)} others": sum(rest)}
 
 
-def _second_level(cell: Cell, parts: Mapping[str, int], former: Mapping[str, int] | None, most: int) -> list[Cell]:
-    """The components below one, each with what was added to it at its end."""
-    cells, start = [], cell.start
-    for part, size in _bound_parts(parts, most):
-        kept = size if former is None or part not in parts else min(size, former.get(part, 0))
+def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str, int] | None) -> Iterator[Cell]:
+    """Find the cells of a component's parts, each with what was added to it at its end."""
+    start = cell.start
+    for part, size in parts.items():
+        kept = size if former is None or part.endswith(" others") else min(size, former.get(part, 0))
         added = size - kept
         label = "" if part == cell.name else part.rpartition(".")[2]
         if kept:
-            cells.append(Cell(part, start, kept, "" if added > kept else label, colour=cell.colour))
+            yield Cell(part, start, kept, "" if added > kept else label, cell.colour)
         if added:
             named = f"{label} " if added > kept and label else ""
-            amount = f"{named}+{_round_up(added)}"
-            cells.append(Cell(part, start + kept, added, amount, colour=cell.colour, added=True))
+            yield Cell(part, start + kept, added, f"{named}+{_round_up(added)}", cell.colour, added=True)
         start += size
-    return cells
 
 
 def colour_of(name: str, names: Sequence[str]) -> int:
@@ -348,16 +349,3 @@ def colour_of(name: str, names: Sequence[str]) -> int:
 def _round_up(count: int) -> str:
     """``85054464`` → ``'85.1M'``; the exact count is in the cell's title and in the table."""
     return compact_left(-count)[1:]
-
-
-def _speak_bar(label: str, counts: Mapping[str, int], above: Sequence[Cell], limit: int | None, most: int) -> str:
-    """The bar for those who do not see it."""
-    parts = []
-    for cell in above:
-        below = _bound_parts(_parts_below(counts, cell.name), max(most // 3, 1))
-        inner = ", ".join(f"{name.rpartition('.')[2]} {exact(count)}" for name, count in below)
-        parts.append(f"{cell.name} {exact(cell.size)}{f' (of it {inner})' if inner else ''}")
-    over = counts[TOTAL] - (limit or 0)
-    side = f", {exact(abs(over))} {'over' if over > 0 else 'below'} the budget of"
-    budget = "" if limit is None else f"{side} {exact(limit)}"
-    return f"{label}: {exact(counts[TOTAL])} parameters{budget}. {'; '.join(parts)}"
