@@ -133,8 +133,8 @@ def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(folder:
     model = model_in(text)
     assert model["table"] == "tool.bertsize.models.encoder"
     assert model["limits"] == {
-        "total": {"min": None, "max": "110000000", "said": "110M"},
-        "pooler": {"min": None, "max": "0", "said": "0"},
+        "total": {"min": None, "max": 110_000_000, "said": "110M"},
+        "pooler": {"min": None, "max": 0, "said": "0"},
     }
     assert "pooler" in [row["name"] for row in model["rows"]]
     assert "Limits that are not counted here: bytes 440MB." in text

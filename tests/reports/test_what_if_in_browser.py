@@ -17,7 +17,7 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
-from pytest_bertsize.reports.html.what_if import SCRIPTS, constants, source
+from pytest_bertsize.reports.html.what_if import SCRIPTS, list_facts, read_script, write_constants
 from pytest_bertsize.reports.sentences import NOTHING
 from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
 from tests.support.family_configs import drawn
@@ -79,7 +79,8 @@ def models_of(family: str) -> list[tuple[str, list[list[str]], list[Any]]]:
             values = fitting_values(page, start, other, rng) if other else odd_values(page, start, rng)
             written.append([str(values[symbol]) for symbol in page.free])
             expected.append(by_python(family, architecture, case.config, case.options, overriding(page.free, values)))
-        found.append((constants(page, model_of(architecture, case.options), derivation), written, expected))
+        facts = list_facts(page, model_of(architecture, case.options), derivation)
+        found.append((write_constants(page, facts), written, expected))
     return found
 
 
@@ -91,7 +92,7 @@ const plain = ({found, rows}) => rows ? counts(rows) : found
 
 def answers(family: str, browser: webdriver.Chrome, page: Path) -> list[tuple[Any, Any]]:
     """What Python and what one page say to the same sizes."""
-    counting = source(SCRIPTS[0])
+    counting = read_script(SCRIPTS[0])
     scripts, expected = ["'use strict'", PLAIN, "const ANSWERS = []"], []
     for script, written, said in models_of(family):
         run = f"ANSWERS.push(...{json.dumps(written)}.map(judge).map(plain))"

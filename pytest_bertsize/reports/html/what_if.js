@@ -1,5 +1,5 @@
 const $ = id => document.getElementById(id)
-const START = MODEL.sizes.map(size => size.start)
+const START = MODEL.sizes.map(size => String(size.start))
 const AT_START = judge(START).rows
 const fields = MODEL.sizes.map((_, place) => ({number: $(`number-${place}`), range: $(`range-${place}`), stops: []}))
 let written = [...START]
@@ -33,8 +33,8 @@ const common = (a, b) => b ? common(b, a % b) : a
 const together = (a, b) => a / common(a, b) * b
 
 function stops(place) {
-  const {start, least, most, deepest} = MODEL.sizes[place], from = Number(start), lowest = Number(least)
-  const highest = Math.min(Number(deepest ?? most), Math.max(4 * from, lowest + 16))
+  const {start: from, least: lowest, most, deepest} = MODEL.sizes[place]
+  const highest = Math.min(deepest ?? most, Math.max(4 * from, lowest + 16))
   const of = (at, other) => MODEL.divisible.filter(pair => pair[at] === place).map(pair => known(written[pair[other]])).filter(Boolean)
   const divisors = of(0, 1).reduce(together, 1), multiples = of(1, 0).reduce(common, 0)
   const usual = from <= 64 ? 1 : from <= 512 ? 8 : 64
@@ -72,21 +72,16 @@ function address() {
 
 // Only keys that there are, each once, with a whole number: anything else in an address is said and left alone.
 function readAddress() {
-  const unread = [], seen = new Set(), read = [...START]
+  const unread = [], seen = new Set()
+  written = [...START]
   for (const part of location.hash.slice(1).split('&').filter(Boolean)) {
-    const [key, text, ...more] = part.split('=').map(decoded)
-    const place = MODEL.sizes.findIndex(size => size.key === key)
-    if (place < 0 || more.length || seen.has(key) || !/^-?\d{1,24}$/.test(text ?? '')) { unread.push(part); continue }
+    const [[key, text] = []] = new URLSearchParams(part), place = MODEL.sizes.findIndex(size => size.key === key)
+    if (place < 0 || seen.has(key) || !/^-?\d{1,24}$/.test(text)) { unread.push(part.slice(0, 80)); continue }
     seen.add(key)
-    read[place] = text
+    written[place] = text
   }
-  written = read
   $('unread').hidden = !unread.length
-  $('unread').textContent = unread.length ? `Of the address, this was not taken: ${unread.slice(0, 5).map(each => each.slice(0, 80)).join(', ')}` : ''
-}
-
-function decoded(text) {
-  try { return decodeURIComponent(text) } catch { return text }
+  $('unread').textContent = unread.length ? `Of the address, this was not taken: ${unread.slice(0, 5).join(', ')}` : ''
 }
 
 // what is seen
@@ -94,7 +89,7 @@ function decoded(text) {
 function show() {
   const {found, wrong, rows} = judge(written)
   fields.forEach((field, place) => {
-    const {key, start} = MODEL.sizes[place], box = field.number.closest('.size'), changed = written[place] !== start
+    const {key, start} = MODEL.sizes[place], box = field.number.closest('.size'), changed = written[place] !== START[place]
     if (field.number.value !== written[place]) field.number.value = written[place]
     field.number.setAttribute('aria-invalid', wrong.has(key))
     box.classList.toggle('changed', changed)
@@ -126,66 +121,53 @@ function showFigures(rows) {
 }
 
 // What is left to the nearer bound that counts: below zero where it is broken.
-function room(limit, count) {
-  const over = limit.max === null ? null : BigInt(limit.max) - count, under = limit.min === null ? null : count - BigInt(limit.min)
-  if (over === null || (under !== null && under < 0n)) return under
-  return over
+function room({min, max}, count) {
+  if (max === null || (min !== null && count < min)) return count - BigInt(min)
+  return BigInt(max) - count
 }
 
-function side(limit, count) {
-  if (limit.min !== null && count < BigInt(limit.min)) return 'under its minimum'
-  if (limit.max === null) return 'above its minimum'
-  return count > BigInt(limit.max) ? 'over' : 'left'
+function side({min, max}, count) {
+  if (min !== null && count < min) return 'under its minimum'
+  if (max === null) return 'above its minimum'
+  return count > max ? 'over' : 'left'
 }
 
 function showCounts(rows) {
   showBars(rows)
-  const total = rows.get('total'), largest = MODEL.rows.map(row => [rows, AT_START].map(side => side.get(row.name))).flat().reduce((a, b) => a > b ? a : b, 1n)
-  const lines = MODEL.rows.filter(row => rows.get(row.name) || AT_START.get(row.name) || MODEL.limits[row.name])
-  $('parts').replaceChildren(...lines.map(row => line(row, rows, total, largest)), line({name: 'total'}, rows, total, null))
-  $('bytes').replaceChildren(...MODEL.dtypes.map(({bits, name}) => {
-    const [now, before] = [total, AT_START.get('total')].map(count => (count * BigInt(bits) + 7n) / 8n)
-    return element('tr', '', heading(name), element('td', 'n', grouped(now)), element('td', 'n', now === before ? '–' : signed(now - before)))
-  }))
+  const largest = MODEL.rows.flatMap(({name}) => [rows.get(name), AT_START.get(name)]).reduce(larger, 1n)
+  for (const [place, row] of [...MODEL.rows, {name: 'total'}].entries()) showRow($('parts').rows[place], row, rows, largest)
+  for (const [place, {bits}] of MODEL.dtypes.entries()) {
+    const [now, before] = [rows, AT_START].map(side => (side.get('total') * BigInt(bits) + 7n) / 8n)
+    fill($('bytes').rows[place], grouped(now), now === before ? '–' : signed(now - before))
+  }
 }
 
-function heading(name, ...more) {
-  const made = element('th', '', ...name.split(/(?<=_)/).flatMap((word, at) => at ? [document.createElement('wbr'), word] : [word]), ...more)
-  made.scope = 'row'
-  return made
+const larger = (a, b) => a > b ? a : b
+
+function fill(row, ...texts) {
+  texts.forEach((text, place) => { row.cells[place + 1].textContent = text })
 }
 
-function line({name, colour}, rows, total, largest) {
+function showRow(row, {name}, rows, largest) {
   const count = rows.get(name), before = AT_START.get(name), limit = MODEL.limits[name], left = limit ? room(limit, count) : null
-  const depth = name.split('.').length - 1, broken = left !== null && left < 0n
-  const made = element('tr', `d${Math.min(depth, 4)}${name === 'total' ? ' total' : ''}${broken ? ' failed' : ''}`)
-  made.append(
-    heading(name.split('.').at(-1), ...(largest ? [track(count, before, largest, colour)] : [])),
-    element('td', 'n', grouped(count)),
-    element('td', 'n share', percent(count, total)),
-    element('td', 'n', count === before ? '–' : signed(count - before)),
-    element('td', 'n budget limits', limit ? limit.said : ''),
-    element('td', `n limits${broken ? ' bad' : ''}`, left === null ? '' : grouped(left)),
-  )
-  return made
-}
-
-// A bar of a component, with a mark where it ends in the config.
-function track(count, before, largest, colour) {
-  const [bar, mark] = [element('i'), element('u')], made = element('span', `track c${colour}`, bar)
-  made.setAttribute('aria-hidden', 'true')
+  const change = count === before ? '–' : signed(count - before)
+  row.hidden = !count && !before && !limit
+  row.classList.toggle('failed', left < 0n)
+  row.lastElementChild.classList.toggle('bad', left < 0n)
+  fill(row, grouped(count), percent(count, rows.get('total')), change, limit ? limit.said : '', left === null ? '' : grouped(left))
+  const [bar, mark] = row.querySelectorAll('.track *') // the mark is where the bar ends in the config
+  if (!bar) return
   bar.style.width = `${part(count, largest)}%`
   mark.style.left = `${part(before, largest)}%`
-  if (count !== before) made.append(mark)
-  return made
+  mark.hidden = count === before
 }
 
 // Two bars on one scale, as in the report: the config, and what is set.
 function showBars(rows) {
   const sides = [['the config', AT_START], ['these sizes', rows]], limit = MODEL.limits.total?.max
-  const larger = sides.map(([, counts]) => counts.get('total')).reduce((a, b) => a > b ? a : b, 1n)
-  const beyond = limit && BigInt(limit) > 4n * larger, drawn = limit && !beyond
-  const whole = drawn && BigInt(limit) > larger ? BigInt(limit) : larger, scale = whole + whole / 50n + 1n
+  const longest = sides.map(([, counts]) => counts.get('total')).reduce(larger)
+  const beyond = limit != null && limit > 4n * longest, drawn = limit != null && !beyond
+  const whole = drawn ? larger(BigInt(limit), longest) : longest, scale = whole + whole / 50n + 1n
   $('plot').className = drawn ? 'plot limited' : 'plot'
   $('plot').replaceChildren(...sides.map(([label, counts]) => bar(label, counts, scale)))
   if (drawn) {
@@ -197,42 +179,34 @@ function showBars(rows) {
   $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : beyond ? ` The budget of ${MODEL.limits.total.said} is far beyond the right edge.` : ''}`
 }
 
+// A part stands below its component, which may have parameters beside those of its parts.
 function bar(label, counts, scale) {
-  const cells = at => MODEL.rows.filter(row => at(row.name)).filter(row => counts.get(row.name))
-  const isTop = name => !name.includes('.'), second = name => name.split('.').length === 2 || (isTop(name) && !MODEL.rows.some(row => row.name.startsWith(`${name}.`)))
-  const levels = [['above', isTop], ['below', second]].map(([level, at]) => {
-    const made = element('div', `level ${level}`)
-    let start = 0n
-    for (const row of cells(at)) {
-      const own = level === 'below' ? startOf(row.name, counts, start) : start
-      made.append(cell(row, counts.get(row.name), own, scale, level))
-      start = own + counts.get(row.name)
+  const rows = MODEL.rows.filter(({name, depth}) => depth < 2 && counts.get(name)), tops = rows.filter(row => !row.depth)
+  const above = element('div', 'level above'), below = element('div', 'level below')
+  let end = 0n, endBelow = 0n
+  for (const {name, depth, colour, whole} of rows) {
+    const count = counts.get(name), place = inside => cell(name, colour, count, depth ? endBelow : end, scale, inside)
+    if (depth) {
+      below.append(place([element('span', '', name.split('.')[1])]))
+      endBelow += count
+    } else {
+      above.append(place([element('b', '', name), element('span', '', short(count))]))
+      if (whole) below.append(place([]))
+      endBelow = end
+      end += count
     }
-    return made
-  })
+  }
   const name = element('p', 'side-name', element('b', '', label), ' ', element('span', '', grouped(counts.get('total'))))
   name.setAttribute('aria-hidden', 'true')
   name.style.width = `${part(counts.get('total'), scale)}%`
-  const drawn = element('div', 'bar', ...levels)
+  const drawn = element('div', 'bar', above, below)
   drawn.setAttribute('role', 'img')
-  drawn.setAttribute('aria-label', `${label}: ${grouped(counts.get('total'))} parameters. ${cells(isTop).map(row => `${row.name} ${grouped(counts.get(row.name))}`).join('; ')}`)
+  drawn.setAttribute('aria-label', `${label}: ${grouped(counts.get('total'))} parameters. ${tops.map(row => `${row.name} ${grouped(counts.get(row.name))}`).join('; ')}`)
   return element('div', 'side', name, drawn)
 }
 
-// A part stands below its component, which may have parameters beside those of its parts.
-function startOf(name, counts, start) {
-  const top = name.split('.')[0]
-  let before = 0n
-  for (const row of MODEL.rows) {
-    if (row.name === top) break
-    if (!row.name.includes('.')) before += counts.get(row.name)
-  }
-  return start > before ? start : before
-}
-
-function cell({name, colour}, count, start, scale, level) {
-  const label = level === 'above' ? [element('b', '', name), element('span', '', short(count))] : name.includes('.') ? [element('span', '', name.split('.')[1])] : []
-  const made = element('div', `cell c${colour}`, ...label)
+function cell(name, colour, count, start, scale, inside) {
+  const made = element('div', `cell c${colour}`, ...inside)
   made.style.left = `${part(start, scale)}%`
   made.style.width = `${part(count, scale)}%`
   made.title = `${name}: ${grouped(count)}`

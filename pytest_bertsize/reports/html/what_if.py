@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -55,12 +55,13 @@ WHY_FIXED = "another value may be another formula"
 
 
 def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
-    """The page of a model, at the sizes that its config has.
+    """Return the page of a model, at the sizes that its config has.
 
     :raises Unusable: where its closed form cannot be followed for other sizes.
     """
     found = follow_all_sizes(derivation)
-    script = "\n".join(["'use strict'", constants(found, model, derivation), *map(source, SCRIPTS)])
+    facts = list_facts(found, model, derivation)
+    script = "\n".join(["'use strict'", write_constants(found, facts), *map(read_script, SCRIPTS)])
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
         load_templates()
@@ -70,8 +71,8 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             architecture=derivation.form.architecture.name,
             family=derivation.family,
             config=config,
-            sizes=[_field(size, found, derivation) for size in found.free.values()],
-            fixed=list(_fixed(found, derivation)),
+            facts=facts,
+            fixed=list(_list_fixed(found, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             declared=model.name,
             generator=Markup(GENERATOR),  # noqa: S704  (our own)
@@ -87,41 +88,50 @@ def is_ours(text: str) -> bool:
     return GENERATOR in text[:HEAD]
 
 
-def constants(found: AllSizes, model: Model, derivation: Derivation) -> str:
+def read_script(name: str) -> str:
+    """Return one of :data:`SCRIPTS`."""
+    return files(FOLDER).joinpath(name).read_text("utf-8")
+
+
+def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
     """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, which the script reads."""
-    ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
-    own = list(dict.fromkeys(name for end in ends for name in end.own))
 
     def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
-            return _json(end)
-        counts = ", ".join(write_count(end.own.get(name, 0), names) for name in own)
+            return _to_json(end)
+        counts = ", ".join(write_count(end.own.get(name, 0), names) for name in facts["own"])
         tensors, unrolled = write_count(end.tensors, names), write_count(end.unrolled, names)
         return f"{{own: [{counts}], tensors: {tensors}, unrolled: {unrolled}}}"
 
-    rules = [write_function(ruled.holds, found.free, lambda holds, _: _json(holds)) for ruled in found.rules]
+    rules = [write_function(ruled.holds, found.free, lambda holds, _: _to_json(holds)) for ruled in found.rules]
     counts = write_function(found.counts, found.free, write_counts)
-    facts = _json(_facts(found, own, model, derivation))
-    return f"const COUNTS = {counts}\nconst HOLDS = [{', '.join(rules)}]\nconst MODEL = {facts}"
+    return f"const COUNTS = {counts}\nconst HOLDS = [{', '.join(rules)}]\nconst MODEL = {_to_json(facts)}"
 
 
-def _facts(found: AllSizes, own: list[str], model: Model, derivation: Derivation) -> dict[str, Any]:
-    """Return what the script needs to know besides the formulas."""
-    limited = [each.component for each in model.limits if _is_counted(each)]
-    rows = parents_first({level: None for name in (*own, *limited) if name != TOTAL for level in levels(name)})
+def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[str, Any]:
+    """Return what the script needs to know besides the formulas; no number of it is beyond 2⁵³."""
+    ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
+    own = list(dict.fromkeys(name for end in ends for name in end.own))
+    limits = [each for each in model.limits if _is_counted(each)]
+    limited = [each.component for each in limits if each.component != TOTAL]
+    rows = parents_first({level: None for name in (*own, *limited) for level in levels(name)})
     tops = [name for name in rows if "." not in name]
     places = {size.key: place for place, size in enumerate(found.free.values())}
     keys = derivation.family.keys_of(derivation.form.dims)
     return {
-        "sizes": [_size(size, derivation) for size in found.free.values()],
+        "sizes": [_describe_size(size, found, derivation) for size in found.free.values()],
         "own": own,
-        "rows": [{"name": name, "colour": colour_of(name.partition(".")[0], tops)} for name in rows],
-        "limits": {
-            each.component: {"min": _text(each.minimum), "max": _text(each.maximum), "said": str(each)}
-            for each in model.limits
-            if _is_counted(each)
-        },
-        "rules": [_rule(ruled.rule, places, derivation) for ruled in found.rules],
+        "rows": [
+            {
+                "name": name,
+                "depth": name.count("."),
+                "colour": colour_of(name.partition(".")[0], tops),
+                "whole": not any(other.startswith(f"{name}.") for other in rows),
+            }
+            for name in rows
+        ],
+        "limits": {each.component: {"min": each.minimum, "max": each.maximum, "said": str(each)} for each in limits},
+        "rules": [_describe_rule(ruled.rule, places, derivation) for ruled in found.rules],
         "divisible": [[places[one], places[of]] for one, of in keys.divisible if {one, of} <= places.keys()],
         "equal": [[places[one], places[of]] for one, of in keys.equal if {one, of} <= places.keys()],
         "memory": {
@@ -131,7 +141,7 @@ def _facts(found: AllSizes, own: list[str], model: Model, derivation: Derivation
             "most": derive.most_memory(model.build),
             "megabyte": MEGABYTE,
         },
-        "parameters": str(derive.MOST_PARAMETERS),
+        "parameters": derive.MOST_PARAMETERS,
         "words": {
             "whole": NOT_WHOLE,
             "small": TOO_SMALL,
@@ -140,7 +150,7 @@ def _facts(found: AllSizes, own: list[str], model: Model, derivation: Derivation
             "much": (derive.TOO_MUCH, "write the layers that the model has"),
             "many": (derive.TOO_MANY, "correct its sizes"),
         },
-        "dtypes": [{"bits": bits, "name": name} for bits, name in _dtypes()],
+        "dtypes": [{"bits": bits, "name": name} for bits, name in _list_widths()],
         "table": dotted(model.table_key) if model.name else "",
     }
 
@@ -150,66 +160,47 @@ def _is_counted(limit: Limit) -> bool:
     return limit.measure is None and limit.component != TRAINABLE
 
 
-def _text(number: int | None) -> str | None:
-    """A number as JSON carries it to a BigInt."""
-    return None if number is None else str(number)
-
-
-def _size(size: Size, derivation: Derivation) -> dict[str, Any]:
-    labels = size.symbol == LABELS or size.key.endswith(".num_labels")
+def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[str, Any]:
+    """Describe a size, what it may be, and what is written beside its field."""
+    is_labels = size.symbol == LABELS or size.key.endswith(".num_labels")
+    unused = "in no formula; the class asks for it" if size.symbol in found.asked else "changes no count"
     return {
         "key": size.key,
-        "start": str(derivation.form.dims.sizes[size.symbol]),
-        "least": str(size.minimum),
-        "most": str(MOST_LABELS if labels else LARGEST_SIZE),
-        "deepest": str(MOST_LAYERS) if size.repeats else None,
-        "example": str(size.minimum if size.default is None else size.default),
+        "symbol": size.symbol,
+        "start": derivation.form.dims.sizes[size.symbol],
+        "least": size.minimum,
+        "most": MOST_LABELS if is_labels else LARGEST_SIZE,
+        "deepest": MOST_LAYERS if size.repeats else None,
+        "example": size.minimum if size.default is None else size.default,
+        "note": "" if size.symbol in found.counted else unused,
     }
 
 
-def _rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
-    """What it is about, and what it says; of a part of the model, its name first."""
-    named = [name for _, name, _, _ in Formatter().parse(rule.message) if name]
-    part = next((key.removesuffix(f".{name}") for name in named for key in rule.keys if key.endswith(f".{name}")), "")
-    return {
-        "keys": list(rule.keys),
-        "message": [*([f"{part}: "] if part else []), *_parts(rule.message, rule.keys, places, derivation)],
-        "fix": list(_parts(rule.fix, rule.keys, places, derivation)),
-    }
+def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
+    """Describe a rule: its keys, its sentences as templates, and what they name: places of sizes, or texts."""
+    part = ""
+    said: dict[str, int | str] = {}
+    for template in (rule.message, rule.fix):
+        for _, name, form, _ in Formatter().parse(template):
+            if name is not None:
+                key = next((key for key in rule.keys if key == name or key.endswith(f".{name}")), name)
+                said[f"{name}:{form}" if form else name] = places.get(
+                    key, _write_value(derivation.values.assumed.get(key), form)
+                )
+                if key != name and template == rule.message:
+                    part = part or f"{key.removesuffix(f'.{name}')}: "
+    return {"keys": rule.keys, "said": said, "words": [f"{part}{rule.message}", rule.fix]}
 
 
-def _parts(
-    template: str, keys: Sequence[str], places: Mapping[str, int], derivation: Derivation
-) -> Iterable[str | dict[str, Any]]:
-    """A message in pieces: text, and the places of sizes; what is fixed is in it already."""
-    for text, name, form, _ in Formatter().parse(template):
-        if text:
-            yield text
-        if name is None:
-            continue
-        key = next((key for key in keys if key == name or key.endswith(f".{name}")), name)
-        if key in places:
-            yield {"size": places[key], "grouped": bool(form)}
-        else:
-            yield _written(derivation.values.assumed.get(key), form)
-
-
-def _written(value: object, form: str | None) -> str:
-    """A fixed value as the message has it."""
+def _write_value(value: object, form: str | None) -> str:
+    """Write a fixed value as a message has it."""
     if isinstance(value, tuple):
         return shown(list(value))
     return exact(value) if form and isinstance(value, int) else str(value)
 
 
-def _field(size: Size, found: AllSizes, derivation: Derivation) -> dict[str, Any]:
-    """What is written beside an input."""
-    counted, asked = size.symbol in found.counted, size.symbol in found.asked
-    note = "" if counted else "in no formula; the class asks for it" if asked else "changes no count"
-    return {"key": size.key, "symbol": size.symbol, "start": derivation.form.dims.sizes[size.symbol], "note": note}
-
-
-def _fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
-    """What has no slider: key, value and why."""
+def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
+    """List what has no slider: key, value and why."""
     dims = derivation.form.dims
     keys = derivation.family.keys_of(dims)
     values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
@@ -222,15 +213,15 @@ def _fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, 
     for key in (key for key in keys.own if key in derivation.values.assumed and key not in moved):
         value = derivation.values.assumed[key]
         lacking = needs.get(key, "") if value is False and not dims.switches.get(needs.get(key, "")) else ""
-        why = f"true needs {lacking}" if lacking else _why(variants, key, value)
+        why = f"true needs {lacking}" if lacking else _say_why(variants, key, value)
         yield key, shown(list(value) if isinstance(value, tuple) else value), why
     for option, switch in derivation.options.items():
-        why = f"--option {option}={shown(not switch)}, an argument of the class: {_why(variants, option, switch)}"
+        why = f"--option {option}={shown(not switch)}, an argument of the class: {_say_why(variants, option, switch)}"
         yield option, shown(switch), why
 
 
-def _why(variants: Variants, key: str, value: object) -> str:
-    """What the other value of a switch would make of the model as it is; of a word or a list, that it matters."""
+def _say_why(variants: Variants, key: str, value: object) -> str:
+    """Say what the other value of a switch would make of the model as it is; of a word or a list, that it matters."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
@@ -242,20 +233,15 @@ def _why(variants: Variants, key: str, value: object) -> str:
     return f"{shown(not value)} would be another formula: {signed(change)} parameters here"
 
 
-def _dtypes() -> Iterable[tuple[int, str]]:
-    """Widths of a number, with what is as wide."""
+def _list_widths() -> Iterable[tuple[int, str]]:
+    """List widths of a number, with the types that are as wide."""
     for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
         kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
         yield bits, ", ".join(kinds)
 
 
-def source(name: str) -> str:
-    """One of :data:`SCRIPTS`."""
-    return files(FOLDER).joinpath(name).read_text("utf-8")
-
-
-def _json(value: object) -> str:
-    """As JavaScript in a page can hold it: nothing that ends the script or begins another element."""
+def _to_json(value: object) -> str:
+    """Write JSON as JavaScript in a page can hold it: nothing that ends the script or begins another element."""
     text = json.dumps(value, ensure_ascii=True)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 

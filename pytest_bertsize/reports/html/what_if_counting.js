@@ -17,10 +17,11 @@ function judge(written) {
     found.push(said)
     values[place] = BigInt(size.example) // as the reader takes it, for rules about other keys
   })
-  MODEL.rules.forEach((rule, number) => {
-    if (rule.keys.some(key => wrong.has(key)) || computed(() => HOLDS[number](values), false)) return
-    wrong.add(rule.keys[0])
-    found.push([rule.message, rule.fix].map(pieces => inWords(pieces, values)))
+  MODEL.rules.forEach(({keys, words, said}, number) => {
+    if (keys.some(key => wrong.has(key)) || computed(() => HOLDS[number](values), false)) return
+    wrong.add(keys[0])
+    const write = name => name.endsWith(',') ? grouped(values[said[name]]) : values[said[name]]
+    found.push(filled(words, name => typeof said[name] === 'string' ? said[name] : write(name)))
   })
   if (found.length) return {found, wrong}
   const counts = computed(() => COUNTS(values), 'the closed form gives no count for these values')
@@ -37,24 +38,18 @@ function computed(what, otherwise) {
   }
 }
 
-function filled([message, fix], said) {
-  return [message, fix].map(text => text.replace(/\{(\w+)\}/g, (_, name) => said[name]))
+// What is wrong and what to write, with names in braces replaced.
+function filled(templates, said) {
+  return templates.map(text => text.replace(/\{([^{}]+)\}/g, (_, name) => said(name)))
 }
 
-function inWords(pieces, values) {
-  return pieces.map(piece => {
-    if (typeof piece === 'string') return piece
-    return piece.grouped ? grouped(values[piece.size]) : values[piece.size].toString()
-  }).join('')
-}
-
-function outside(size, value, text) {
-  const {whole, small, large, deep} = MODEL.words, {key, example, least, most, deepest} = size
-  if (value === null) return filled(whole, {key, example, value: JSON.stringify(text)})
-  const said = {key, example, least, value: grouped(value)}
-  if (value < BigInt(least)) return filled(small, said)
-  if (value > BigInt(most)) return filled(large, {...said, most: grouped(most)})
-  return deepest && value > BigInt(deepest) ? filled(deep, {...said, most: grouped(deepest)}) : null
+function outside({key, example, least, most, deepest}, value, text) {
+  const {whole, small, large, deep} = MODEL.words
+  const say = (templates, more) => filled(templates, name => ({key, example, least, value: value === null ? JSON.stringify(text) : grouped(value), ...more})[name])
+  if (value === null) return say(whole)
+  if (value < least) return say(small)
+  if (value > most) return say(large, {most: grouped(most)})
+  return deepest && value > deepest ? say(deep, {most: grouped(deepest)}) : null
 }
 
 // Every component at every level, and the total.
@@ -71,12 +66,13 @@ function rolledUp(own) {
 // What would take minutes to build, or is no model.
 function absurd(counts, total, values) {
   const {tensor, label, labels, most, megabyte} = MODEL.memory, {much, many} = MODEL.words
-  const names = labels === null ? 0n : values[labels], room = BigInt(MODEL.parameters), whole = BigInt(megabyte)
-  const bytes = counts.tensors * BigInt(tensor) + names * BigInt(label)
-  if (bytes > BigInt(most)) {
+  const names = labels === null ? 0n : values[labels], bytes = counts.tensors * BigInt(tensor) + names * BigInt(label)
+  if (bytes > most) {
     const parts = `${grouped(counts.tensors)} tensors${names ? ` and ${grouped(names)} labels` : ''}`
-    return filled(much, {parts, takes: grouped(bytes / whole), most: grouped(BigInt(most) / whole)})
+    const said = {parts, takes: grouped(bytes / BigInt(megabyte)), most: grouped(Math.floor(most / megabyte))}
+    return filled(much, name => said[name])
   }
-  if (counts.unrolled <= room) return null
-  return filled(many, {count: grouped(total > room ? total : counts.unrolled), most: grouped(room)})
+  if (counts.unrolled <= MODEL.parameters) return null
+  const said = {count: grouped(total > MODEL.parameters ? total : counts.unrolled), most: grouped(MODEL.parameters)}
+  return filled(many, name => said[name])
 }
