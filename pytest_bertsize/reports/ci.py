@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,15 +16,8 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["error", "warning", "notice"]
 
 VARIABLES = (
-    "CI",
-    "BUILD_NUMBER",
-    "GITHUB_ACTIONS",
-    "GITLAB_CI",
-    "TF_BUILD",
-    "JENKINS_URL",
-    "TEAMCITY_VERSION",
-    "BUILDKITE",
-    "CODEBUILD_BUILD_ID",
+    *("CI", "BUILD_NUMBER"),
+    *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "BUILDKITE", "CODEBUILD_BUILD_ID"),
 )
 """What services set in all that they run; the first two are those by which pytest itself knows them."""
 MOST = 10
@@ -36,18 +29,17 @@ _LONGEST = 2_000
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
-    """The variable that a service sets, as in ``"CI=true"``; ``""`` at a desk."""
+    """Return the variable that a service sets, as in ``"CI=true"``; ``""`` at a desk."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
 
 
 def is_github() -> bool:
-    """Whether GitHub reads what is printed."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def summary_path() -> Path | None:
-    """The file to which this step may append Markdown."""
+    """Return the file to which this step may append Markdown."""
     named = os.environ.get("GITHUB_STEP_SUMMARY")
     return Path(named) if named else None
 
@@ -96,7 +88,7 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
 
 def _path_within(root: Path, outer: str | None) -> str:
-    """The project's folder inside that of a CI; ``""`` where the two are one, or strangers."""
+    """Return the project's folder inside that of a CI; ``""`` where the two are one, or strangers."""
     try:
         inner = root.resolve().relative_to(Path(outer).resolve()) if outer else Path()
     except (OSError, ValueError, RuntimeError):
@@ -105,7 +97,7 @@ def _path_within(root: Path, outer: str | None) -> str:
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:
-    """What has no number, as what kept a model from being checked, then totals, then components, the largest first."""
+    """Put first what has no number, as what kept a model from being checked; then totals; then the largest."""
     bound = finding.expected if finding.limit is None else finding.limit
     if finding.actual is None:
         return 0, 0
@@ -114,24 +106,24 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
 
 def _write_commands(
     level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
-) -> Iterator[str]:
+) -> list[str]:
     """GitHub drops what is too much without a word, so the last that it shows says so."""
-    commands = [_write_command(level, printable(each, _LONGEST), {"title": "bertsize"}) for each in about_run]
+    commands = [_write_command(level, printable(each, _LONGEST)) for each in about_run]
     for name, finding in findings:
         fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""
         place = {}
         if finding.file:
             file = posixpath.normpath(posixpath.join(folder, finding.file))
             place = {"file": file, "line": str(finding.line or 1)}
-        message = f"{printable(finding.message, _LONGEST)}{fix}"
-        commands.append(_write_command(level, message, {**place, "title": f"bertsize: {name}"}))
-    yield from commands if len(commands) <= MOST else commands[: MOST - 1]
-    if len(commands) > MOST:
-        more = f"{len(commands) - MOST + 1:,} more {level}s are in the log"
-        yield _write_command(level, more, {"title": "bertsize"})
+        commands.append(_write_command(level, f"{printable(finding.message, _LONGEST)}{fix}", name, **place))
+    if len(commands) <= MOST:
+        return commands
+    more = f"{len(commands) - MOST + 1:,} more {level}s are in the log"
+    return [*commands[: MOST - 1], _write_command(level, more)]
 
 
-def _write_command(level: Level, message: str, properties: Mapping[str, str]) -> str:
+def _write_command(level: Level, message: str, name: str = "", **place: str) -> str:
+    properties = {**place, "title": f"bertsize: {name}" if name else "bertsize"}
     escaped = {key: _escape(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
     return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{_escape(message)}"
 

@@ -30,7 +30,7 @@ _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x
 
 
 class Style(NamedTuple):
-    """What the terminal can show."""
+    """A terminal's abilities, and how much is asked for."""
 
     width: int = 80
     colour: bool = False
@@ -39,7 +39,7 @@ class Style(NamedTuple):
 
 
 def can_show(encoding: str | None) -> bool:
-    """Whether all that reports are drawn with can be written in an encoding."""
+    """Tell whether an encoding has all that reports are drawn with."""
     try:
         "✗·²─█▶".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

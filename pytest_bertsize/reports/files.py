@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize import files
 from pytest_bertsize.reports import ci
@@ -43,39 +43,28 @@ class Format(NamedTuple):
     module: str
     called: str = "a report of pytest-bertsize"
 
-    def render(self, report: RunReport, root: Path) -> str:
-        if not self.module:
-            return render_json(report)
-        return cast("Callable[[RunReport, Path], str]", self._find("render_page"))(report, root)
-
-    def is_ours(self, content: str) -> bool:
-        """Whether it is an earlier report of this format, and not somebody else's."""
-        return cast("Callable[[str], bool]", self._find("is_ours") if self.module else is_json_report)(content)
-
-    def _find(self, name: str) -> object:
+    def load(self) -> Any:
         """Import the module where a report is written or recognised, and no sooner."""
-        return getattr(import_module(f"pytest_bertsize.reports.{self.module}"), name)
+        return import_module(f"pytest_bertsize.reports.{self.module}")
 
 
-JSON = Format("")
 WHAT_IF = Format("html.what_if", "a page of bertsize explain")
-BY_SUFFIX = {".json": JSON, ".md": Format("markdown"), ".html": Format("html.page")}
+BY_SUFFIX = {".json": Format("files"), ".md": Format("markdown"), ".html": Format("html.page")}
 SUFFIXES = ".json, .md or .html"
 
 
 def find_format(path: Path) -> Format | None:
     """Return the format that a file's name asks for, behind at least one character."""
-    if path.name in BY_SUFFIX:
-        return None
-    return next((found for suffix, found in BY_SUFFIX.items() if path.name.endswith(suffix)), None)
+    return BY_SUFFIX.get(path.suffix)
 
 
-def render_json(report: RunReport) -> str:
+def render_page(report: RunReport) -> str:
+    """Return the JSON report."""
     return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
 
-def is_json_report(content: str) -> bool:
-    """Whether it is what :func:`render_json` has made."""
+def is_ours(content: str) -> bool:
+    """Tell whether it is a JSON report that :func:`render_page` has made."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -131,7 +120,7 @@ class ReportFiles:
         report = self.report_run(models, versions, self.commit)
         for path in self.paths:
             with self._note_problem(path):
-                text = (find_format(path) or JSON).render(report, self.settings.root)
+                text = BY_SUFFIX[path.suffix].load().render_page(report)
                 files.replace_file(path, text.encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
@@ -215,27 +204,27 @@ def _find_problem(path: Path, kind: Format, settings: Settings | None) -> str:
 
 
 def _may_be_replaced(path: Path, kind: Format) -> bool:
-    """Whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
+    """Tell whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
     if path.stat().st_size > LARGEST:
         return False
     content = path.read_bytes()
     try:
-        return not content or kind.is_ours(content.decode("utf-8"))
+        return not content or bool(kind.load().is_ours(content.decode("utf-8")))
     except UnicodeDecodeError:
         return False
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:
-    adapters = (model.adapter for model in settings.models.values() if isinstance(model.adapter, str))
-    models = settings.models.values()
-    named_by = (each for model in models for each in (model.file, model.checkpoint, model.tokenizer))
-    for location in filter(None, (*named_by, *adapters)):
-        named = settings.root / location
-        with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure
-            yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))
+    """List the files that the models of a table are made from."""
+    for model in settings.models.values():
+        adapter = model.adapter if isinstance(model.adapter, str) else None
+        for location in filter(None, (model.file, model.checkpoint, model.tokenizer, adapter)):
+            named = settings.root / location
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure
+                yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))
 
 
 def _leads_out(folder: Path, root: Path) -> bool:
-    """Whether a folder that is written as one of the project is another one's."""
+    """Tell whether a folder that is written as one of the project is another one's."""
     written_inside = Path(os.path.abspath(folder)).is_relative_to(root)  # noqa: PTH100  (symlinks left as they are)
     return written_inside and not folder.resolve().is_relative_to(root.resolve())

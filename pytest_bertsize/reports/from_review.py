@@ -79,7 +79,7 @@ def report_model(review: Review) -> ModelReport:
             actual=actual.unique if actual else None,
             trainable=held.trainable if held else None,
             stored=held.stored if held else None,
-            unrolled=_unrolled(review),
+            unrolled=_count_unrolled(review),
         ),
         components=_list_components(review) if is_counted else [],
         measures=[_report_measure(measured, review) for measured in review.measured],
@@ -160,8 +160,8 @@ def report_run(
     return replace(run, headline=headline.describe_run(run), changed=headline.has_news(run))
 
 
-def _unrolled(review: Review) -> int | None:
-    """By the closed form, which alone says how often a layer is passed through; ties are those of what is held."""
+def _count_unrolled(review: Review) -> int | None:
+    """Count by the closed form, which knows how often a layer is passed through; ties are those of what is held."""
     form, held = review.subject.form, review.held
     if form is None:
         return None

@@ -76,11 +76,11 @@ def _describe_verdict(model: ModelReport, failure: str) -> str:
     count = sum(finding.severity == "error" for finding in model.findings)
     more = f"; {plural(count - 1, 'more finding')}" if count > 1 else ""
     side = "under" if whole.min is not None and (model.parameter_count or 0) < whole.min else "over"
-    return f"{side} its {_limit(whole)}{_describe_debt(model, TOTAL)}{more}"
+    return f"{side} its {_name_limit(whole)}{_describe_debt(model, TOTAL)}{more}"
 
 
 def _describe_debt(model: ModelReport, component: str) -> str:
-    """By how much the base had broken the limit of a component already."""
+    """Say by how much the base had already broken the limit of a component."""
     found = next((each for each in model.findings if each.component == component and each.base is not None), None)
     if found is None or found.base is None or found.limit is None or model.base is None:
         return ""
@@ -88,24 +88,24 @@ def _describe_debt(model: ModelReport, component: str) -> str:
 
 
 def _describe_pass(model: ModelReport, whole: Component | None) -> str:
-    """What the model is within, or which limit it broke at the base already."""
+    """Say what the model is within, or which limit it broke at the base already."""
     held = "within its budget"
     passing = [each.component for each in model.findings if each.kind == "over-budget" and each.component]
     if passing:
         component = TOTAL if TOTAL in passing else passing[0]
-        broken = _limit(whole) if whole and component == TOTAL else f"limit of {component}"
+        broken = _name_limit(whole) if whole and component == TOTAL else f"limit of {component}"
         held = f"over its {broken}{_describe_debt(model, component)}"
     elif model.report_only:
         held = "held to no limit"
     elif whole and whole.limit:
         how = "exactly" if whole.min == whole.max else "above" if whole.max is None else "within"
-        held = f"{how} its {_limit(whole)}"
+        held = f"{how} its {_name_limit(whole)}"
     held = held if model.closed_form else f"{held}, not compared with a closed form"
     return "; ".join(filter(None, [held, _describe_loosening(model)]))
 
 
 def _describe_loosening(model: ModelReport) -> str:
-    """Which limits let more pass than at the base, for a reason that the table gives."""
+    """Name the limits that let more pass than at the base, for a reason that the table gives."""
     found = [each.component for each in model.findings if each.kind == "budget-loosened"]
     named = [name for name in found if name]
     if not found:
@@ -113,8 +113,8 @@ def _describe_loosening(model: ModelReport) -> str:
     return f"loosened here: {listed(named, MOST_NAMED)}" if len(named) == len(found) else "its budget is loosened here"
 
 
-def _limit(row: Component) -> str:
-    """As its author wrote it, without the sign that a table puts before it."""
+def _name_limit(row: Component) -> str:
+    """Return the limit as its author wrote it, without the sign that a table puts before it."""
     return (row.limit or "").lstrip("=≥")
 
 
@@ -155,7 +155,7 @@ def _describe_verdicts(report: RunReport) -> Iterator[str]:
 
 
 def _describe_changes(report: RunReport, first: ModelReport | None) -> Iterator[str]:
-    """What became of the models that both sides have, and which only one has."""
+    """Say what became of the models that both sides have, and count those that only one has."""
     models, base = report.models, report.base
     if base is None or base.problem:
         counts = [model.parameter_count for model in models if model.parameter_count is not None]
@@ -193,7 +193,7 @@ def most_urgent(models: Sequence[ModelReport]) -> ModelReport | None:
 
 
 def has_news(report: RunReport) -> bool:
-    """Whether there is anything to tell: a failure, what was not checked or compared, what is not as at the base."""
+    """Tell whether there is news: a failure, what was not checked or compared, what is not as at the base."""
     base = report.base
     if report.failed or not report.complete:
         return True

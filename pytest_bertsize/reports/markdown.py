@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from typing import NamedTuple
 
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import (
@@ -92,67 +91,62 @@ def list_lines(lines: Sequence[str], most: int, rest: str) -> str:
 # the page
 
 
-class Part(NamedTuple):
+@dataclass
+class Part:
     """A paragraph, a list or a table."""
 
     text: str
     is_detail: bool = False
     """Whether the report is understood without it."""
+    fits: bool = False
 
 
-def render_page(report: RunReport, _root: Path | None = None) -> str:
+def render_page(report: RunReport) -> str:
     """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
     told = [model for model in models if not model.is_quiet]
     top = "\n\n".join([MARK, *_describe_top(report), *_describe_base(report.base)])
     foot = _describe_run(report)
     after_title = 1 if report.only_model else 0  # the title is its headline
-    sections = [
-        _describe_overview(told, len(models) - len(told)),
-        *(_describe_model(model, in_title=model.headline in report.headline)[after_title:] for model in told),
-        _list_stand_ins(report),
-    ]
-    kept = _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
-    shown = [sections[at][place].text for at, place in sorted(kept)]
-    return "\n\n".join([top, *shown, *_count_missing(sections, kept), foot]) + "\n"
+    overview, stand_ins = _describe_overview(told, len(models) - len(told)), _list_stand_ins(report)
+    described = [_describe_model(each, in_title=each.headline in report.headline)[after_title:] for each in told]
+    sections = [section for section in (overview, *described, stand_ins) if section]
+    _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
+    shown = [part.text for section in sections for part in section if part.fits]
+    return "\n\n".join([top, *shown, *_count_missing(described, [*overview, *stand_ins]), foot]) + "\n"
 
 
 def is_ours(content: str) -> bool:
-    """Whether it is a page that :func:`render_page` has made."""
+    """Tell whether it is a page that :func:`render_page` has made."""
     return content.startswith(MARK)
 
 
-def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> set[tuple[int, int]]:
-    """Return the places of the parts that fit; once a part was too long, no other model is begun."""
-    kept: set[tuple[int, int]] = set()
+def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
+    """Mark the parts that fit, details last; once a part was too long, no other model is begun."""
     full = False
 
-    def take(at: int, places: Iterable[int]) -> None:
+    def choose(parts: Iterable[Part]) -> None:
         nonlocal room, full
-        for place in places:
-            needed = len(sections[at][place].text) + len("\n\n")
-            if needed > room:
-                full = True
-            else:
-                room -= needed
-                kept.add((at, place))
+        for part in parts:
+            needed = len(part.text) + len("\n\n")
+            part.fits = needed <= room
+            full = full or not part.fits
+            room -= needed if part.fits else 0
 
-    for at, section in enumerate(sections):
-        if section and not full and not section[0].is_detail:
-            take(at, [0])
-            if (at, 0) in kept:
-                take(at, (place for place, part in enumerate(section) if place and not part.is_detail))
-    for at, section in enumerate(sections):
-        if section and ((at, 0) in kept or section[0].is_detail):
-            take(at, (place for place, part in enumerate(section) if part.is_detail))
-    return kept
+    for first, *rest in sections:
+        if not full and not first.is_detail:
+            choose([first])
+            choose(part for part in rest if first.fits and not part.is_detail)
+    for section in sections:
+        if section[0].fits or section[0].is_detail:
+            choose(part for part in section if part.is_detail)
 
 
-def _count_missing(sections: Sequence[Sequence[Part]], kept: set[tuple[int, int]]) -> list[str]:
+def _count_missing(described: Sequence[Sequence[Part]], others: Sequence[Part]) -> list[str]:
     """Say what is not shown: whole models, and parts of those that are."""
-    models = sum((at, 0) not in kept for at, section in enumerate(sections[1:-1], 1) if section)
-    begun = [at for at, _ in enumerate(sections) if (at, 0) in kept or at in {0, len(sections) - 1}]
-    parts = sum((at, place) not in kept for at in begun for place in range(len(sections[at])))
+    models = sum(not section[0].fits for section in described)
+    begun = [part for section in described if section[0].fits for part in section]
+    parts = sum(not part.fits for part in (*begun, *others))
     if not models + parts:
         return []
     what = [plural(models, "model")] if models else []
@@ -165,13 +159,9 @@ def _describe_top(report: RunReport) -> list[str]:
     title = f"## {'✓' if good else '✗'} {text(report.headline)}"
     if report.complete:
         return [title]
-    said = [
-        "> [!CAUTION]",
-        f"> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**",
-        ">",
-        "> What was not checked has not passed: it was deselected or never reached, or the run has not ended.",
-    ]
-    return [title, "\n".join(said)]
+    missing = f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>"
+    why = "> What was not checked has not passed: it was deselected or never reached, or the run has not ended."
+    return [title, f"{missing}\n{why}"]
 
 
 def _name_models(names: Sequence[str]) -> str:
@@ -179,7 +169,7 @@ def _name_models(names: Sequence[str]) -> str:
 
 
 def _describe_base(base: RunBase | None) -> list[str]:
-    """Why it was not compared, or what of it was not, and which models are gone."""
+    """Say why the run was not compared, or what of it was not, and which models are gone."""
     if base is None:
         return []
     revision = code(base.revision)
@@ -214,10 +204,10 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
     others = [Part(f"{plural(quiet, 'model')} more passed, and nothing of {'it' if quiet == 1 else 'them'} changed.")]
     if len(models) < 2:  # noqa: PLR2004
         return others if models and quiet else []
-    rows = [_overview_row(model) for model in models[:MOST_MODELS]]
+    drawn = _draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2)
     rest = len(models) - MOST_MODELS
     hidden = [Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else []
-    return [Part(_table_of(rows, left=2)), *hidden, *(others if quiet else [])]
+    return [Part(drawn), *hidden, *(others if quiet else [])]
 
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
@@ -234,7 +224,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
     }
 
 
-def _table_of(rows: Sequence[dict[str, str]], left: int) -> str:
+def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
     """Leave out columns in which nothing is said."""
     used = [column for column in rows[0] if any(row[column] for row in rows)]
     return table(used, [[row[column] for column in used] for row in rows], left=left)
@@ -247,9 +237,8 @@ def _list_stand_ins(report: RunReport) -> list[Part]:
 
 
 def _describe_run(report: RunReport) -> str:
-    """What was counted, against what, and with what."""
+    """Say what was counted, against what, and with which libraries."""
     base, at = report.base, "work tree on " if sentences.is_of_work_tree(report) else ""
-    counts = f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed"
     build = "" if report.mode == "full" else "; not compared with a build"
     compared = f" Compared with {code(base.revision)} ({code(base.commit[:12])})." if base and base.commit else ""
     names = {"pytest_bertsize": "pytest-bertsize", "python": "Python"}
@@ -258,7 +247,7 @@ def _describe_run(report: RunReport) -> str:
         for name, version in report.versions.items()
     )
     commit = f"; {at}commit {code(report.commit)}" if report.commit else ""
-    return f"<sub>Model size: {counts}{build}.{compared} {versions}{commit}</sub>"
+    return f"<sub>Model size: {sentences.count_run(report)}{build}.{compared} {versions}{commit}</sub>"
 
 
 # one model
@@ -295,15 +284,13 @@ def _describe_model(model: ModelReport, *, in_title: bool = False) -> list[Part]
 
 
 def _describe_finding(finding: FindingRow) -> str:
-    place, fix = (
-        f" ({code(finding.place)})" if finding.place else "",
-        f"<br>→ {text(finding.fix)}" if finding.fix else "",
-    )
+    place = f" ({code(finding.place)})" if finding.place else ""
+    fix = f"<br>→ {text(finding.fix)}" if finding.fix else ""
     return f"{_MARKS[finding.severity]} {text(finding.message)}{place}{fix}"
 
 
 def _describe_subject(model: ModelReport) -> str:
-    """What it is, and what it is not held to."""
+    """Say what it is, and what it is not held to."""
     said = [
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
@@ -318,7 +305,7 @@ def _describe_components(model: ModelReport) -> list[Part]:
     """The table, folded away for a model that passed, and what it leaves out."""
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
-    drawn = _table_of([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
+    drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
     note = f"<sub>{'. '.join(_describe_table(model, len(rows) - len(shown)))}.</sub>"
     if model.verdict == "passed" and not has_changed:
         return [Part(fold_away("Components", f"{drawn}\n\n{note}"))]
@@ -328,23 +315,26 @@ def _describe_components(model: ModelReport) -> list[Part]:
 def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> dict[str, str]:
     whole, left = model.total_row, row.room_left
     differs = any(each.form_delta for each in model.components)
-    times = f" ×{row.layers:,}" if row.layers > 1 else ""
     bold: Callable[[str], str] = (lambda cell: f"**{cell}**" if cell else "") if row.failed else str
     limit, is_broken = text(row.limit or ""), (left or 0) < 0
     return {
-        "component": bold(f"{'✗ ' if row.failed else ''}{text(row.name, 2 * _NAME)}{times}"),
-        "closed form": _number(row.expected) if differs or row.actual is None else "",
-        "actual": bold(_number(row.actual)),
+        "component": bold(f"{'✗ ' if row.failed else ''}{_name_part(row.name, row.layers)}"),
+        "closed form": _show_count(row.expected) if differs or row.actual is None else "",
+        "actual": bold(_show_count(row.actual)),
         "share": show_share(row.known_count, whole.known_count if whole else None),
         "off formula": signed(row.form_delta) if row.form_delta else "",
-        "base": _number(row.base) if has_changed else "",
+        "base": _show_count(row.base) if has_changed else "",
         "change": signed(row.base_delta) if row.base_delta else "",
         "budget": limit if is_broken else bold(limit),  # bold where it is the limit that is wrong, not what is left
         "left": "" if left is None else bold(signed(left)) if is_broken else signed(left),
     }
 
 
-def _number(count: int | None) -> str:
+def _name_part(name: str, times: int) -> str:
+    return f"{text(name, 2 * _NAME)}{f' ×{times:,}' if times > 1 else ''}"
+
+
+def _show_count(count: int | None) -> str:
     return "" if count is None else exact(count)
 
 
@@ -359,23 +349,20 @@ def _describe_table(model: ModelReport, hidden: int) -> list[str]:
     if hidden:
         notes.append(f"{plural(hidden, 'component is', 'components are')} not shown")
     if totals.stored not in {None, count}:
-        notes.append(f"With ties written out {_number(totals.stored)}")
+        notes.append(f"With ties written out {_show_count(totals.stored)}")
     if totals.trainable not in {None, count}:
-        notes.append(f"Trainable {_number(totals.trainable)}")
+        notes.append(f"Trainable {_show_count(totals.trainable)}")
     return notes or ["Counted in parameters"]
 
 
 def _describe_layers(layers: Sequence[Layer]) -> list[Part]:
     if not layers:
         return []
-    cells = [
-        (
-            f"{text(layer.name, 2 * _NAME)}{f' ×{layer.times:,}' if layer.times > 1 else ''}",
-            *map(_number, (layer.base, layer.expected, layer.actual)),
-        )
+    rows = [
+        (_name_part(layer.name, layer.times), *map(_show_count, (layer.base, layer.expected, layer.actual)))
         for layer in layers[:MOST_LAYERS]
     ]
-    drawn = table(("layer", "base", "closed form", "actual"), cells)
+    drawn = table(("layer", "base", "closed form", "actual"), rows)
     rest = len(layers) - MOST_LAYERS
     more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
     return [Part(fold_away("Layers that differ", drawn + more), is_detail=True)]
@@ -383,14 +370,10 @@ def _describe_layers(layers: Sequence[Layer]) -> list[Part]:
 
 def _list_formulas(model: ModelReport) -> list[Part]:
     """Formulas of ours as GitHub sets them; any other text as code."""
-    rows = [
-        (
-            text(row.name, 2 * _NAME),
-            f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT),
-            _number(row.expected),
-        )
-        for row in model.components
-        if row.formula
-    ]
+    rows = []
+    for row in model.components:
+        if row.formula:
+            formula = f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT)
+            rows.append((_name_part(row.name, 1), formula, _show_count(row.expected)))
     drawn = table(("component", "closed form", "parameters"), rows[:MOST_ROWS], left=2)
     return [Part(fold_away("Closed form", drawn), is_detail=True)] if rows else []

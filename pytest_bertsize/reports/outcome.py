@@ -21,7 +21,7 @@ Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run was to check, what it checked, and what became of it."""
+    """A run: what it checked, and what became of it."""
 
     checked: Sequence[ModelReport]
     """In the order of their declaration."""

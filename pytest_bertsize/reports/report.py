@@ -75,7 +75,7 @@ class Component(Row):
 
 
 class Change(Object):
-    """What one changed key of the config or table moved; or the code, which no key explains."""
+    """A changed key of the config or table and what it moved; or the code, which no key explains."""
 
     key: Annotated[str, says("`num_hidden_layers`, `options.add_pooling_layer`, `architecture`, `model_type`, `code`.")]
     before: Annotated[str, says('As JSON writes it; `""` for code.')]
@@ -114,7 +114,7 @@ class TensorChange(Object):
 
 
 class Lock(Object):
-    """What the lock has of a model, and what is otherwise."""
+    """The lock of a model, and what is otherwise."""
 
     file: Annotated[str, says("As the table names it.")]
     known: Annotated[bool, says("Whether it has the model.")]
@@ -155,7 +155,7 @@ class Removed(Object):
 
 
 class RunBase(Object):
-    """What a run was compared with."""
+    """The revision that a run was compared with."""
 
     revision: Annotated[str, says("As it was asked for, or as CI names it: `origin/main`.")]
     commit: Annotated[str | None, says("`null`: it was not compared, and `problem` says why.")]
@@ -170,7 +170,7 @@ class RunBase(Object):
 
 
 class Cost(Object):
-    """What a usual next change would cost."""
+    """A usual next change, and its cost."""
 
     what: Annotated[str, says("`one more layer`.")]
     change: Annotated[str, says("`num_hidden_layers 12 → 13`.")]
@@ -186,7 +186,7 @@ class Fit(Object):
 
 
 class Choices(Object):
-    """By the closed form: what would fit, and what the next change would cost."""
+    """Shapes that would fit and costs of the next changes, by the closed form."""
 
     fits: Annotated[list[Fit], says("The nearest to today's first, three at most; empty for a budget that holds.")]
     costs: list[Cost]
@@ -214,7 +214,7 @@ class Measure(Row):
 
 
 class Checkpoint(Object):
-    """What the headers of a checkpoint say."""
+    """A checkpoint, by its headers."""
 
     file: Annotated[str, says("Relative to the project's root.")]
     tensors: Annotated[int, says("How many there are.")]
@@ -328,23 +328,23 @@ class ModelReport(Object):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the model was counted, here and at the base."""
+        """Tell whether the model was counted, here and at the base."""
         return self.parameter_count is not None and self.base is not None and self.base.total is not None
 
     @property
     def differs_from_base(self) -> bool:
-        """Whether there is anything to say of the model against its base."""
+        """Tell whether there is anything to say of the model against its base."""
         base = self.base
         return base is not None and any((base.said, base.changes, base.tensors, base.grown, base.shrunk))
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the model was compared with the base, and neither a key nor a count nor a tensor is another one."""
+        """Tell whether the model was compared and no key, count or tensor is another one."""
         return self.is_compared and not self.differs_from_base and not any(row.base_delta for row in self.components)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a reviewer has nothing to read: the model passed, is as it was, and nothing warns of it."""
+        """Tell whether a reviewer has nothing to read: the model passed, is as it was, and nothing warns of it."""
         told = any(each.severity != "note" or each.kind in NOTES_FOR_REVIEWERS for each in self.findings)
         told = told or any(row.form_delta for row in self.components)
         return self.verdict == "passed" and self.is_unchanged and not told

@@ -94,18 +94,19 @@ def name_changed_measures(measures: Sequence[Measure]) -> str:
 
 
 def short_revision(revision: str, commit: str | None) -> str:
-    """The revision as it was asked for; a commit that was is shortened."""
+    """Return the revision as it was asked for; a commit is shortened."""
     return revision[:SHORT] if commit and commit.startswith(revision) else revision
 
 
 def name_revision(revision: str, commit: str | None) -> str:
     """``origin/main (1a2b3c4d5e)``."""
-    known = commit is None or commit.startswith(revision)
-    return short_revision(revision, commit) if known or not commit else f"{revision} ({commit[:SHORT]})"
+    if commit and not commit.startswith(revision):
+        return f"{revision} ({commit[:SHORT]})"
+    return short_revision(revision, commit)
 
 
 def is_of_work_tree(report: RunReport) -> bool:
-    """Whether the base is the commit that is checked out: what differs from it is not committed."""
+    """Tell whether the base is the commit that is checked out: what differs from it is not committed."""
     return bool(report.base and report.base.commit and report.base.commit == report.commit)
 
 
@@ -134,7 +135,7 @@ def name_change(row: Change | Moved) -> str:
 
 
 def pick_deepest(components: Iterable[str]) -> list[str]:
-    """Those that have no other below them."""
+    """Return the components that have no other below them."""
     names = [*components]
     return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
 
@@ -165,10 +166,10 @@ def _describe_former(model: Removed) -> str:
     """`` (encoder.json, 102,290,312 parameters under a limit of 103M)``, of which nothing has to be known."""
     if model.problem:
         return f" (its table there cannot be read: {model.problem})"
-    what = [model.config] if model.config else []
-    what += [] if model.total is None else [f"{exact(model.total)} parameters"]
-    limit = [f"under a limit of {model.limit}"] if model.limit else []
-    return f" ({' '.join([*filter(None, [', '.join(what)]), *limit])})" if what or limit else ""
+    count = "" if model.total is None else f"{exact(model.total)} parameters"
+    what = ", ".join(filter(None, (model.config, count)))
+    said = " ".join(filter(None, (what, f"under a limit of {model.limit}" if model.limit else "")))
+    return f" ({said})" if said else ""
 
 
 def say_why(model: Removed) -> str:
@@ -193,7 +194,7 @@ def describe_costs(choices: Choices) -> str:
 
 
 def name_limited(model: ModelReport) -> str:
-    """What is limited where the total is not: ``by component``, or ``by bytes``."""
+    """Name what is limited where the total is not: ``by component``, or ``by bytes``."""
     named = [row.name for row in model.limited_measures]
     return f"by {' and '.join(named)}" if named and not any(row.limit for row in model.components) else "by component"
 
@@ -210,7 +211,7 @@ def describe_measures(model: ModelReport) -> Iterator[str]:
 
 
 def describe_parts(row: Measure) -> str:
-    """Where a forward pass multiplies: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
+    """Say where a forward pass multiplies: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
     whole = row.known_count or 0
     shares = {name: 100 * row.components[name] // whole if whole else 0 for name in pick_deepest(row.components)}
     return ", ".join(f"{name} {exact(row.components[name])} ({of or '<1'}%)" for name, of in shares.items())
@@ -237,7 +238,7 @@ def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
 
 
 def describe_rest(model: ModelReport) -> Iterator[str]:
-    """What trains, and the checkpoint."""
+    """Describe what trains, and the checkpoint."""
     totals, row = model.totals, model.checkpoint
     trainable, actual = totals.trainable, model.parameter_count
     if trainable is not None and actual and trainable != actual:
@@ -251,6 +252,9 @@ def describe_run(report: RunReport) -> str:
     """``3 configured, 3 checked, 0 failed``, and what they were not compared with."""
     alone, builds = sum(not model.closed_form for model in report.models), report.mode == "full"
     held = "the budget alone" if builds else "nothing"
-    counts = f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed"
     without = f"; {alone} without a closed form, held to {held}" if alone else ""
-    return f"{counts}{without}{'' if builds else '; not compared with a build'}"
+    return f"{count_run(report)}{without}{'' if builds else '; not compared with a build'}"
+
+
+def count_run(report: RunReport) -> str:
+    return f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -48,22 +48,34 @@ _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "di
 
 def draw_failure(model: ModelReport, style: Style) -> str:
     """Draw the whole report of a model that failed: headline, table, what changed, each finding with its way out."""
-    parts: list[RenderableType] = [colour_text(model.headline, "bold red"), colour_text("")]
-    if model.components:
-        parts += [_title(model), colour_text(""), _component_table(model, style), colour_text("")]
-    if changes := _base_lines(model, style, ""):
-        parts += [*changes, colour_text("")]
-    parts += _finding_lines(model.own_findings, style)
-    if choices := _choice_lines(model, style):
-        parts += [colour_text(""), *choices]
-    return draw_all(parts, style)
+    blocks: list[list[RenderableType]] = [
+        [colour_text(model.headline, "bold red")],
+        _table_parts(model, style) if model.components else [],
+        _base_lines(model, style),
+        _finding_lines(model.own_findings, style),
+        _choice_lines(model, style),
+    ]
+    return _draw_blocks(blocks, style)
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
     """Draw title and table of a model that passed, for ``-v``."""
-    beside = [*_base_lines(model, style, ""), *_choice_lines(model, style)]
-    parts = [_title(model), colour_text(""), _component_table(model, style)]
-    return draw_all([*parts, *([colour_text(""), *beside] if beside else [])], style)
+    beside = [*_base_lines(model, style), *_choice_lines(model, style)]
+    return _draw_blocks([_table_parts(model, style), beside], style)
+
+
+def _draw_blocks(blocks: Iterable[Sequence[RenderableType]], style: Style) -> str:
+    """Draw blocks of lines with an empty line between them."""
+    parts = [part for block in blocks if block for part in (colour_text(""), *block)]
+    return draw_all(parts[1:], style)
+
+
+def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
+    title = colour_text("")
+    title.append(model.architecture, style="bold")
+    title.append(f"  {model.config}  " if model.config else "  ", style="cyan")
+    title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
+    return [title, colour_text(""), _component_table(model, style)]
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
@@ -73,7 +85,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 
 def _is_shown(note: FindingRow, model: ModelReport, style: Style) -> bool:
-    """Whether a note prints without ``-v``: a loosened budget, and the lock unless the base has said the same."""
+    """Tell whether a note prints without ``-v``: a loosened budget, and the lock unless the base has said the same."""
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
     return style.verbosity > 0 or note.kind == "budget-loosened" or (note.kind == "differs-from-lock" and not is_said)
@@ -117,14 +129,6 @@ def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
     return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
 
 
-def _title(model: ModelReport) -> Text:
-    title = colour_text("")
-    title.append(model.architecture, style="bold")
-    title.append(f"  {model.config}  " if model.config else "  ", style="cyan")
-    title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
-    return title
-
-
 def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
     lines: list[RenderableType] = []
     for finding in findings[:MOST_SENTENCES]:
@@ -139,7 +143,7 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
 
 
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
-    """What would fit, and what the next change would cost."""
+    """Draw what would fit, and what the next change would cost."""
     choices = model.choices
     if choices is None:
         return []
@@ -147,7 +151,7 @@ def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
     return [hanging("→ ", "cyan", text, style) for text in (sentences.describe_fits(choices), costs) if text]
 
 
-def _base_lines(model: ModelReport, style: Style, prefix: str) -> list[RenderableType]:
+def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
     lines = sentences.compare_with_base(model)
     head = [hanging("→ ", "cyan", f"{prefix}{each}", style) for each in lines[:1]]
     return [*head, *(hanging("    ", "", each, style) for each in lines[1:])]
@@ -155,7 +159,6 @@ def _base_lines(model: ModelReport, style: Style, prefix: str) -> list[Renderabl
 
 # all models of a run
 
-OverviewColumn: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 NUMBERS = {"parameters", "budget", "left"}
 
 
@@ -171,7 +174,7 @@ def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping
     return "\n".join(parts)
 
 
-def _draw_rows(rows: Sequence[Mapping[OverviewColumn, str]], style: Style) -> str:
+def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in rows[0]}
     needed = {column: (min(width, NAME) if column == "model" else width) + 2 for column, width in widths.items()}
     shown = drop_columns(needed, ("architecture", "left", "budget"), usable(style))
@@ -208,21 +211,17 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
     classes = {model.architecture for model in models}
     counts = [row.known_count or 0 for model in models if (row := model.total_row)]
     sizes = " to ".join(map(exact, dict.fromkeys((min(counts), max(counts))))) if counts else ""
-    return ", ".join(
-        filter(
-            None,
-            [
-                f"{pattern}: {exact(len(models))} passed" if pattern else f"{plural(len(models), 'model')} passed",
-                classes.pop() if len(classes) == 1 else plural(len(classes), "class", "classes"),
-                f"{sizes} parameters" if sizes else "",
-                _describe_tightest(models),
-            ],
-        )
-    )
+    parts = [
+        f"{pattern}: {exact(len(models))} passed" if pattern else f"{plural(len(models), 'model')} passed",
+        classes.pop() if len(classes) == 1 else plural(len(classes), "class", "classes"),
+        f"{sizes} parameters" if sizes else "",
+        _describe_tightest(models),
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Which of them has the least room under the limit of its total, or what is limited where none has such a limit."""
+    """Name the model with the least room under its total, or what is limited where no total is."""
     if models[0].report_only:
         return "report-only"
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
@@ -236,7 +235,7 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
     return f"tightest {name} ({compact_left(left)} left){without}"
 
 
-def _overview_row(model: ModelReport) -> dict[OverviewColumn, str]:
+def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     left = whole.room_left if whole else None
     limit = (whole.limit or sentences.name_limited(model)) if whole else ""
@@ -252,24 +251,11 @@ def _overview_row(model: ModelReport) -> dict[OverviewColumn, str]:
 
 # the table of one model's components: a number is never cut, whole columns go first, the least important one ahead
 
-Column: TypeAlias = Literal[
-    "component", "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", ""
-]
-COLUMNS: tuple[Column, ...] = (
-    "component",
-    "closed form",
-    "actual",
-    "share",
-    "vs formula",
-    "vs base",
-    "budget",
-    "left",
-    "used",
-    "",
-)
-DROPPED_FIRST: tuple[Column, ...] = ("", "share", "closed form", "used", "left", "budget", "vs base")
-DROPPED_LAST: tuple[Column, ...] = ("vs formula",)
-"""Where names are as narrow as they can be."""
+COMPONENT = "  component"
+COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
+DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
+DROPPED_LAST = ("vs formula",)
+"""Columns that are dropped where names are as narrow as they can be."""
 NARROWEST_NAME = 14
 TENSOR = 40
 """Cells that a tensor's name gets before columns are dropped for it."""
@@ -283,7 +269,7 @@ BAR = 9
 class _Line:
     """One line of the table, as text."""
 
-    cells: dict[Column, str]
+    cells: dict[str, str]
     failed: bool = False
     dim: bool = False
     left: int | None = None
@@ -301,8 +287,8 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
     columns, widths = _lay_out(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
     for column in columns:
-        at_left = column in {"component", ""}
-        table.add_column(_header(column), width=widths[column], justify="left" if at_left else "right", no_wrap=True)
+        at_left = column in {COMPONENT, ""}
+        table.add_column(column, width=widths[column], justify="left" if at_left else "right", no_wrap=True)
     for line in lines:
         table.add_row(*(_draw_cell(line, column, widths) for column in columns))
     said = [*_describe_table(model), *_describe_hidden(model, len(all_lines) - len(lines), len(rows))]
@@ -345,17 +331,17 @@ def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterat
     indent = "  " * (depth + 2)
     if row.form_delta:  # a long formula stands in the finding alone
         formula = row.formula if row.formula and len(row.formula) <= NAME else "closed form"
-        expected: dict[Column, str] = {"actual": exact(row.expected or 0), "vs formula": "expected"}
-        yield _Line({"component": powers(f"{indent}{formula}", style), **expected}, dim=True)
+        expected: dict[str, str] = {"actual": exact(row.expected or 0), "vs formula": "expected"}
+        yield _Line({COMPONENT: powers(f"{indent}{formula}", style), **expected}, dim=True)
     if style.verbosity > 1:
         yield from (_tensor_line(each, row, indent) for each in model.tensors if each.component == row.name)
 
 
-def _line_of(row: Component | Measure, label: str, more: dict[Column, str]) -> _Line:
+def _line_of(row: Component | Measure, label: str, more: dict[str, str]) -> _Line:
     left, count = row.room_left, row.known_count or 0
     is_compared = row.form_delta is not None
-    cells: dict[Column, str] = {
-        "component": f"{'✗ ' if row.failed else '  '}{label}",
+    cells: dict[str, str] = {
+        COMPONENT: f"{'✗ ' if row.failed else '  '}{label}",
         "closed form": "" if row.expected is None else exact(row.expected),
         "actual": "" if row.actual is None else exact(row.actual),
         "vs formula": show_difference(row.form_delta) if is_compared else "",
@@ -373,8 +359,8 @@ def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
     frozen = "" if tensor.trainable else " frozen"
     tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
     actual, expected = tensor.actual, tensor.expected
-    cells: dict[Column, str] = {
-        "component": f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}",
+    cells: dict[str, str] = {
+        COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}",
         "closed form": "" if expected is None else exact(expected),
         "actual": "missing" if actual is None else "tied" if tensor.tied_to else exact(actual),
         "vs formula": "=" if actual == expected else "not expected" if expected is None else "missing",
@@ -394,30 +380,26 @@ def _draw_bar(actual: int, limit: int) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def _header(column: Column) -> str:
-    return "  component" if column == "component" else column
-
-
-def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Column, int]]:
+def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str, int]]:
     """Drop whole columns until the rest fits; only names of components are ever shortened."""
     widths = {column: [cell_len(line.cells.get(column, "")) for line in lines] for column in COLUMNS}
-    natural = {column: max(cell_len(_header(column)), *widths[column]) for column in COLUMNS}
+    natural = {column: max(cell_len(column), *widths[column]) for column in COLUMNS}
     columns = [column for column in COLUMNS if any(widths[column])]
     if style.verbosity < 1 and "actual" in columns and "closed form" in columns:  # shown where it is all there is
         columns.remove("closed form")
-    room = min(natural["component"], TENSOR if style.verbosity > 1 else NAME)  # a longer tensor name is shortened
+    room = min(natural[COMPONENT], TENSOR if style.verbosity > 1 else NAME)  # a longer tensor name is shortened
     for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), DROPPED_LAST)):
-        needed = {column: (name if column == "component" else natural[column]) + 1 for column in columns}
+        needed = {column: (name if column == COMPONENT else natural[column]) + 1 for column in columns}
         columns = drop_columns(needed, dropped, usable(style))
-    rest = sum(natural[column] for column in columns if column != "component") + len(columns)
-    return columns, {**natural, "component": min(natural["component"], max(usable(style) - rest, NARROWEST_NAME))}
+    rest = sum(natural[column] for column in columns if column != COMPONENT) + len(columns)
+    return columns, {**natural, COMPONENT: min(natural[COMPONENT], max(usable(style) - rest, NARROWEST_NAME))}
 
 
-def _draw_cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
+def _draw_cell(line: _Line, column: str, widths: dict[str, int]) -> Text:
     text = line.cells.get(column, "")
     colour = "dim" if line.dim or text == "=" else ""
-    if line.failed and column in {"component", "actual", "vs formula"} and text != "=":
+    if line.failed and column in {COMPONENT, "actual", "vs formula"} and text != "=":
         colour = "bold red"
     if line.left is not None and column in {"left", "used", ""}:
         colour = "red" if line.left < 0 else "green"
-    return colour_text(fit(text, widths["component"]) if column == "component" else text, colour)
+    return colour_text(fit(text, widths[COMPONENT]) if column == COMPONENT else text, colour)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_bertsize.reports.files import render_json as json_report
+from pytest_bertsize.reports.files import render_page as json_report
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
 from tests.support.run_reports import failing, passing, run

@@ -73,7 +73,7 @@ def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, comple
     report = run(passing(), failing(), complete=complete, not_checked=not_checked)
     for suffix, written_by in BY_SUFFIX.items():
         path = tmp_path / name
-        path.write_text(written_by.render(report, tmp_path), "utf-8")
+        path.write_text(written_by.load().render_page(report), "utf-8")
         assert may_be_replaced(path) is name.endswith(suffix)
 
 

@@ -9,3 +9,4 @@ TABLE = """
     budget.head = 2_548
     """
 FITS = TABLE.partition("[tool.bertsize.models.bursts]")[0]
+BOUNDED = TABLE.replace('"60K"', '{ min = 59_000, max = "60K" }')

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,7 +30,7 @@ MOST_MOVED = 4
 
 
 class Bounds(NamedTuple):
-    """How much of a model is shown; the JSON report has the rest."""
+    """The most of a model that is shown; the JSON report has the rest."""
 
     rows: int = 60
     cells: int = 24
@@ -46,7 +45,7 @@ class Bounds(NamedTuple):
         return Bounds(*(max(each // 2, 1) for each in self))
 
 
-def render_page(report: RunReport, _root: Path | None = None) -> str:
+def render_page(report: RunReport) -> str:
     """Return the page of a run. What is not shown is counted, and is in the JSON report."""
     ordered = sorted(report.models, key=lambda model: model.verdict == "passed")
     numbered = [(f"model-{index}", model) for index, model in enumerate(ordered, 1)]
@@ -66,7 +65,7 @@ def render_page(report: RunReport, _root: Path | None = None) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Whether it is a page that :func:`render_page` has made."""
+    """Tell whether it is a page that :func:`render_page` has made."""
     return GENERATOR in text[:HEAD]
 
 

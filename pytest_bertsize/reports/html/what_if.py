@@ -84,7 +84,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
 
 
 def is_ours(text: str) -> bool:
-    """Whether it is a page that :func:`render` has made."""
+    """Tell whether it is a page that :func:`render` has made."""
     return GENERATOR in text[:HEAD]
 
 
@@ -156,7 +156,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 
 
 def _is_counted(limit: Limit) -> bool:
-    """Whether the page counts what it bounds: neither bytes nor FLOPs, nor what trains."""
+    """Tell whether the page counts what it bounds: neither bytes nor FLOPs, nor what trains."""
     return limit.measure is None and limit.component != TRAINABLE
 
 
