@@ -43,7 +43,7 @@ TESTS_OF = {
     "quantity": ["test_quantity.py"],
     "inventory": ["test_inventory.py"],
     "table/settings": ["table/test_settings.py", "bad_input/test_bad_runs.py::test_bad_tables"],
-    "table/schema": [
+    "table/model": [
         "table/test_settings.py",
         "table/test_budget.py",
         "table/test_json_schema.py::test_the_file_is_what_the_structs_say",
@@ -51,7 +51,7 @@ TESTS_OF = {
         "closed_forms/test_several_backbones.py",
         "bad_input/test_bad_runs.py::test_bad_tables",
     ],
-    "table/model": ["table/test_growth.py", "table/test_settings.py", "table/test_byte_sizes.py"],
+    "table/limits": ["table/test_growth.py", "table/test_budget.py", "table/test_byte_sizes.py"],
     "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],

@@ -36,7 +36,7 @@ def _run_check(given: argparse.Namespace) -> int:
     if given.no_build:
         return _check(given, None)
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.table.model import may_be_named
+    from pytest_bertsize.table.interpreter import may_be_named
 
     helper = Helper()
     if given.python is None and not may_be_named((given.project or Path.cwd()) / "pyproject.toml"):

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from pytest_bertsize.dtypes import bits_of
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.quantity import LARGEST
-from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Training, most_growth, share_of
+from pytest_bertsize.table.limits import ALREADY_OVER, AsBytes, Flops, Growth, Training, most_growth, share_of
 from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Severity
     from pytest_bertsize.inventory import Inventory
-    from pytest_bertsize.table.model import Limit, Measure, Model
+    from pytest_bertsize.table.limits import Limit, Measure
+    from pytest_bertsize.table.model import Model
 
 REASON = 'say why in the same change: reason = "…"'
 SAY_WHY = f"if that is meant, {REASON}"
@@ -114,7 +115,7 @@ def _list_loosened(
     ):
         if was and not now:
             yield f"{revision} compares it with the {key} {printable(was)}, and this table does not", None, ()
-    if after.passes_already_over and not before.passes_already_over:
+    if after.budget.passes_already_over and not before.budget.passes_already_over:
         said = f'{revision} holds every limit, and already_over = "pass" lets pass those that it had broken'
         yield said, None, ("budget", ALREADY_OVER)
     if before.limits and not after.limits:

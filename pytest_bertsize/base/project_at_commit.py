@@ -159,7 +159,7 @@ class ProjectReader:
         """Return the table, by what each of its models is known, and files by names of the hub."""
         apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
         hub = read_hub(apart.table)
-        return apart, {name: f"{replace(model, reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
+        return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
     def _find_changed_forms(self, table: Mapping[str, Any]) -> set[str]:
         """Return today's files of closed forms that the commit does not have, by any name."""

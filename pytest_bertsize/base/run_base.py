@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.files import regular
-from pytest_bertsize.table.model import NoInterpreter, in_folder
-from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
+from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown
 

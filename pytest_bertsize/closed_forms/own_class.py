@@ -19,7 +19,8 @@ from pytest_bertsize.wording import did_you_mean, shown
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Node, Term
     from pytest_bertsize.config.dims import Dims
-    from pytest_bertsize.table.model import Extra, Model
+    from pytest_bertsize.table.extra import Extra
+    from pytest_bertsize.table.model import Model
 
 NO_FAMILY = Family("", ConfigKeys(()), ())
 """Of a class that is made without a config."""

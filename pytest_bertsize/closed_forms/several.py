@@ -268,7 +268,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
 
 def _of_backbones(model: Model, config: ModelConfig, registry: Registry, find: Find) -> Iterator[Part | Unusable]:
     for name, own in config.parts.items():
-        alone = replace(model, architecture=model.classes.get(name, model.architecture), options={})
+        alone = model.replace(architecture=model.classes.get(name, model.architecture), options={})
         try:
             family, architecture = find(alone, own, registry)
             yield Part(name, f"{name}.", f"_{_short(name, config.parts)}", name, name, family, architecture)

@@ -23,7 +23,7 @@ from pytest_bertsize.closed_forms.what_if import Variants, change, is_allowed, i
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import Flops, Limit
+from pytest_bertsize.table.limits import Flops, Limit
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation

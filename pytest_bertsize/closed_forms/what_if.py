@@ -12,13 +12,13 @@ from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import Flops
+from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Rule
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""

@@ -20,6 +20,7 @@ from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.source import Disk, read_file, refuse_code
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
@@ -137,7 +138,13 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
         return _explain_declared(named, declaration)
     registry = _read_registry(_read_settings_with_closed_forms())
     try:
-        model = Model("", named.config, named.family, named.architecture, {}, dict(named.options), (), ())
+        model = Model(
+            config=named.config,
+            family=named.family,
+            architecture=named.architecture,
+            options=dict(named.options),
+            budget=Budget(),
+        )
         config = _read_config(model)
         config = rename_keys(config, named.keys) if named.keys else config
         return Explained(model, config, derive(model, config, choose(model, config, registry)))

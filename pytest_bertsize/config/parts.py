@@ -86,7 +86,7 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     wrong: list[Finding] = []
     for name, reference in model.backbones.items():
         try:
-            found[name] = read(replace(model, config=reference, backbones={}))
+            found[name] = read(model.replace(config=reference, backbones={}))
         except Unusable as unusable:
             wrong += unusable.findings
     if wrong:

@@ -11,14 +11,14 @@ import pytest
 
 from pytest_bertsize.plugin.refusals import refuse_tables_beside_tests
 from pytest_bertsize.plugin.startup import GATE
-from pytest_bertsize.table.model import AsBytes, Training
+from pytest_bertsize.table.limits import AsBytes, Training
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.gate import Gate
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 REVIEW = pytest.StashKey["Review"]()
 

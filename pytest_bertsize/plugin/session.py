@@ -28,7 +28,7 @@ from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.table.model import Growth
+from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import MOST_NAMED, listed
 

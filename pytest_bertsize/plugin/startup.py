@@ -14,7 +14,7 @@ import pytest
 from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.own_process import environment
-from pytest_bertsize.table.model import may_be_named
+from pytest_bertsize.table.interpreter import may_be_named
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.gate import Gate

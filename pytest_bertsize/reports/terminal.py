@@ -28,7 +28,7 @@ from pytest_bertsize.reports.drawing import (
     usable,
 )
 from pytest_bertsize.reports.sentences import show_difference, show_share
-from pytest_bertsize.table.model import unit_of
+from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
 if TYPE_CHECKING:

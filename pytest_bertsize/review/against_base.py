@@ -19,7 +19,16 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.review.limits import refuse_unknown_component
 from pytest_bertsize.review.measures import Measurable, Measured, dtype_of, measure_one
-from pytest_bertsize.table.model import FLOPS, GROWTH, AsBytes, Flops, Growth, growth_that_passes, most_growth, share_of
+from pytest_bertsize.table.limits import (
+    FLOPS,
+    GROWTH,
+    AsBytes,
+    Flops,
+    Growth,
+    growth_that_passes,
+    most_growth,
+    share_of,
+)
 from pytest_bertsize.wording import BadValue, exact
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Limit, Measure
+    from pytest_bertsize.table.limits import Limit, Measure
 
 GIVE_ONE = "give it one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 TOKENS = 128
@@ -110,7 +119,7 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
     if finding.kind != "over-budget" or finding.actual is None or finding.limit is None:
         return finding
     model = found.subject.model
-    is_passed = model.passes_already_over and finding.table_key is not None  # a marker tightens
+    is_passed = model.budget.passes_already_over and finding.table_key is not None  # a marker tightens
     before = _count_at_base(finding, found)
     if before is None or baseline is None:
         unknown = 'what it was at the base is not known, and already_over = "pass" lets nothing pass'

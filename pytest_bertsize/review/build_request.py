@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from pytest_bertsize.config.vocabulary import (
     withhold_steering_keys,
 )
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.model import Flops
+from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.wording import number, printable, shown
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def make_part_config(name: str, model: Model, config: ModelConfig) -> dict[str, 
     """Return one part's config as its own code knows it, with the table's overrides of it."""
     overrides = model.overrides.get(name, {})
     return make_factory_config(
-        replace(model, overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name]
+        model.replace(overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name]
     )
 
 

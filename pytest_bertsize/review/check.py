@@ -14,7 +14,7 @@ from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.put_back import fingerprint
 from pytest_bertsize.review.review import Review
-from pytest_bertsize.table.model import Growth
+from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 
 class Accepted(NamedTuple):
@@ -181,7 +181,11 @@ def _note_insensitive(found: Review) -> list[Finding]:
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
     """Add what became of the model, what was loosened, and the line of every finding."""
     model = found.subject.model
-    if accepted.baseline or model.passes_already_over or any(isinstance(each.measure, Growth) for each in found.budget):
+    if (
+        accepted.baseline
+        or model.budget.passes_already_over
+        or any(isinstance(each.measure, Growth) for each in found.budget)
+    ):
         from pytest_bertsize.review.against_base import hold_against_base
 
         found = hold_against_base(found, accepted)

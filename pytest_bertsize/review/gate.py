@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.accept import BudgetChanges, Verb
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.settings import Settings
 
 
@@ -93,7 +93,7 @@ class Gate:
 
             changes = raised(change for each in self._list_beside(name) for change in self.changes(each).changes)
             limits = limits_after(subject.model.limits, changes)
-            subject = replace(subject, model=replace(subject.model, limits=limits))
+            subject = replace(subject, model=subject.model.with_limits(limits))
         return self._conclude(subject, extra)
 
     def _conclude(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:

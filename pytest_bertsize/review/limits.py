@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, NAMED, TRAINING, unit_of
+from pytest_bertsize.table.limits import BYTES, FLOPS, GROWTH, NAMED, TRAINING, unit_of
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, signed
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Fold
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 CLOSED_FORM_FIRST = "its closed form comes first: what is off it cannot be accepted"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.measures import Measured
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 
 @dataclass(frozen=True)

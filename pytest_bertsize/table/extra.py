@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE
-from pytest_bertsize.table.model import ALREADY_OVER, BYTES, FLOPS, GROWTH, TRAINING
+from pytest_bertsize.table.limits import NO_COMPONENTS
+from pytest_bertsize.table.reading import Missing
 from pytest_bertsize.wording import did_you_mean, shown
 
 SIZES = {
@@ -53,10 +54,10 @@ KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 
 
-class ExtraTable(Struct, frozen=True):
+class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
-    name: str
+    name: Annotated[str, Missing('it has no name: write name = "classifier", the path of the module in the class')]
     """The path of the module or parameter in the class; with a range, one in each of those layers.
     Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None
@@ -104,17 +105,32 @@ class ExtraTable(Struct, frozen=True):
 
     @property
     def block(self) -> str:
+        """``linear``, ``embedding`` or another of :data:`SIZES`."""
         return next(block for block in SIZES if getattr(self, block) is not None)
 
     @property
     def sizes(self) -> list[int | str]:
+        """As torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
         written = getattr(self, self.block)
         return written if isinstance(written, list) else [written]
 
     @property
+    def written(self) -> list[str]:
+        """Its sizes, as far as they are keys or sums of them."""
+        return [size for size in (*self.sizes, self.count) if isinstance(size, str)]
+
+    @property
     def arguments(self) -> dict[str, Any]:
+        """Arguments of torch's class that are not its defaults."""
         written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in written.items() if value is not None}
+
+    def __str__(self) -> str:
+        """All that it says, for a comparison with what it was: ``out linear[768, 2] bias=False``."""
+        also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
+        return " ".join(
+            (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))
+        )
 
     def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):
@@ -126,6 +142,8 @@ class ExtraTable(Struct, frozen=True):
             raise ValueError(f"the extra {shown(self.name)} {says}: write one of {', '.join(SIZES)}, as in {example}")
         for problem in (*self._name_wrong_sizes(), *self._name_wrong_arguments(), *self._name_wrong_ties()):
             raise ValueError(f"the extra {shown(self.name)}: {problem}")
+        if not self.component:
+            force_setattr(self, "component", f"head.{re.split(r'[.[]', self.name)[0]}")
 
     def _name_wrong_sizes(self) -> Iterator[str]:
         names = SIZES[self.block]
@@ -163,10 +181,6 @@ class ExtraTable(Struct, frozen=True):
             elif not MODULE_PATH.fullmatch(source):
                 example = f'tied = {{ {parameter} = "bert.embeddings.word_embeddings.weight" }}'
                 yield f"{shown(source)} is no name of a tensor: write {example}, for example"
-
-
-NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
-"""What a budget may limit beside components."""
 
 
 def is_component(name: str) -> bool:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from pytest_bertsize.table.schema import check_model_name
+from pytest_bertsize.table.model import check_model_name
 from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
 MOST_MATCHES = 2_000

@@ -1,24 +1,39 @@
-"""What a project declares: a model, its limits, and what its own class has beside a backbone."""
+"""``[tool.bertsize]``: its keys as structs, which are what a run works with, and what a model's keys say together.
+
+The text below a key is what editors show of it: ``validate_pyproject`` makes the JSON Schema from it.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal
 
-from pytest_bertsize import quantity
-from pytest_bertsize.files import regular
-from pytest_bertsize.findings import Finding, Kind, Severity
-from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
-from pytest_bertsize.wording import did_you_mean, exact, shown
+from msgspec import Meta, Struct, structs
 
+from pytest_bertsize.quantity import parse_bytes
+from pytest_bertsize.release import parsed
+from pytest_bertsize.table.extra import Extra, is_component
+from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
+from pytest_bertsize.table.reading import (
+    Missing,
+    Mistake,
+    Mistakes,
+    Reads,
+    keys_of,
+    placed,
+    read_keys,
+    read_table,
+    read_value,
+    refuse_unknown,
+)
+from pytest_bertsize.wording import is_name, nearest_to, printable, shown
+
+TABLE = ("tool", "bertsize")
+EXAMPLE = (
+    """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
+)
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
 YAML = (".yaml", ".yml")
@@ -30,230 +45,243 @@ CODE = (".py", ".sh", ".cfg")
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
-BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
-"""Keys of a budget that are no component."""
+LONGEST_NUMBER = 14_000
+"""Bits: of no more than the 4,300 decimal digits that Python writes."""
+MOST_SECONDS = 600
+"""The longest that building one model may take; the models of a table are built one after the other."""
+LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
+"""Bytes that building one model may take; a hosted runner of CI has no more."""
+DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
+"""A dotted name in Python: a pattern, of ASCII."""
+OF_A_FACTORY = ("backbone", "extra", "without", "tied", "frozen")
+OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
+OF_A_CONFIG = ("keys", "ignored", "family", "architecture", "overrides", "backbone")
+"""Keys of a model that are about another key."""
 
 
-def unit_of(component: str) -> Quantity:
-    """What a limit of it is written in."""
-    units = {BYTES: quantity.BYTES, TRAINING: quantity.BYTES, FLOPS: quantity.FLOPS}
-    return units.get(component, quantity.PARAMETERS)
+# values
 
 
-@dataclass(frozen=True, slots=True)
-class AsBytes:
-    """Parameters as bytes in a file, or in memory."""
-
-    dtype: str | None
-    """``None``: that of the config, else float32."""
-    count: str
-    """``unique``, ``stored`` (ties written out) or ``unrolled`` (a copy of a shared layer for each pass as well)."""
-
-    def __str__(self) -> str:
-        return f"{self.dtype or 'the dtype of the config'}, {self.count}"
+def parse_memory(value: object) -> int:
+    found = parse_bytes(value)
+    if not LEAST_MEMORY <= found <= MOST_MEMORY:
+        raise ValueError(f'{shown(value)} is no memory to build in: write between "1MB" and "16GB"')
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class Flops:
-    """The floating-point operations of one forward pass."""
-
-    seq_len: int
-
-    def __str__(self) -> str:
-        return f"{self.seq_len:,} tokens"
+def check_model_name(name: str) -> None:
+    if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
+        raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """What AdamW keeps while a model is trained: parameters, gradients and its states."""
-
-    dtype: str | None = None
-    """Of what trains; ``None``: float32."""
-    frozen: str | None = None
-    """Of what does not; ``None``: as what trains."""
-
-    @property
-    def dtypes(self) -> tuple[str, str]:
-        trained = self.dtype or "float32"
-        return trained, self.frozen or trained
-
-    def __str__(self) -> str:
-        trained, frozen = self.dtypes
-        return trained if frozen == trained else f"{trained}, frozen {frozen}"
+def check_class_name(name: str) -> None:
+    if not is_name(name):
+        raise ValueError(f"{shown(name)} is no name: letters, digits and _ -, at most 100 of them")
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What came to a component since the base; how much may is known where the base is."""
-
-    part: str
-
-    def __str__(self) -> str:
-        return f"{self.part} against the base"
+def check_module_path(name: str) -> None:
+    if not re.fullmatch(DOTTED, name, re.ASCII):
+        raise ValueError(f'{shown(name)} is no path of a module: write backbone = "bert", the attribute that holds it')
 
 
-Measure: TypeAlias = AsBytes | Flops | Training | Growth
-"""What a limit bounds where that is no parameter count."""
+def check_function_name(name: str) -> None:
+    is_file = name.partition(":")[0].endswith(".py")
+    if is_file or not re.fullmatch(rf"{DOTTED}:{DOTTED}", name, re.ASCII):
+        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
+        example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
+        raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
 
 
-class Limit(NamedTuple):
-    """What one component, ``total`` or ``trainable`` may count."""
-
-    component: str
-    minimum: int | None
-    maximum: int | None
-    written: object
-    """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
-    file: str
-    """Where it was written."""
-    line: int | None = None
-    table_key: tuple[str, ...] | None = None
-    measure: Measure | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        return self.minimum is not None and self.minimum == self.maximum
-
-    @property
-    def bounds(self) -> tuple[object, object]:
-        """The least and the most as they are written, ``None`` for one that is not."""
-        if isinstance(self.written, dict):
-            only = self.written.get("exact")
-            return self.written.get("min", only), self.written.get("max", only)
-        return None, self.written
-
-    def bound(self, kind: str) -> Literal["min", "max", "exact"]:
-        """The key that a finding of this kind is about: ``"over-budget"`` → ``"max"``."""
-        if isinstance(self.written, dict) and "exact" in self.written:
-            return "exact"
-        return "max" if kind == "over-budget" else "min"
-
-    def written_at(self, bound: str) -> object:
-        """One of its bounds as the author wrote it."""
-        return self.written.get(bound) if isinstance(self.written, dict) else self.written
-
-    def make_finding(
-        self, kind: Kind, message: str, fix: str, severity: Severity = "error", actual: int | None = None
-    ) -> Finding:
-        """Return a finding at the place where the limit is written."""
-        place: dict[str, Any] = {"file": self.file, "line": self.line, "table_key": self.table_key}
-        return Finding(kind, message, fix, severity, self.component, actual=actual, **place)
-
-    def __str__(self) -> str:
-        """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
-        low, high = map(_as_written, self.bounds)
-        if self.is_exact:
-            return f"={high}"
-        if self.minimum is None:
-            return high
-        return f"≥{low}" if self.maximum is None else f"{low}-{high}"
+def check_lock_name(name: str) -> None:
+    if not name.endswith(".lock") or name == ".lock":
+        raise ValueError(f'{shown(name)} is no name of a lock: write lock = "bertsize.lock"')
 
 
-def _as_written(bound: object) -> str:
-    return exact(bound) if isinstance(bound, int) else str(bound)
+def read_components(written: object) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for name, value in read_value(dict[str, Any], written).items():
+        if not is_component(name):
+            raise ValueError(f'{shown(name)} is no component: write components = {{ tower = "vision.*" }}, for example')
+        patterns = value if isinstance(value, list) else [value]
+        if not patterns or not all(isinstance(each, str) and each for each in patterns):
+            raise ValueError(f'{name} is {shown(value)}: write {name} = "vision.*", a path or a pattern, or several')
+        found[name] = tuple(patterns)
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """A module, or a parameter, that a project's own class has beside its backbone."""
-
-    name: str
-    """Its path in the class: ``"crf.transitions"``."""
-    block: str
-    """``linear``, ``embedding`` or another of :data:`~pytest_bertsize.table.extra.SIZES`."""
-    sizes: tuple[int | str, ...]
-    """As torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
-    component: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """``bias``, ``elementwise_affine``, ``layers`` and ``bidirectional``, where they are not torch's defaults."""
-    tied: Mapping[str, str] = field(default_factory=dict)
-    """Its tied parameters, and the full names of the tensors that own them."""
-    count: int | str | None = None
-    """How many there are in a list, as one of :attr:`sizes`; ``None`` for one that is in none."""
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """Its sizes, as far as they are keys or sums of them."""
-        return tuple(size for size in (*self.sizes, self.count) if isinstance(size, str))
-
-    def __str__(self) -> str:
-        """All that it says, for a comparison with what it was: ``out linear[768, 2] bias=False``."""
-        also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
-        return " ".join(
-            (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))
-        )
+def read_text_or_table(value: object) -> object:
+    if value == {}:
+        raise ValueError("an empty table says nothing")
+    if not isinstance(value, str | dict):
+        raise Mistake(f"{shown(value)} is not a string, nor a table")
+    return value if isinstance(value, dict) else read_value(Text, value)
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
-    """What building a model may take, and where."""
-
-    seconds: int | None = None
-    memory: int | None = None
-    """Bytes; ``None``, here and for seconds: what every model may."""
-    device: str = "meta"
-    """``meta`` or ``cpu``."""
-
-
-class LockFile(NamedTuple):
-    """Where the tensors of every model stand as they were last accepted."""
-
-    file: str
-    """Relative to the project's root."""
-    strict: bool
-    """Whether a difference fails the model."""
+def read_backbone(value: object) -> object:
+    """Read the attribute of one backbone, or those of several, each with its config."""
+    if not isinstance(value, dict):
+        return read_value(ModulePath, value)
+    if not value:
+        example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
+        raise ValueError(f"{shown(value)} is no backbone: write {example}")
+    for name, config in value.items():
+        check_module_path(name)
+        if not isinstance(config, str) or not config:
+            raise ValueError(f'{shown(config)} is no config of {name}: write {name} = "configs/q.json"')
+    return value
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """One declared model: ``[tool.bertsize.models.NAME]``."""
+def read_architecture(value: object) -> object:
+    """Read the class of all backbones, or of each."""
+    if not isinstance(value, dict):
+        return read_value(ClassName, value)
+    if not value:
+        raise ValueError("an empty table says nothing")
+    return {read_value(ModulePath, name): read_value(ClassName, each) for name, each in value.items()}
 
-    name: str
-    config: str
-    family: str | None
-    architecture: str | None
-    overrides: Mapping[str, Any]
-    options: Mapping[str, bool]
-    limits: tuple[Limit, ...]
-    """Empty when the budget is ``"report-only"``."""
-    table_key: tuple[str, ...]
-    closed_form: bool = True
-    """``False``: held to its budget alone, because there is no closed form for it."""
-    reason: str = ""
-    """Why the budget is what it is."""
-    passes_already_over: bool = False
-    """Whether a limit that was broken at the base may be broken now, by no more."""
-    inline: Mapping[str, Any] | None = None
-    """The config itself, where the table has it; :attr:`config` is then its place in the table."""
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """A training file's own names, and the config keys that they stand for."""
-    ignored: tuple[str, ...] = ()
-    """Keys of the config that the library ignores, and the project's own code reads."""
-    factory: str | None = None
-    """The project's own function that builds the model: ``"tagger.model:build"``."""
-    backbone: str = ""
-    """The attribute that holds the architecture in what the factory builds; ``""`` for the module itself."""
-    backbones: Mapping[str, str] = field(default_factory=dict)
-    """Attributes that hold several, each with its config; :attr:`config` is then empty."""
-    classes: Mapping[str, str] = field(default_factory=dict)
-    """Of several backbones, the classes of those that do not all have one."""
-    tied: Mapping[str, str] = field(default_factory=dict)
-    """Modules and tensors of the backbones that are others of them: ``{"ctx_model": "question_model"}``."""
+
+def read_lock(value: object) -> Lock:
+    if value is True or value == "strict":
+        raise ValueError(f'{shown(value)} names no file: write lock = {{ file = "bertsize.lock", strict = true }}')
+    return read_table(Lock, value) if not isinstance(value, str) else Lock(read_value(LockName, value))
+
+
+Text = Annotated[str, Meta(min_length=1)]
+ClassName = Annotated[str, Meta(min_length=1), check_class_name]
+ModulePath = Annotated[str, check_module_path]
+LockName = Annotated[str, check_lock_name]
+
+
+# tables
+
+
+class Build(Struct, frozen=True):
+    """``build``: what building a model may take, and where."""
+
+    seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
+    """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
+    memory: Annotated[int, Reads(parse_memory)] | None = None
+    """Memory that it may take beside its imports, at most "16GB". Default: 160 MiB, for a factory 1 GiB, on the CPU
+    2 GiB. Example: memory = "4GB"."""
+    device: Literal["meta", "cpu"] = "meta"
+    """Where: on the meta device there are shapes and no values, which a class that asks for values needs the CPU for.
+    Example: device = "cpu"."""
+
+
+class Lock(Struct, frozen=True):
+    """``lock``: the file, and whether a difference from it is an error."""
+
+    file: Annotated[LockName, Missing('it names no file: write file = "bertsize.lock"')]
+    """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
+    Example: file = "bertsize.lock"."""
+    strict: bool = False
+    """true makes every difference an error, which --bert-budget-update accepts. Default: a note.
+    Example: strict = true."""
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """A model, by the name that is its test id: letters, digits and . _ - + @, at most 100 of them. With {stem} or
+    {folder} in it, a model for each file that config means: [tool.bertsize.models."bert-{stem}"] with
+    config = "configs/*.json".
+    """
+
+    factory: Annotated[str, Meta(min_length=1), check_function_name] | None = None
+    """A function of the project that returns the model, importable from the project's root. It is called with the
+    config as a dict, or with nothing where there is no config.
+    Example: factory = "classifier:build"."""
+    config: Annotated[str, Reads(read_text_or_table)] = ""
+    """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
+    a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
+    modules.json; "train.yaml#model" for an object in a file, "configs/*.json" for a model of each file,
+    "acme.sizes:small" for what a function, a class or a constant of the project makes, has or names, a table for the
+    config itself, or a name of the hub, as "bert-base-uncased".
+    Example: config = "models/encoder/config.json"."""
+    keys: dict[str, ClassName] = {}
+    """The config's own names, each with the one that the family has.
+    Example: keys = { num_blks = "num_hidden_layers" }."""
+    ignored: tuple[Text, ...] = ()
+    """Keys of the config that the library ignores and your own code reads: no warning is given of them.
+    Example: ignored = ["fusion_layer"]."""
+    family: ClassName | None = None
+    """The family, only where the config has no model_type. Example: family = "bert"."""
+    architecture: Annotated[str, Reads(read_architecture)] | None = None
+    """The class that is built, or whose closed form is that of the backbone; of several backbones, perhaps one each.
+    Default: the one entry of the config's "architectures".
+    Example: architecture = "BertForMaskedLM"."""
+    overrides: dict[str, Any] = {}
+    """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
+    options: dict[str, bool] = {}
+    """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
+    backbone: Annotated[str, Reads(read_backbone)] = ""
+    """The attribute of what the factory returns that holds the library's own class; of several, each with its config.
+    Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """What the factory puts beside the backbone."""
-    without: tuple[str, ...] = ()
-    """Modules and components of the backbone that the factory's class does not have: ``"bert.encoder.layer[6:]"``."""
-    frozen: tuple[str, ...] = ()
-    """Modules that the factory does not train: ``"bert.encoder.layer[:6]"``."""
-    adapter: str | Mapping[str, Any] | None = None
-    """PEFT's ``adapter_config.json``, or what it says."""
-    checkpoint: str | None = None
-    """The file that holds the weights, or the index of its parts."""
-    tokenizer: str | None = None
-    """The file that holds the vocabulary."""
+    """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
+    parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
+    Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
+    without: tuple[Text, ...] = ()
+    """Modules or components of the backbone that the factory's class has deleted or replaced.
+    Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
+    tied: dict[str, str] = {}
+    """Modules of the backbones that are others of them, and count once.
+    Example: tied = { ctx_model = "question_model" }."""
+    frozen: tuple[Text, ...] = ()
+    """Modules that the factory's class does not train.
+    Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
+    adapter: Annotated[str | dict[str, Any] | None, Reads(read_text_or_table)] = None
+    """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
+    Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
+    checkpoint: Text | None = None
+    """The weights that belong to the config, of which names and shapes are read: a .safetensors file, its index,
+    or a folder with one of them.
+    Example: checkpoint = "released/model.safetensors"."""
+    tokenizer: Text | None = None
+    """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
+    checkpoint.
+    Example: tokenizer = "released/tokenizer.json"."""
     build: Build = Build()
-    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names for parts of a class without a closed form, and the paths or patterns of what they hold."""
+    """What building the model may take, where it needs more than others, or values.
+    Example: build = { seconds = 120, memory = "4GB", device = "cpu" }."""
+    closed_form: bool = True
+    """false holds the model to its budget alone, because there is no closed form for its class; every
+    report says so. Example: closed_form = false."""
+    components: Annotated[dict[str, tuple[str, ...]], Reads(read_components)] = {}
+    """Names for parts of a class without a closed form, each with the modules that it holds: a path, or a pattern of
+    the names of tensors. Example: components = { tower = "vision.*" }."""
+    reason: Text = ""
+    """Why the budget is what it is; one that changes with the budget explains why it was loosened.
+    Example: reason = "ADR-12: Chinese vocabulary"."""
+    budget: Annotated[
+        Budget,
+        Reads(read_budget),
+        Missing(f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"'),
+    ]
+    """What the model may cost: limits by component, or "report-only" for a model that is counted, compared with its
+    closed form and held to no limit.
+    Example: budget.total = "110M"."""
+
+    # beside the keys of the table
+    BESIDE: ClassVar = ("name", "table_key", "inline", "backbones", "classes")
+
+    name: str = ""
+    table_key: tuple[str, ...] = ()
+    """Of the table; empty for a model that none declares."""
+    inline: dict[str, Any] | None = None
+    """The config itself, where the table has it; :attr:`config` is then its place in the table."""
+    backbones: dict[str, str] = {}
+    """Attributes that hold several, each with its config; :attr:`config` and :attr:`backbone` are then empty."""
+    classes: dict[str, str] = {}
+    """Of several backbones, the classes of those that do not all have one."""
+
+    def replace(self, **changes: Any) -> Model:
+        return structs.replace(self, **changes)
+
+    def with_limits(self, limits: tuple[Limit, ...]) -> Model:
+        return self.replace(budget=self.budget._replace(limits=limits))
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return self.budget.limits
 
     @property
     def is_made_by_code(self) -> bool:
@@ -276,126 +304,118 @@ class Model:
         return self.config or ", ".join(self.backbones.values()) or self.factory or ""
 
 
-# what limits say
+SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
+"""Keys whose value may be a table, and the fields that then have it."""
 
 
-NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
-"""The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
+def read_model(written: object) -> Model:
+    """Read one model's table.
 
-Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
-which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
-"""
-SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
-_MEANT_AS_SHARE = re.compile(
-    r"\s*\+?\s*(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE
-)
-_HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
-
-
-def parse_byte_limit(value: object) -> int:
-    """Return the bytes of a limit: of one of :data:`NAMED`, or of a number with a unit.
-
-    :raises ValueError: for anything else, saying what to write.
+    :raises Mistake: for the first mistake in it.
     """
-    if isinstance(value, str) and value in NAMED:
-        return NAMED[value]
-    if isinstance(value, str) and value[:1].isalpha():
-        hint = did_you_mean(value, NAMED, "", written=shown)
-        instead = f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
-        raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
-    return quantity.parse_bytes(value)
+    values = read_keys(Model, written)
+    _check_together(values)
+    for key in SEVERAL.keys() & values.keys():
+        if isinstance(values[key], dict):
+            values[SEVERAL[key]] = values.pop(key)
+    return Model(**values)
 
 
-def parse_growth(value: object) -> Any:
-    """Return what a component may grow by, as it is written.
+def _check_together(values: Mapping[str, Any]) -> None:
+    """Refuse the first key of a model that another one contradicts, or that lacks what it is about."""
+    config, factory, backbone, classes = map(values.get, ("config", "factory", "backbone", "architecture"))
+    closed_form = values.get("closed_form", True)
+    several = backbone if isinstance(backbone, dict) else {}
+    if not config and not factory:
+        raise Mistake('the model has no config: write config = "path/to/config.json"', "config")
+    needs: tuple[tuple[object, tuple[str, ...], str], ...] = (
+        (factory, OF_A_FACTORY, 'this is about a class of the project\'s own: write factory = "module:function"'),
+        (closed_form, OF_A_CLOSED_FORM, "closed_form = false compares nothing with it: remove it, or closed_form"),
+        (not closed_form, ("components",), "the closed form says what the components are: remove it"),
+        (
+            closed_form or not factory,
+            ("options",),
+            "a factory is not given them, and closed_form = false compares nothing with them",
+        ),
+        (
+            config or several,
+            OF_A_CONFIG,
+            "this says something of a config, and there is none: write config, or remove it",
+        ),
+        (not several, ("config",), "each backbone has a config of its own: remove config"),
+    )
+    for needed, keys, message in needs:
+        if key := next((key for key in keys if values.get(key) and not needed), ""):
+            raise Mistake(message, key)
+    for name in classes if isinstance(classes, dict) else ():
+        if name not in several:
+            raise Mistake(f"{shown(name)} is no backbone of this model: name those of backbone", "architecture")
 
-    :raises ValueError: for what is neither a share nor a count, saying what to write.
+
+class BertsizeTable(Struct, frozen=True, kw_only=True):
+    """Budgets that pytest-bertsize holds BERT-family models to, component by component."""
+
+    models: dict[str, Model]
+    """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
+    closed_forms: tuple[Text, ...] = ()
+    """TOML files with closed forms of the project's own, which every command reads.
+    Example: closed_forms = ["sizes/forms.toml"]."""
+    hub: dict[str, Text] = {}
+    """Configs of the project by the names that models have on the hub: what config means by such a name, and what
+    from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
+    lock: Annotated[Lock, Reads(read_lock)] | None = None
+    """A file with the tensors of every model as they were last accepted, which --bert-budget-update writes: the base of
+    classes without a closed form, and a note of every difference; with strict = true an error.
+    Example: lock = "bertsize.lock"."""
+    python: Text | None = None
+    """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
+    transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""
+    removed: dict[str, Text] = {}
+    """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
+    Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
+    transformers: Annotated[str, Meta(min_length=1), parsed] | None = None
+    """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
+    one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
+
+
+def read_declarations(table: dict[str, Any]) -> BertsizeTable:
+    """Convert ``[tool.bertsize]``: each model on its own, and each other key.
+
+    :raises Mistakes: with the first mistake of each.
     """
-    if value == {}:
-        raise ValueError(f"an empty table limits nothing: {_HOW_TO_WRITE_GROWTH}")
-    if share_of(value) is None:
+    if long := find_long_number(table):
+        raise Mistakes([Mistake("a number of thousands of digits; write the number that is meant", *long)])
+    keys, mistakes = keys_of(BertsizeTable), []
+    values: dict[str, Any] = {}
+    models: dict[str, Model] = {}
+    for key, value in table.items():
+        named = value.items() if key == "models" and isinstance(value, dict) else ()
         try:
-            parse_count(value)
-        except ValueError:
-            hint = ""
-            if isinstance(value, float) and 0 < value < 1:
-                hint = f"; did you mean '{(100 * Decimal(repr(value))).normalize():f}%'?"
-            elif isinstance(value, str) and (meant := _MEANT_AS_SHARE.fullmatch(value)):
-                hint = f"; did you mean '{meant['digits']}%'?"
-            raise ValueError(f"{shown(value)} is no growth: {_HOW_TO_WRITE_GROWTH}{hint}") from None
-    return value
+            with placed(key):
+                refuse_unknown(key, keys)
+                values[key] = {} if named else read_value(keys[key].type, value)
+        except Mistake as mistake:
+            mistakes.append(mistake)
+        for name, written in named:
+            try:
+                with placed("models", name):
+                    check_model_name(re.sub(r"\{\w*\}", "_", name))
+                    models[name] = read_model(written)
+            except Mistake as mistake:
+                mistakes.append(mistake)
+    if table.get("models", {}) == {}:
+        nearest = nearest_to("models", table.keys() - {"models"})
+        where = f"where it says [tool.bertsize.{printable(nearest)}]"
+        meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
+        mistakes.append(Mistake(f"no model is declared{meant}; {EXAMPLE}", "models"))
+    if mistakes:
+        raise Mistakes(mistakes)
+    return BertsizeTable(**{**values, "models": models})
 
 
-def share_of(written: object) -> Fraction | None:
-    """``"1%"`` → 1/100; ``None`` for a count."""
-    match = SHARE.fullmatch(written) if isinstance(written, str) else None
-    return Fraction(match["digits"]) / 100 if match else None
-
-
-def most_growth(written: object, before: int) -> int:
-    """The most parameters that may be added to what there was, a share rounded down."""
-    share = share_of(written)
-    return parse_count(written) if share is None else share * before // 1
-
-
-def growth_that_passes(added: int, before: int, like: object) -> str:
-    """The growth that lets something pass, in its author's style: ``'"7%"'`` or ``'"7.1M"'``."""
-    match = SHARE.fullmatch(like) if isinstance(like, str) else None
-    if match is None:
-        return restated(added, "max", like, PARAMETERS)
-    places = len(match["digits"].partition(".")[2])
-    steps = -(-Fraction(100 * added * 10**places, before) // 1) if before else 0
-    share = f"{Decimal(steps).scaleb(-places):f}%"
-    return f'"{share}"' if before and SHARE.fullmatch(share) else f"{added:_}"
-
-
-# the interpreter that builds
-
-
-LARGEST = 1024 * 1024
-"""Bytes of a pyproject.toml; those of large projects have a tenth."""
-_NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
-
-
-class NoInterpreter(Exception):
-    """The path of an interpreter that cannot be run; the message has what is wrong and what to write."""
-
-
-class Interpreter(NamedTuple):
-    """An interpreter that is not the gate's own."""
-
-    path: Path
-    """Absolute, as it is named: Python knows a virtual environment by the symlink that leads out of it."""
-    written: str
-    """As the table or the option has it."""
-
-    def check(self) -> None:
-        """:raises NoInterpreter: for what cannot be run."""
-        written = shown(self.written)
-        make_one = "make that environment, or name the interpreter of another one"
-        if "\0" in self.written:
-            raise NoInterpreter(f"{written} is no path; write the path of an interpreter")
-        if self.path.is_dir():
-            example = shown(f"{self.written.rstrip('/')}/bin/python")
-            raise NoInterpreter(f"{written} is a folder; name the interpreter in it, as in {example}")
-        if not self.path.is_file():
-            raise NoInterpreter(f"there is no file {written}; {make_one}")
-        if not os.access(self.path, os.X_OK):
-            raise NoInterpreter(f"{written} may not be executed; {make_one}")
-
-
-def in_folder(folder: Path, written: str) -> Interpreter:
-    """The interpreter that a path means, relative to the folder of the table; of an option, to the current one."""
-    return Interpreter(folder.absolute() / written, written)
-
-
-def may_be_named(table: Path) -> bool:
-    """Return whether a table may name an interpreter: asked before the table is read.
-
-    A wrong answer costs time alone: a helper process that has to be ended, or that starts later.
-    """
-    try:
-        with regular(os.path.realpath(table)) as stream:
-            return _NAMES_PYTHON.search(stream.read(LARGEST)) is not None
-    except OSError:
-        return False
+def find_long_number(value: object, key: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The key of the first number too long to be written, which TOML has as ``0x…``; empty where there is none."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        return next(filter(None, (find_long_number(each, (*key, str(name))) for name, each in inner)), ())
+    return key if type(value) is int and value.bit_length() > LONGEST_NUMBER else ()

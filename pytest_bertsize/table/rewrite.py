@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import tomli
 
 from pytest_bertsize import files
-from pytest_bertsize.table.model import unit_of
+from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
 from pytest_bertsize.table.toml import CannotReplace, replace_values
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 
 @dataclass(frozen=True)

@@ -7,50 +7,20 @@ import json
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import tomli
 
 from pytest_bertsize.files import NotRegular, regular
-from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.table.globs import FOLLOWING, BadGlob, Expanded, expand_models, find_matches
-from pytest_bertsize.table.model import (
-    ALREADY_OVER,
-    BYTES,
-    FLOPS,
-    GROWTH,
-    LARGEST,
-    TRAINING,
-    Build,
-    Extra,
-    Growth,
-    Interpreter,
-    Limit,
-    LockFile,
-    Model,
-    in_folder,
-)
-from pytest_bertsize.table.schema import (
-    EXAMPLE,
-    REPORT_ONLY,
-    TABLE,
-    BertsizeTable,
-    BudgetTable,
-    BytesTable,
-    Mistake,
-    Mistakes,
-    ModelTable,
-    TrainingTable,
-    keys_of,
-    read_component,
-    read_declarations,
-    read_limit,
-)
+from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
+from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, Limit, read_limit
+from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, read_declarations
+from pytest_bertsize.table.reading import Mistake, Mistakes, keys_of
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import nearest_to, printable, reason, shown
 
@@ -92,7 +62,7 @@ class Settings:
     """The release that the project runs, where none is installed beside the gate."""
     hub: Mapping[str, str] = field(default_factory=dict)
     """Files with configs, by names of the hub."""
-    lock: LockFile | None = None
+    lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
 
@@ -215,14 +185,14 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
     return Settings(
         path,
         text,
-        {each.name: _declared_model(each, declared.models[each.declared], path) for each in found},
+        {each.name: _place_model(each, declared.models[each.declared], path) for each in found},
         table,
         declared.removed,
         in_folder(path.parent, declared.python) if declared.python else None,
         declared.transformers,
         declared.hub,
-        LockFile(declared.lock.file, declared.lock.strict) if declared.lock else None,
-        tuple(declared.closed_forms),
+        declared.lock,
+        declared.closed_forms,
     )
 
 
@@ -256,7 +226,6 @@ def tables_of_models(path: Path) -> Collection[str] | None:
 
 
 _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
-_OF_A_MARKER: Mapping[str, type[BytesTable | TrainingTable]] = {BYTES: BytesTable, TRAINING: TrainingTable}
 
 
 def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
@@ -269,82 +238,23 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
         place = f"{file}:{line}: {printable(component)}"
         if of_the_table := _OF_THE_TABLE.get(component):
             raise SettingsError(f"{place}: a marker cannot {of_the_table}: write budget.{component} in the table")
-        kind = _OF_A_MARKER.get(component)
         try:
-            found = read_limit(kind, value) if kind else read_component(component, value)
+            limits.append(read_limit(component, value)._replace(file=file, line=line, table_key=None))
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
-        limits.append(Limit(component, *found.low_and_high, value, file, line, measure=found.measure))
     return tuple(limits)
 
 
-def _declared_model(each: Expanded, table: ModelTable, path: Path) -> Model:
-    """The model of a table, or of one file of its pattern."""
-    if each.name != each.declared:
-        table = msgspec.structs.replace(
-            table, **{key: each.table[key] for key in ("config", *FOLLOWING) if key in each.table}
-        )
+def _place_model(each: Expanded, model: Model, path: Path) -> Model:
+    """Return a model of a table, or of one file of its pattern, with its name and with the places of its limits."""
     key = (*TABLE, "models", each.declared)
-    inline = table.config if isinstance(table.config, dict) else None
-    place = f"{path.name}#{'.'.join((*key, 'config'))}"
-    build = table.build
-    return Model(
-        name=each.name,
-        config=table.config if isinstance(table.config, str) else place if inline is not None else "",
-        family=table.family,
-        architecture=table.architecture if not isinstance(table.architecture, dict) else None,
-        overrides=table.overrides,
-        options=table.options,
-        limits=tuple(_limits_of(table.budget, each.table["budget"], path.name, key)) if table.budget else (),
-        table_key=key,
-        closed_form=table.closed_form,
-        reason=table.reason,
-        passes_already_over=table.budget is not None and table.budget.already_over == "pass",
-        inline=inline,
-        keys=table.keys,
-        ignored=tuple(table.ignored),
-        factory=table.factory,
-        backbone=table.backbone if isinstance(table.backbone, str) else "",
-        backbones=table.backbone if isinstance(table.backbone, dict) else {},
-        classes=table.architecture if isinstance(table.architecture, dict) else {},
-        tied=table.tied,
-        extra=tuple(
-            Extra(
-                each.name,
-                each.block,
-                tuple(each.sizes),
-                each.component or f"head.{re.split(r'[.[]', each.name)[0]}",
-                each.arguments,
-                each.tied,
-                each.count,
-            )
-            for each in table.extra
-        ),
-        without=tuple(table.without),
-        frozen=tuple(table.frozen),
-        adapter=table.adapter,
-        checkpoint=table.checkpoint,
-        tokenizer=table.tokenizer,
-        build=Build(build.seconds, build.memory, build.device) if build else Build(),
-        components={name: (said,) if isinstance(said, str) else (*said,) for name, said in table.components.items()},
+    limits = tuple(
+        limit._replace(file=path.name, table_key=(*key, "budget", *(limit.table_key or ()))) for limit in model.limits
     )
-
-
-def _limits_of(budget: BudgetTable, written: Mapping[str, Any], file: str, key: tuple[str, ...]) -> Iterator[Limit]:
-    """Every limit of a budget, in the author's order.
-
-    :param key: of the model's table.
-    """
-    tables = {**budget.counts, BYTES: budget.bytes, FLOPS: budget.flops, TRAINING: budget.training_bytes}
-    for component, value in written.items():
-        place = (*key, "budget", component)
-        if table := tables.get(component):
-            yield Limit(component, *table.low_and_high, value, file, table_key=place, measure=table.measure)
-        elif component == GROWTH:  # without a maximum: the base says what a share is of
-            for part, most in budget.growth.items():
-                name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
-                inner = (*place, part) if isinstance(value, dict) else place
-                yield Limit(name, None, None, most, file, table_key=inner, measure=Growth(part))
+    own = {} if each.name == each.declared else {k: each.table[k] for k in ("config", *FOLLOWING) if k in each.table}
+    if model.inline is not None:
+        own["config"] = f"{path.name}#{'.'.join((*key, 'config'))}"
+    return model.replace(name=each.name, table_key=key, budget=model.budget._replace(limits=limits), **own)
 
 
 def _read(path: Path) -> str:

@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import tempfile
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -35,7 +34,7 @@ from tests.support.family_configs import PAIRS, drawn
 from tests.test_quantity import as_number
 
 if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 LONGEST_MESSAGE = 3_000
 """Characters of one line: twelve keys of a file and a sentence around them."""
@@ -174,7 +173,7 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
     data, overrides = model
     written(json.dumps(data).encode(), "model.json")
     settings = load(written(b'[tool.bertsize.models.m]\nconfig = "model.json"\nbudget = "report-only"', "one.toml"))
-    subject = examine(replace(settings.models["m"], overrides=overrides), settings, REGISTRY)
+    subject = examine(settings.models["m"].replace(overrides=overrides), settings, REGISTRY)
     for finding in subject.findings:
         assert_well_said(finding)
     form = subject.form

@@ -19,6 +19,7 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.release import Release, of_metadata
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def counted(release: str, family: str, name: str, **data: Any) -> int:
 
 def refusal(release: str, family: str, name: str, **data: Any) -> str:
     """What the path of a declared model says."""
-    model = Model("x", "config.json", None, name, {}, {}, (), ())
+    model = Model(name="x", config="config.json", architecture=name, budget=Budget())
     read = config(family, data)
     with pytest.raises(Unusable) as refused:
         derive(model, read, choose(model, read, Registry(release=of_metadata(release))))

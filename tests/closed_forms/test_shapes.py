@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.derive import Derivation
 from pytest_bertsize.closed_forms.shapes import Found, Shape, Wish, find_fitting_shapes, find_shapes
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.model import Flops, Limit
+from pytest_bertsize.table.limits import Flops, Limit
 from pytest_bertsize.table.settings import limits_from
 from tests.support.family_configs import PAIRS, Case, case
 

@@ -14,7 +14,7 @@ from pytest_bertsize.table.settings import limits_from
 from tests.support.family_configs import PAIRS, Case, case, drawn
 
 if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
 
 ZH = {
     "vocab_size": 21128,

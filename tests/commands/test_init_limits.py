@@ -16,7 +16,8 @@ from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.config.model_config import made
 from pytest_bertsize.quantity import parse_count
-from pytest_bertsize.table.model import Limit, Model
+from pytest_bertsize.table.limits import Budget, Limit
+from pytest_bertsize.table.model import Model
 from tests.conftest import BERT_BASE
 from tests.support.family_configs import PAIRS, sample
 from tests.support.starting_projects import changed, holds, lay, proposed, started
@@ -57,7 +58,7 @@ def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family:
 
 def assert_tight(data: dict[str, Any]) -> None:
     """Every limit lets today's count pass, is at most one percent above it, and below that of one more layer."""
-    model, config = Model("", "config.json", None, None, {}, {}, (), ()), made(data, "config.json")
+    model, config = Model(config="config.json", budget=Budget()), made(data, "config.json")
     derivation = derive(model, config, choose(model, config, Registry()))
     form, variants = derivation.form, Variants(derivation)
     limits = {component: parse_count(tomli.loads(f"a = {limit}")["a"]) for component, limit in budget(derivation)}

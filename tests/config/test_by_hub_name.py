@@ -12,6 +12,7 @@ from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
 from pytest_bertsize.config.source import of_hub, read
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import repository
@@ -28,7 +29,10 @@ def settings(root: Path, hub: dict[str, str] | None = None) -> Settings:
 
 
 def by_name(root: Path, name: str, hub: dict[str, str] | None = None) -> ModelConfig:
-    return read(Model("m", name, None, None, {}, {}, (), ("tool", "bertsize", "models", "m")), settings(root, hub))
+    return read(
+        Model(name="m", config=name, budget=Budget(), table_key=("tool", "bertsize", "models", "m")),
+        settings(root, hub),
+    )
 
 
 def write(path: Path, data: dict[str, Any] = SMALL) -> None:
@@ -105,12 +109,12 @@ def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_p
     write(project.folder / "old.json")
     commit = project.commit()
     (project.folder / "old.json").unlink()
-    declared = Model("m", "acme/x", None, None, {}, {}, (), ("tool", "bertsize", "models", "m"))
+    declared = Model(name="m", config="acme/x", budget=Budget(), table_key=("tool", "bertsize", "models", "m"))
     with CommitFiles(project.folder, commit) as files:
         reader = AtCommit(files, "main", {"acme/x": "old.json", "acme/y": "gone.json"})
         found = read(declared, settings(project.folder), reader)
         assert (found.data, found.file) == (SMALL, "old.json at main")
         for name in ("acme/y", "acme/z"):
-            declared = Model("m", name, None, None, {}, {}, (), ("tool", "bertsize", "models", "m"))
+            declared = Model(name="m", config=name, budget=Budget(), table_key=("tool", "bertsize", "models", "m"))
             with pytest.raises(Missing, match="is no file at main"):
                 read(declared, settings(project.folder), reader)

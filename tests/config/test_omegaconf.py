@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from pytest_bertsize.config import yaml
 from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.config.values import resolve
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import repository
@@ -141,7 +141,15 @@ def test_a_hostile_file_is_given_up(what: str) -> None:
 
 
 def model(config: str, **more: Any) -> Model:
-    return replace(Model("m", config, "bert", "BertModel", {}, {}, (), ("tool", "bertsize", "models", "m")), **more)
+    return Model(
+        name="m",
+        config=config,
+        family="bert",
+        architecture="BertModel",
+        budget=Budget(),
+        table_key=("tool", "bertsize", "models", "m"),
+        **more,
+    )
 
 
 SIZED = "vocab_size: 9\nhidden_size: {}\nnum_hidden_layers: 1\nnum_attention_heads: 1\nintermediate_size: 4\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
 from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import GitProject, repository
@@ -42,8 +42,8 @@ heads = 12
 
 
 def model(config: str, inline: dict[str, Any] | None = None, **keys: str) -> Model:
-    plain = Model("m", config, None, None, {}, {}, (), ("tool", "bertsize", "models", "m"))
-    return replace(plain, inline=inline, keys=keys)
+    plain = Model(name="m", config=config, budget=Budget(), table_key=("tool", "bertsize", "models", "m"))
+    return plain.replace(inline=inline, keys=keys)
 
 
 def in_table(text: str, folder: Path = Path()) -> tuple[Model, Settings]:

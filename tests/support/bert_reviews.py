@@ -55,7 +55,7 @@ def subject(**budget: object) -> Review:
 
 def without_form(review: Review, **table: Any) -> Review:
     """The same model, of which no closed form says anything."""
-    model = replace(review.subject.model, **table)
+    model = review.subject.model.replace(**table)
     return replace(review, subject=replace(review.subject, model=model, family="", derivation=None))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.accept import Refused, Verb
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.rewrite import Change
 
 

@@ -15,6 +15,7 @@ from pytest_bertsize.plugin.ledger import Ledger
 from pytest_bertsize.plugin.selection import Selection
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.report import FindingRow, FoldedTensor, ModelReport, Totals, to_plain
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.model_reports import component, finding, model
@@ -61,7 +62,7 @@ class Screen:
 
 
 def declared(*names: str, root: Path = Path("project")) -> Settings:
-    models = {name: Model(name, f"{name}.json", None, None, {}, {}, (), ()) for name in names}
+    models = {name: Model(name=name, config=f"{name}.json", budget=Budget()) for name in names}
     return Settings(root / "pyproject.toml", "", models)
 
 

@@ -63,7 +63,7 @@ def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
 
 def review_of(subject: Subject, name: str, budget: dict[str, Any], *findings: Finding) -> Review:
     """A model by some name, before it is built."""
-    named = replace(subject, model=replace(subject.model, name=name))
+    named = replace(subject, model=subject.model.replace(name=name))
     return Review(named, limits_from(budget, file="pyproject.toml", line=11), findings)
 
 

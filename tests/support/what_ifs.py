@@ -11,6 +11,7 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ ODD = (-1, 0, 1, 2, 3, 5, 7, 9, 10, 12, 64, 100, 768, 1_000, 1_001, 100_001, 10*
 
 
 def model_of(architecture: str, options: Mapping[str, bool] | None = None, **overrides: Any) -> Model:
-    return Model("", "config.json", None, architecture, overrides, options or {}, (), ())
+    return Model(
+        config="config.json",
+        architecture=architecture,
+        overrides=overrides,
+        options=dict(options or {}),
+        budget=Budget(),
+    )
 
 
 def derived(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.table.model import AsBytes, Flops, Growth, Limit, Measure, Training
+from pytest_bertsize.table.limits import AsBytes, Flops, Growth, Limit, Measure, Training
 from pytest_bertsize.table.settings import load
 
 BUDGET = ("tool", "bertsize", "models", "encoder", "budget")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.table.model import growth_that_passes, most_growth, parse_growth
+from pytest_bertsize.table.limits import growth_that_passes, most_growth, parse_growth
 
 PARTS = 10**6
 SHARES = st.integers(0, 300 * PARTS).map(lambda millionths: f"{millionths // PARTS}.{millionths % PARTS:06d}%")

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.quantity import BYTES, FLOPS, SCALES
-from pytest_bertsize.table.model import NAMED
+from pytest_bertsize.table.json_schema import generate_schema, schema_text
+from pytest_bertsize.table.limits import NAMED
 from pytest_bertsize.table.settings import SettingsError, parse
-from pytest_bertsize.table.validate_pyproject import FILE, generate_schema, schema_text, tool_schema
+from pytest_bertsize.table.validate_pyproject import FILE, tool_schema
 from tests.bad_input import test_bad_input, test_bad_runs
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +58,7 @@ def declared(text: str) -> Any:
 
 
 def test_the_file_is_what_the_structs_say() -> None:
-    command = "python -m pytest_bertsize.table.validate_pyproject"
+    command = "python -m pytest_bertsize.table.json_schema"
     assert FILE.read_text("utf-8") == schema_text(), f"write it anew: {command}"
     assert tool_schema() == generate_schema()
 

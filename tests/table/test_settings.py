@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 import pytest
 
-from pytest_bertsize.table.model import AsBytes, Limit, Model, Training
+from pytest_bertsize.table.limits import AsBytes, Budget, Limit, Training
+from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import (
     NothingDeclared,
     Settings,
@@ -352,7 +353,7 @@ def test_limits_can_be_read_from_a_markers_keywords(pyproject: Path) -> None:
         Limit("head", None, 1_000_000, "1M", "tests/test_size.py", 7),
         Limit("encoder", 1, 2, {"min": 1, "max": 2}, "tests/test_size.py", 7),
     )
-    marked = Model("m", "c", None, None, {}, {}, limits, ())
+    marked = Model(name="m", config="c", budget=Budget(limits))
     assert Settings(pyproject, "", {"m": marked}).limits == {}
     size, training = limits_from({"bytes": {"max": 1, "dtype": "int8"}, "training_bytes": "4MB"}, file="test_size.py")
     assert (size.maximum, size.measure) == (1, AsBytes("int8", "unique"))

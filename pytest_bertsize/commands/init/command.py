@@ -23,7 +23,7 @@ from pytest_bertsize.commands.init.project import (
 from pytest_bertsize.commands.init.proposal import Proposal, propose
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
-from pytest_bertsize.table.schema import EXAMPLE
+from pytest_bertsize.table.model import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
 from pytest_bertsize.wording import plural, printable

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-from pytest_bertsize.table.model import NAMES
-from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.model import NAMES, TABLE
 from pytest_bertsize.table.toml import key
 
 SAYS_NOTHING = frozenset(

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Rule, Size
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Limit, Model
+    from pytest_bertsize.table.limits import Limit
+    from pytest_bertsize.table.model import Model
 
 FOLDER = "pytest_bertsize.reports.html"
 SCRIPTS = ("what_if_counting.js", "what_if.js")

@@ -1,0 +1,303 @@
+"""The making of ``partial-bertsize.json``: ``python -m pytest_bertsize.table.json_schema`` at a release.
+
+In draft 7, from msgspec's schema of the structs' types, the texts below their keys, and what the functions beside their
+types let pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from msgspec import NODEFAULT, Struct
+from msgspec.json import schema_components
+
+from pytest_bertsize import quantity
+from pytest_bertsize.dtypes import BITS, TRAINED
+from pytest_bertsize.table import extra, globs, limits, model
+from pytest_bertsize.table.reading import keys_of
+from pytest_bertsize.table.validate_pyproject import FILE
+
+Schema: TypeAlias = dict[str, Any]
+
+
+def write_schema() -> None:
+    FILE.write_text(schema_text(), encoding="utf-8", newline="\n")
+
+
+def schema_text() -> str:
+    return json.dumps(generate_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def generate_schema() -> Schema:
+    """The schema as the structs have it now."""
+    kinds = (model.BertsizeTable, model.Lock, model.Model, model.Build, extra.Extra)
+    structs = {kind.__name__: _describe_table(kind) for kind in kinds}
+    _describe_extra(structs["Extra"])
+    _describe_model(structs["Model"])
+    _describe_project(structs)
+    dialect, address = "http://json-schema.org/draft-07/schema#", "https://www.schemastore.org/partial-bertsize.json"
+    whole = _without_references(structs["BertsizeTable"], structs)
+    return {"$schema": dialect, "$id": address, "title": "pytest-bertsize", **whole}
+
+
+def _describe_table(kind: type[Struct]) -> Schema:
+    """Describe a table of a struct: its keys by their types, and the texts below them."""
+    texts = _texts_below_keys(kind)
+    properties, required = {}, []
+    for key, field in keys_of(kind).items():
+        written = {} if key in ("models", "budget") else schema_components([field.type], ref_template="{name}")[0][0]
+        properties[key] = {"description": texts[key], **_without_null(written)}
+        if field.default is NODEFAULT and field.default_factory is NODEFAULT:
+            required.append(key)
+        elif isinstance(field.default, str | bool) and field.default != "":
+            properties[key]["default"] = field.default
+    found = {"description": _on_one_line(kind.__doc__ or ""), "type": "object", "properties": properties}
+    return found | ({"required": required} if required else {}) | {"additionalProperties": False}
+
+
+def _texts_below_keys(kind: type) -> dict[str, str]:
+    """The texts below a table's keys. Python does not keep them, and so none costs a run of the gate anything."""
+    (definition,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(definition, ast.ClassDef)
+    return {
+        key.target.id: _on_one_line(below.value.value)
+        for key, below in pairwise(definition.body)
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _without_null(written: Schema) -> Schema:
+    """A key's schema without the ``null`` that TOML does not have, and several types as one.
+
+    Each keyword of draft 7 is about values of one type, and none about the others.
+    """
+    kinds = [each for each in written.pop("anyOf", []) if each.get("type") != "null"]
+    merged = {key: value for each in kinds for key, value in each.items()}
+    if len(kinds) > 1:
+        merged["type"] = [each["type"] for each in kinds]
+    return {**written, **merged}
+
+
+def _without_references(node: Any, structs: dict[str, Schema]) -> Any:
+    """Copy a schema with each struct in place of its name: validators then tell the key, and editors what it is for."""
+    if isinstance(node, list):
+        return [_without_references(each, structs) for each in node]
+    if not isinstance(node, dict):
+        return node
+    own = {key: _without_references(each, structs) for key, each in node.items() if key != "$ref"}
+    return {**_without_references(structs[node["$ref"]], structs), **own} if "$ref" in node else own
+
+
+def _as_ascii(pattern: str) -> str:
+    """A pattern of Python's that is about ASCII, as every language reads it."""
+    spelt = re.sub(r"\(\?P<\w+>", "(?:", pattern).replace(r"[\w", "[0-9A-Za-z_").replace(r"\w", "[0-9A-Za-z_]")
+    return f"^{spelt}$"
+
+
+def _quantity(unit: quantity.Quantity, *others: str) -> Schema:
+    """Describe a number or a text of a unit.
+
+    :param others: patterns of what may stand in its place.
+    """
+    return {
+        "type": ["integer", "string"],
+        "minimum": 0,
+        "maximum": unit.largest,
+        "maxLength": quantity.LONGEST,
+        "pattern": "|".join(map(_as_ascii, (unit.pattern.pattern, *others))),
+    }
+
+
+COMPONENTS = {
+    "total": 'The most parameters that pass in all, a tied tensor counted once. Example: budget.total = "110M".',
+    "trainable": 'The most parameters that pass of those that are trained. Example: budget.trainable = "300K".',
+    "embeddings": 'The most parameters that pass in the embeddings. Example: budget.embeddings = "24M".',
+    "encoder": 'The most parameters that pass in all layers of the encoder. Example: budget.encoder = "86M".',
+    "decoder": "The most parameters that pass in the layers of GPT, or in the second stack of BART and T5. "
+    'Example: budget.decoder = "86M".',
+    "pooler": "The most parameters that pass in the pooler; 0 keeps it out. Example: budget.pooler = 0.",
+    "head": 'The most parameters that pass in the head. Example: budget.head = "1M".',
+    "adapters": 'The most parameters that pass in the adapters. Example: budget.adapters = "300K".',
+}
+"""Descriptions of the components that all families share."""
+BUDGET = {
+    "bytes": "What the parameters, and buffers that are saved, may take in a file or in memory: a size such as "
+    '"440MB" or "420MiB", a limit by name such as "github-file", or a table. '
+    'Example: budget.bytes = { max = "220MB", dtype = "float16" }.',
+    "flops": "What one forward pass may cost, 2 for a multiply-add, by torch's own counter. "
+    'Example: budget.flops = { max = "22.4G", seq_len = 128 }.',
+    "training_bytes": "What training may keep of the parameters: themselves, gradients and the states of AdamW, "
+    'without activations; a size or a table. Example: budget.training_bytes = "4GB".',
+    "growth": "What the total may grow by against the base that the run then needs: a share of it such as "
+    '"1%", a count such as "500K", or 0; or a table by component. '
+    'Example: budget.growth = { total = "1%", head = 0 }.',
+    "already_over": "What becomes of an overrun that the base had already, by as much or more: "
+    '"fail", or "pass" with a warning. Example: budget.already_over = "pass".',
+}
+"""Descriptions of the budget's other keys."""
+BOUNDS = {
+    "": (
+        'The fewest parameters that pass: 28_000_000, or "28M".',
+        'The most parameters that pass: 29_000_000, or "29M".',
+        'The only count that passes, without min and max: 109_482_240, or "110M"; 0 keeps it out.',
+    ),
+    "bytes": (
+        'The fewest bytes that pass: 400_000_000, or "400MB".',
+        'The most bytes that pass: 440_000_000, "440MB", "420MiB", or a limit by name: "github-file".',
+        'The only number of bytes that passes, without min and max: 437_928_960, or "440MB".',
+    ),
+    "flops": (
+        'The fewest FLOPs that pass: 20_000_000_000, or "20G".',
+        'The most FLOPs that pass: 22_000_000_000, or "22G" (a multiply-add is 2 FLOPs).',
+        'The only number of FLOPs that passes, without min and max: 22_350_000_000, or "22.35G".',
+    ),
+    "training_bytes": (
+        'The fewest bytes that pass: 1_700_000_000, or "1.7GB".',
+        'The most bytes that pass: 1_800_000_000, "1.8GB", or "1.7GiB".',
+        "The only number of bytes that passes, without min and max: 1_751_718_336.",
+    ),
+}
+"""Descriptions of min, max and exact, by the key of the budget; of a component by none."""
+
+
+def _describe_limit(component: str = "") -> Schema:
+    """Describe a limit: its bounds, of which none stands beside ``exact``, and what else its table has."""
+    unit = limits.UNITS.get(component, limits.OF_COMPONENTS)
+    written = _quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
+    table = _describe_table(unit.measure)
+    texts = zip(limits.BOUNDS, BOUNDS[component], strict=True)
+    table["properties"] = {**{bound: {"description": text, **written} for bound, text in texts}, **table["properties"]}
+    if component == limits.BYTES:
+        table["properties"]["dtype"]["enum"] = [*BITS]
+    if component == limits.TRAINING:
+        table["properties"]["dtype"]["enum"] = [*TRAINED]
+        table["properties"]["frozen"]["enum"] = [*BITS]
+    table |= {
+        "dependencies": {"exact": {"properties": {"min": False, "max": False}}},
+        "if": {"anyOf": [{"required": [bound]} for bound in limits.BOUNDS]},
+        "else": {"required": ["max"]},
+    }
+    if component != limits.FLOPS:  # a value alone is the most that passes
+        table |= {**written, "type": [*written["type"], "object"]}
+    return table | ({"description": BUDGET[component]} if component else {})
+
+
+def _describe_budget() -> Schema:
+    component, names = _describe_limit(), {"pattern": r"^[^.]+(?:\.[^.]+)*$"}
+    growth = _quantity(quantity.PARAMETERS, limits.SHARE.pattern)
+    of_growth = {
+        **growth,
+        "description": BUDGET["growth"],
+        "type": [*growth["type"], "object"],
+        "minProperties": 1,
+        "propertyNames": {**names, "not": {"enum": sorted(limits.NO_COMPONENTS - COMPONENTS.keys())}},
+        "additionalProperties": growth,
+    }
+    already_over = {"description": BUDGET["already_over"], "enum": ["fail", "pass"], "default": "fail"}
+    return {
+        "type": ["string", "object"],
+        "pattern": f"^{limits.REPORT_ONLY}$",
+        "minProperties": 1,
+        "properties": {
+            **{name: {**component, "description": about} for name, about in COMPONENTS.items()},
+            **{key: _describe_limit(key) for key in limits.UNITS},
+            "growth": of_growth,
+            "already_over": already_over,
+        },
+        "propertyNames": names,
+        "additionalProperties": component,
+    }
+
+
+def _describe_extra(table: Schema) -> None:
+    """Say what a size is, how many each block takes, and that there is one block."""
+    summand = extra.SUMMAND.pattern.replace("[0-9]{1,9}", "0{0,8}[1-9][0-9]{0,8}")
+    size = {
+        "type": ["integer", "string"],
+        "minimum": 1,
+        "maximum": extra.LARGEST,
+        "maxLength": extra.LONGEST_SUM,
+        "pattern": _as_ascii(rf"\s*(?:{summand})\s*(?:\+\s*(?:{summand})\s*)*"),
+    }
+    properties, path = table["properties"], {"pattern": _as_ascii(extra.MODULE_PATH.pattern)}
+    for block, names in extra.SIZES.items():
+        most = len(names) or extra.LONGEST_SHAPE
+        of_list = {"items": size, "minItems": extra.FEWEST.get(block, most), "maxItems": most}
+        alone = size if len(names) <= 1 else {}
+        properties[block] |= {**alone, **of_list, "type": ["array", "integer", "string"] if alone else "array"}
+    properties["name"]["pattern"] = _as_ascii(extra.RANGED_PATH.pattern)
+    properties["count"] |= size
+    properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
+    properties["tied"] |= {"additionalProperties": {"type": "string", **path}}
+    properties["component"] |= {"pattern": f"^$|{path['pattern']}", "not": {"pattern": _not_of_components()}}
+    one_block = {"oneOf": [{"required": [block]} for block in extra.SIZES]}
+    table |= {"if": {"not": one_block}, "then": one_block}  # behind what is said of single keys
+
+
+def _not_of_components() -> str:
+    return rf"^(?:{'|'.join(sorted(limits.NO_COMPONENTS))})(?:\.|$)"
+
+
+def _describe_model(table: Schema) -> None:
+    module, class_name = {"pattern": _as_ascii(model.DOTTED)}, {"pattern": _as_ascii(r"[A-Za-z_][\w-]{0,99}")}
+    text, filled = {"type": "string", "minLength": 1}, {"minLength": 1, "minProperties": 1}
+    function = {"pattern": _as_ascii(f"{model.DOTTED}:{model.DOTTED}"), "not": {"pattern": r"^[^:]*\.py:"}}
+    of_two, one_class = {"type": ["string", "object"]}, {"type": "string", **class_name}
+    of_key: dict[str, Schema] = {
+        "factory": function,
+        "config": {**of_two, **filled},
+        "adapter": {**of_two, **filled},
+        "family": class_name,
+        "keys": {"additionalProperties": {**text, **class_name}},
+        "architecture": {**class_name, **of_two, "minProperties": 1, "additionalProperties": one_class},
+        "backbone": {**of_two, **module, "minProperties": 1, "propertyNames": module, "additionalProperties": text},
+        "components": {
+            "propertyNames": {
+                "pattern": _as_ascii(extra.MODULE_PATH.pattern),
+                "not": {"pattern": _not_of_components()},
+            },
+            "additionalProperties": {"type": ["string", "array"], "minLength": 1, "minItems": 1, "items": text},
+        },
+    }
+    for key, says in of_key.items():
+        table["properties"][key] |= says
+    is_filled = {"minItems": 1, "minProperties": 1}
+    needs_factory = {
+        key: {"if": {"properties": {key: is_filled}}, "then": {"required": ["factory"]}} for key in model.OF_A_FACTORY
+    }
+    table["properties"]["budget"] |= _describe_budget()
+    table |= {
+        "dependencies": {**needs_factory, "backbone": ["factory"]},
+        "if": {"required": ["factory"]},
+        "else": {"required": ["config"]},
+    }
+
+
+def _describe_project(structs: dict[str, Schema]) -> None:
+    word, placeholder = r"[^\x00-/:-@\[-\^`\{-\x7f]", rf"\{{(?:{'|'.join(globs.PLACEHOLDERS)})\}}"
+    model_name = rf"^(?:{word}|{placeholder})(?:{word}|[.+@-]|{placeholder}){{0,99}}$"
+    number = "(?:0|[1-9][0-9]{0,5})"
+    releases = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{number}")
+    lock = {"pattern": r"[^\x00]\.lock$"}
+    properties = structs["BertsizeTable"]["properties"]
+    properties["models"] |= {"patternProperties": {model_name: {"$ref": "Model"}}}
+    properties["models"] |= {"type": "object", "minProperties": 1, "additionalProperties": False}
+    properties["lock"] |= {**lock, "type": ["string", "object"]}
+    properties["transformers"]["pattern"] = _as_ascii(rf"(?:{'|'.join(releases)})(?:\.{number})?")
+    structs["Lock"]["properties"]["file"] |= lock
+    memory = {**_quantity(quantity.BYTES), "minimum": model.LEAST_MEMORY, "maximum": model.MOST_MEMORY}
+    structs["Build"]["properties"]["memory"] |= memory
+
+
+if __name__ == "__main__":
+    write_schema()

@@ -1,0 +1,368 @@
+"""The limits of a budget: how they are written, and what they bound."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta, Struct
+
+from pytest_bertsize import quantity
+from pytest_bertsize.dtypes import TRAINED, bits_of
+from pytest_bertsize.findings import Finding, Kind, Severity
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
+from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
+from pytest_bertsize.table.reading import Missing, Mistake, placed, read_keys, read_value
+from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
+
+BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
+"""Keys of a budget that are no component."""
+NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
+"""What a budget may limit beside components."""
+REPORT_ONLY = "report-only"
+
+
+# what a limit bounds
+
+
+def check_trained_dtype(name: str) -> None:
+    bits_of(name)
+    if name not in TRAINED:
+        raise ValueError(f"{shown(name)} is no dtype that AdamW trains: write one of {', '.join(TRAINED)}")
+
+
+class AsBytes(Struct, frozen=True):
+    """``budget.bytes``: bounds of what the parameters take in a file or in memory."""
+
+    dtype: Annotated[str, bits_of] | None = None
+    """What a parameter is stored as. Default: the config's dtype, else float32. Example: dtype = "float16"."""
+    count: Literal["unique", "stored", "unrolled"] = "unique"
+    """What is counted: every parameter once (unique), ties written out (stored), or a copy of a shared layer for
+    each pass as well (unrolled). Example: count = "stored"."""
+
+    def __str__(self) -> str:
+        return f"{self.dtype or 'the dtype of the config'}, {self.count}"
+
+
+class Flops(Struct, frozen=True):
+    """``budget.flops``: bounds of one forward pass."""
+
+    seq_len: Annotated[
+        int,
+        Meta(ge=1, le=1_000_000),
+        Missing("it says no length: write seq_len = 128, the tokens of one forward pass"),
+    ]
+    """Tokens of the one forward pass that is counted. Example: seq_len = 128."""
+
+    def __str__(self) -> str:
+        return f"{self.seq_len:,} tokens"
+
+
+class Training(Struct, frozen=True):
+    """``budget.training_bytes``: bounds of what training keeps of the parameters."""
+
+    dtype: Annotated[str, check_trained_dtype] | None = None
+    """What parameters that train are kept as, and with them gradients and moments; autocast keeps float32. Default:
+    float32. Example: dtype = "bfloat16"."""
+    frozen: Annotated[str, bits_of] | None = None
+    """What parameters that do not train are kept as. Default: dtype. Example: frozen = "bfloat16"."""
+
+    @property
+    def dtypes(self) -> tuple[str, str]:
+        trained = self.dtype or "float32"
+        return trained, self.frozen or trained
+
+    def __str__(self) -> str:
+        trained, frozen = self.dtypes
+        return trained if frozen == trained else f"{trained}, frozen {frozen}"
+
+
+class Growth(NamedTuple):
+    """What came to a component since the base; how much may is known where the base is."""
+
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.part} against the base"
+
+
+class Parameters(Struct, frozen=True):
+    """The most parameters that pass in this component: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000), or
+    a table with min, max or exact; 0 keeps it out. Quote the dot.
+    Example: budget."encoder.attention" = "29M".
+    """
+
+
+Measure: TypeAlias = AsBytes | Flops | Training | Growth
+"""What a limit bounds where that is no parameter count."""
+
+
+class Limit(NamedTuple):
+    """What one component, ``total`` or ``trainable`` may count."""
+
+    component: str
+    minimum: int | None
+    maximum: int | None
+    written: object
+    """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
+    file: str
+    """Where it was written."""
+    line: int | None = None
+    table_key: tuple[str, ...] | None = None
+    measure: Measure | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return self.minimum is not None and self.minimum == self.maximum
+
+    @property
+    def bounds(self) -> tuple[object, object]:
+        """The least and the most as they are written, ``None`` for one that is not."""
+        if isinstance(self.written, dict):
+            only = self.written.get("exact")
+            return self.written.get("min", only), self.written.get("max", only)
+        return None, self.written
+
+    def bound(self, kind: str) -> Literal["min", "max", "exact"]:
+        """The key that a finding of this kind is about: ``"over-budget"`` → ``"max"``."""
+        if isinstance(self.written, dict) and "exact" in self.written:
+            return "exact"
+        return "max" if kind == "over-budget" else "min"
+
+    def written_at(self, bound: str) -> object:
+        """One of its bounds as the author wrote it."""
+        return self.written.get(bound) if isinstance(self.written, dict) else self.written
+
+    def make_finding(
+        self, kind: Kind, message: str, fix: str, severity: Severity = "error", actual: int | None = None
+    ) -> Finding:
+        """Return a finding at the place where the limit is written."""
+        place: dict[str, Any] = {"file": self.file, "line": self.line, "table_key": self.table_key}
+        return Finding(kind, message, fix, severity, self.component, actual=actual, **place)
+
+    def __str__(self) -> str:
+        """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
+        low, high = map(_as_written, self.bounds)
+        if self.is_exact:
+            return f"={high}"
+        if self.minimum is None:
+            return high
+        return f"≥{low}" if self.maximum is None else f"{low}-{high}"
+
+
+def _as_written(bound: object) -> str:
+    return exact(bound) if isinstance(bound, int) else str(bound)
+
+
+class Budget(NamedTuple):
+    """All limits of a model, and whether the base excuses an overrun."""
+
+    limits: tuple[Limit, ...] = ()
+    """Empty for ``"report-only"``."""
+    passes_already_over: bool = False
+    """Whether a limit that was broken at the base may be broken now, by no more."""
+
+
+# reading
+
+
+class Unit(NamedTuple):
+    """How the bounds of a limit are written."""
+
+    quantity: Quantity
+    measure: type[Struct]
+    """What its table has beside the bounds."""
+    example: str
+
+    def parse(self, bound: object) -> int:
+        return parse_byte_limit(bound) if self.measure is AsBytes else self.quantity.parse(bound)
+
+
+BOUNDS = ("min", "max", "exact")
+UNITS: Mapping[str, Unit] = MappingProxyType(
+    {
+        BYTES: Unit(quantity.BYTES, AsBytes, 'a size, or { max = "440MB", dtype = "float16" }'),
+        FLOPS: Unit(quantity.FLOPS, Flops, '{ max = "22G", seq_len = 128 }'),
+        TRAINING: Unit(quantity.BYTES, Training, 'a size, or { max = "4GB", dtype = "bfloat16" }'),
+    }
+)
+OF_COMPONENTS = Unit(PARAMETERS, Parameters, 'a count, or { max = "29M", min = "28M" }')
+
+
+def unit_of(component: str) -> Quantity:
+    """Return what a limit of it is written in."""
+    return UNITS.get(component, OF_COMPONENTS).quantity
+
+
+def read_limit(component: str, written: object) -> Limit:
+    """Read one limit, of which a value alone is the most that passes; its place is left to the caller.
+
+    :raises ValueError: for what is no limit, saying what to write.
+    """
+    try:
+        if isinstance(written, dict):
+            return _read_bounds(component, written)
+        try:
+            return _read_bounds(component, {"max": written})._replace(written=written)
+        except Mistake as mistake:
+            raise Mistake(str(mistake)) from None
+    except ValueError as error:
+        meant = nearest_to(component, [BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER], cutoff=0.75)
+        if component in UNITS or not meant:
+            raise
+        raise Mistake(
+            f"{error}; or did you mean {meant!r}?", *(error.path if isinstance(error, Mistake) else ())
+        ) from None
+
+
+def _read_bounds(component: str, written: dict[str, object]) -> Limit:
+    unit = UNITS.get(component, OF_COMPONENTS)
+    if unit is OF_COMPONENTS and (other := next((key for key in written if key not in BOUNDS), None)) is not None:
+        has = "a limit has min, max or exact"
+        if component not in {TOTAL, TRAINABLE} and other:
+            has += f". To limit the component, write budget.{shown(f'{component}.{other}')} = …"
+        raise Mistake(f"unknown key; {did_you_mean(other, BOUNDS, has)}", other)
+    values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, unit.parse))
+    low, high, only = (values.pop(bound, None) for bound in BOUNDS)
+    if only is not None and (low is not None or high is not None):
+        raise ValueError("exact stands alone: remove min and max")
+    if low is None and high is None and only is None:
+        raise ValueError(f"an empty limit holds nothing: write {unit.example}")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"min {low:,} is more than max {high:,}: no model can pass")
+    if only is not None:
+        low = high = only
+    measure: Any = None if unit is OF_COMPONENTS else unit.measure(**values)
+    return Limit(component, low, high, written, "", table_key=(component,), measure=measure)
+
+
+def read_budget(written: object) -> Budget:
+    """Read a budget, in which every key but a few is a component; limits have their keys below the budget."""
+    if written == REPORT_ONLY:
+        return Budget()
+    if written == {}:
+        raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
+    if not isinstance(written, dict):
+        try:
+            parse_count(written)
+        except ValueError:
+            total = '"110M"'
+        else:
+            total = shown(written)
+        raise Mistake(f'{shown(written)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
+    limits: list[Limit] = []
+    already_over = "fail"
+    for key, value in written.items():
+        with placed(key):
+            if key == ALREADY_OVER:
+                already_over = read_value(Literal["fail", "pass"], value)
+            elif key == GROWTH:
+                limits += _read_growth(value)
+            else:
+                limits.append(read_limit(key, value))
+    _refuse_more_than_the_whole({limit.component: limit for limit in limits if limit.measure is None})
+    if ALREADY_OVER in written and all(isinstance(limit.measure, Growth) for limit in limits):
+        raise ValueError('already_over is about limits, and there is none: write budget.total = "110M"')
+    return Budget(tuple(limits), already_over == "pass")
+
+
+def _refuse_more_than_the_whole(limits: Mapping[str, Limit]) -> None:
+    """Refuse a component of which more must be there than may be in all that contains it."""
+    for part, limit in limits.items():
+        least = limit.minimum
+        for whole in (*levels(part), TOTAL):
+            most = limits[whole].maximum if whole in limits else None
+            if whole != part and least is not None and most is not None and least > most:
+                at_most = f"{shown(whole)}, which contains it, at most {most:,}"
+                raise ValueError(f"{shown(part)} is to be at least {least:,}, and {at_most}: no model can pass")
+
+
+def _read_growth(written: object) -> Iterator[Limit]:
+    """Read limits without a maximum: the base says what a share is of."""
+    if not isinstance(written, dict) or not written:
+        yield Limit(GROWTH, None, None, parse_growth(written), "", table_key=(GROWTH,), measure=Growth(TOTAL))
+        return
+    for part, most in written.items():
+        if part in NO_COMPONENTS - {TOTAL, TRAINABLE}:
+            raise ValueError(f"growth is one of parameters, and {shown(part)} has none: name a component, or total")
+        with placed(part):
+            parse_growth(most)
+        name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
+        yield Limit(name, None, None, most, "", table_key=(GROWTH, part), measure=Growth(part))
+
+
+# what limits say
+
+
+NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
+"""The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
+
+Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
+which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
+"""
+SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
+_MEANT_AS_SHARE = re.compile(
+    r"\s*\+?\s*(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE
+)
+_HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
+
+
+def parse_byte_limit(value: object) -> int:
+    """Return the bytes of a limit: of one of :data:`NAMED`, or of a number with a unit.
+
+    :raises ValueError: for anything else, saying what to write.
+    """
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
+    if isinstance(value, str) and value[:1].isalpha():
+        hint = did_you_mean(value, NAMED, "", written=shown)
+        instead = f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
+        raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
+    return quantity.parse_bytes(value)
+
+
+def parse_growth(value: object) -> Any:
+    """Return what a component may grow by, as it is written.
+
+    :raises ValueError: for what is neither a share nor a count, saying what to write.
+    """
+    if value == {}:
+        raise ValueError(f"an empty table limits nothing: {_HOW_TO_WRITE_GROWTH}")
+    if share_of(value) is None:
+        try:
+            parse_count(value)
+        except ValueError:
+            hint = ""
+            if isinstance(value, float) and 0 < value < 1:
+                hint = f"; did you mean '{(100 * Decimal(repr(value))).normalize():f}%'?"
+            elif isinstance(value, str) and (meant := _MEANT_AS_SHARE.fullmatch(value)):
+                hint = f"; did you mean '{meant['digits']}%'?"
+            raise ValueError(f"{shown(value)} is no growth: {_HOW_TO_WRITE_GROWTH}{hint}") from None
+    return value
+
+
+def share_of(written: object) -> Fraction | None:
+    """``"1%"`` → 1/100; ``None`` for a count."""
+    match = SHARE.fullmatch(written) if isinstance(written, str) else None
+    return Fraction(match["digits"]) / 100 if match else None
+
+
+def most_growth(written: object, before: int) -> int:
+    """The most parameters that may be added to what there was, a share rounded down."""
+    share = share_of(written)
+    return parse_count(written) if share is None else share * before // 1
+
+
+def growth_that_passes(added: int, before: int, like: object) -> str:
+    """The growth that lets something pass, in its author's style: ``'"7%"'`` or ``'"7.1M"'``."""
+    match = SHARE.fullmatch(like) if isinstance(like, str) else None
+    if match is None:
+        return restated(added, "max", like, PARAMETERS)
+    places = len(match["digits"].partition(".")[2])
+    steps = -(-Fraction(100 * added * 10**places, before) // 1) if before else 0
+    share = f"{Decimal(steps).scaleb(-places):f}%"
+    return f'"{share}"' if before and SHARE.fullmatch(share) else f"{added:_}"

@@ -1,0 +1,154 @@
+"""How a table is converted to structs: key by key in the author's order, up to the first mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo, fields
+
+from pytest_bertsize.wording import did_you_mean, shown
+
+Table = TypeVar("Table", bound=Struct)
+
+_EXPECTED = {str: "a string", bool: "true or false", int: "a whole number", tuple: "a list", dict: "a table"}
+
+
+class Mistake(ValueError):
+    """A mistake in a table, and the path of its key below that table."""
+
+    def __init__(self, message: str, *path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class Mistakes(Exception):
+    """All tables of a project that have a mistake: the first of each."""
+
+    def __init__(self, found: list[Mistake]) -> None:
+        super().__init__(*found)
+        self.found = found
+
+
+class Reads(NamedTuple):
+    """A reader of a written value, in place of msgspec; a function alone checks what msgspec has converted."""
+
+    read: Callable[[Any], Any]
+
+
+class Missing(NamedTuple):
+    """What is wrong with a table that lacks the key."""
+
+    message: str
+
+
+@contextmanager
+def placed(*path: str) -> Iterator[None]:
+    """Give a mistake the key in which it was made."""
+    try:
+        yield
+    except Mistake as mistake:
+        raise Mistake(str(mistake), *path, *mistake.path) from None
+    except ValueError as error:
+        raise Mistake(str(error), *path) from None
+
+
+@lru_cache
+def keys_of(kind: type[Struct]) -> Mapping[str, FieldInfo]:
+    """Return the keys that a table may have: all fields of its struct but those that it names as set by us."""
+    beside: Collection[str] = getattr(kind, "BESIDE", ())
+    return {field.name: field for field in fields(kind) if field.name not in beside}
+
+
+def read_table(kind: type[Table], written: object) -> Table:
+    """Convert a table.
+
+    :raises Mistake: for the first key that cannot be converted.
+    """
+    return kind(**read_keys(kind, written))
+
+
+def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
+    """Return the converted values of a table by their keys.
+
+    :param others: readers of keys that the table may have beside those of its struct.
+    :raises Mistake: for the first that cannot be converted.
+    """
+    if not isinstance(written, dict):
+        raise Mistake(f"{shown(written)} is not a table")
+    keys, others = keys_of(kind), others or {}
+    values = {}
+    for key, value in written.items():
+        with placed(key):
+            if key in others:
+                values[key] = others[key](value)
+            else:
+                refuse_unknown(key, [*others, *keys])
+                values[key] = read_value(keys[key].type, value)
+    for key, field in keys.items():
+        if field.required and key not in written:
+            raise Mistake(next(each.message for each in get_args(field.type) if isinstance(each, Missing)), key)
+    return values
+
+
+def refuse_unknown(key: str, known: Collection[str]) -> None:
+    if key not in known:
+        there_are = f"there are {', '.join(known)}"
+        raise ValueError(f"unknown key; {did_you_mean(key, known, there_are)}")
+
+
+def read_value(kind: Any, value: Any) -> Any:
+    """Convert one value.
+
+    :raises ValueError: naming what is written, and what to write.
+    """
+    if get_origin(kind) in {Union, UnionType}:  # a type or None; unions of two types have a reader
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    beside = getattr(kind, "__metadata__", ())
+    for each in beside:
+        if isinstance(each, Reads):
+            return each.read(value)
+    plain = get_args(kind)[0] if beside else kind
+    if _is_struct(plain):
+        return read_table(plain, value)
+    origin, inner = get_origin(plain), get_args(plain)
+    if origin in {dict, tuple} and not isinstance(value, dict if origin is dict else list):
+        raise ValueError(_name_expected(plain, beside, value))
+    if origin is dict:
+        return {key: _read_placed(inner[1], each, key) for key, each in value.items()}
+    if origin is tuple:
+        return tuple(_read_placed(inner[0], each, str(index)) for index, each in enumerate(value))
+    try:
+        found = msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        raise ValueError(_name_expected(plain, beside, value)) from None
+    for check in filter(callable, beside):
+        check(found)
+    return found
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _read_placed(kind: Any, value: object, key: str) -> Any:
+    with placed(key):
+        return read_value(kind, value)
+
+
+def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
+    if value == "":
+        return "an empty string says nothing"
+    if get_origin(plain) is Literal:
+        return f"{shown(value)} is not one of {', '.join(map(shown, get_args(plain)))}"
+    limits = next((each for each in beside if isinstance(each, Meta) and each.le), None)
+    if limits and type(value) is int:
+        return f"{shown(value)} is not a number from {limits.ge:,} to {limits.le:,}"
+    expected = _EXPECTED[get_origin(plain) or plain]
+    is_list_of_tables = expected == "a list" and _is_struct(get_args(plain)[0])
+    return f"{shown(value)} is not {expected}{' of tables' if is_list_of_tables else ''}"
