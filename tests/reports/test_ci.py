@@ -60,46 +60,33 @@ def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
         "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed; "
     )
     assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
+    assert told[1] == "::error title=bertsize::NOT CHECKED: a"
 
 
-def test_a_finding_is_an_annotation_at_its_line() -> None:
-    told = a_finding(message="total is 2, 1 over", fix="write 2", file="models/config.json", line=4)
-    assert commands(of(told)) == [
-        "::error file=models/config.json,line=4,title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"
-    ]
-
-
-def test_a_file_is_found_from_the_root_of_the_workspace() -> None:
-    (command,) = commands(of(a_finding(file="config.json", line=4)), "services/search")
-    assert command.startswith("::error file=services/search/config.json,line=4,")
-
-
-def test_a_finding_without_a_line_is_at_the_first_and_one_without_a_file_at_none() -> None:
-    assert commands(of(a_finding(file="a.json", line=None, fix="", message="m"))) == [
-        "::error file=a.json,line=1,title=bertsize%3A encoder::m"
-    ]
-    assert commands(of(a_finding(file=None, line=None, fix="", message="m"))) == [
-        "::error title=bertsize%3A encoder::m"
-    ]
+@pytest.mark.parametrize(
+    ("changes", "folder", "place"),
+    [
+        ({"file": "models/config.json", "line": 4}, "", "file=models/config.json,line=4,"),
+        ({"file": "config.json", "line": 4}, "services/search", "file=services/search/config.json,line=4,"),
+        ({"file": "a.json", "line": None}, "", "file=a.json,line=1,"),
+        ({"file": None, "line": None}, "", ""),
+        ({"file": "a,b:c%.json", "line": 1}, "", "file=a%2Cb%3Ac%25.json,line=1,"),
+    ],
+)
+def test_a_finding_is_an_annotation_at_its_line(changes: dict[str, Any], folder: str, place: str) -> None:
+    report = of(a_finding(message="total is 2, 1 over", fix="write 2", **changes))
+    assert commands(report, folder) == [f"::error {place}title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"]
 
 
 def test_what_github_reads_as_its_own_is_escaped() -> None:
-    odd = a_finding(message="100%\r\n::warning::b", fix="", file="a,b:c%.json", line=1)
-    (command,) = commands(of(odd))
-    properties, _, message = command.removeprefix("::error ").partition("::")
-    assert properties == "file=a%2Cb%3Ac%25.json,line=1,title=bertsize%3A encoder"
-    assert message == r"100%25\r\n:\x3awarning:\x3ab"
+    (command,) = commands(of(a_finding(message="100%\r\n::warning::b", fix="")))
+    assert command.partition("encoder::")[2] == r"100%25\r\n:\x3awarning:\x3ab"
 
 
 def test_warnings_are_warnings_and_notes_are_not_told() -> None:
     report = of(a_finding(severity="warning", message="w"), a_finding(severity="note", message="n"))
     (command,) = commands(report)
     assert command.startswith("::warning title=bertsize%3A encoder::w%0A")
-
-
-def test_models_that_were_not_checked_are_the_first_error() -> None:
-    report = run(failing(), complete=False, not_checked=["a", "b"])
-    assert commands(report)[0] == "::error title=bertsize::NOT CHECKED: a, b"
 
 
 def test_a_run_that_was_not_compared_is_a_warning() -> None:

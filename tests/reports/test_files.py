@@ -20,40 +20,20 @@ from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import declared
 from tests.support.parsed_page import Page
 from tests.support.run_reports import failing, passing, run
+from tests.support.tables import BOUNDED
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import RunReport
     from tests.conftest import Project
 
-TABLE = """
-    [tool.bertsize.models.fits]
-    config = "config.json"
-    budget.total = { min = 59_000, max = "60K" }
-    [tool.bertsize.models.bursts]
-    config = "config.json"
-    budget.head = 2_548
-    """
-# the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
-
 NAMES = ("size.json", "size.md", "size.html")
 
 
-@pytest.mark.parametrize(
-    ("name", "suffix"),
-    [
-        ("size.json", ".json"),
-        ("a.b.json", ".json"),
-        ("size.md", ".md"),
-        ("a b.html", ".html"),
-    ],
-)
-def test_the_end_of_a_name_says_the_format(name: str, suffix: str) -> None:
-    assert find_format(Path("reports", name)) is BY_SUFFIX[suffix]
-
-
-@pytest.mark.parametrize("name", [".json", ".md", ".html", "size", "size.JSON", "size.txt", "md", ""])
-def test_any_other_name_is_of_no_format(name: str) -> None:
-    assert find_format(Path(name)) is None
+def test_the_end_of_a_name_says_the_format() -> None:
+    known = {"size.json": ".json", "a.b.json": ".json", "size.md": ".md", "a b.html": ".html"}
+    others = (".json", ".md", ".html", "size", "size.JSON", "size.txt", "md", "")
+    found = {name: find_format(Path("reports", name)) for name in (*known, *others)}
+    assert found == {**dict.fromkeys(others), **{name: BY_SUFFIX[suffix] for name, suffix in known.items()}}
 
 
 def may_be_replaced(path: Path) -> bool:
@@ -133,7 +113,7 @@ def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> No
 
 def test_a_real_run_writes_all_of_them(project: Project) -> None:
     options = [f"--bert-budget-report={name}" for name in NAMES]
-    result = project(TABLE).runpytest("--bert-budget", "-n2", *options)
+    result = project(BOUNDED).runpytest("--bert-budget", "-n2", *options)
     result.stdout.fnmatch_lines(["*; size.json written; size.md written; size.html written*"])
     assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
     page = Path("size.md").read_text("utf-8")
@@ -174,7 +154,7 @@ def properties(pytester: pytest.Pytester, *arguments: str) -> dict[str, dict[str
 
 @pytest.mark.parametrize("arguments", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str)
 def test_junit_has_what_is_known_of_each_model(project: Project, arguments: tuple[str, ...]) -> None:
-    found = properties(project(TABLE), "--bert-budget", *arguments)
+    found = properties(project(BOUNDED), "--bert-budget", *arguments)
     components = {"embeddings": "7104", "encoder": "49896", "head": "2549"}
     counts = {"total": "59549", "trainable": "59549", "expected": "59549"}
     by_component = {f"component.{name}": count for name, count in components.items()}
@@ -184,19 +164,13 @@ def test_junit_has_what_is_known_of_each_model(project: Project, arguments: tupl
     assert found["bursts"] == {f"bertsize.{name}": value for name, value in bursts.items()}
 
 
-def test_junit_has_what_is_known_of_a_model_that_was_not_built(project: Project, tiny: dict[str, Any]) -> None:
-    pytester = project(TABLE, {**tiny, "pad_token_id": 500})
-    assert properties(pytester, "--bert-budget")["fits"] == {
-        "bertsize.verdict": "failed",
-        "bertsize.mode": "full",
-        "bertsize.expected": "59549",
-        "bertsize.limit": "59,000-60K",
-    }
-
-
-def test_junit_has_the_verdict_of_a_model_that_cannot_be_read(project: Project) -> None:
-    found = properties(project(TABLE, "not JSON"), "--bert-budget")
-    assert found["bursts"] == {"bertsize.verdict": "failed", "bertsize.mode": "full"}
+def test_junit_has_what_is_known_of_a_model_that_was_not_built_or_not_read(
+    project: Project, tiny: dict[str, Any]
+) -> None:
+    found = {"bertsize.verdict": "failed", "bertsize.mode": "full"}
+    counted = {**found, "bertsize.expected": "59549", "bertsize.limit": "59,000-60K"}
+    assert properties(project(BOUNDED, {**tiny, "pad_token_id": 500}), "--bert-budget")["fits"] == counted
+    assert properties(project(BOUNDED, "not JSON"), "--bert-budget")["bursts"] == found
 
 
 def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at(project: Project) -> None:
@@ -209,12 +183,12 @@ def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at
     def test_marked(mine, bert_budget):
         assert True
     """
-    found = properties(project(TABLE, None, test_marked=test))["test_marked"]
+    found = properties(project(BOUNDED, None, test_marked=test))["test_marked"]
     assert (found["mine"], found["bertsize.verdict"], found["bertsize.total"]) == ("1", "failed", "59549")
 
 
 def test_junit_has_nothing_of_a_marked_test_whose_model_is_within_its_budget(project: Project) -> None:
     test = "import pytest\n@pytest.mark.bert_budget('fits')\ndef test_marked(): pass\n"
-    found = properties(project(TABLE, None, test_marked=test), "--bert-budget", "--bert-budget-no-build")
+    found = properties(project(BOUNDED, None, test_marked=test), "--bert-budget", "--bert-budget-no-build")
     assert found["test_marked"] == {}
     assert found["fits"]

@@ -101,39 +101,39 @@ def test_what_kept_a_model_from_being_checked_is_told_before_a_limit() -> None:
     assert headline.describe_model(model, "", "V is none; 1 more finding").endswith("; V is none; 1 more finding")
 
 
-def test_without_a_base_it_is_the_total_and_the_verdict() -> None:
-    assert (
-        reported(bert(12, 512, tied=True), total="110M").headline == "encoder: 109,514,298 parameters; within its 110M"
-    )
-    assert reported(bert(13, 512, tied=True), total="110M").headline == (
-        "encoder: total 116,602,170, limit 110,000,000 (+6,602,170)"
-    )
+WITHIN, OVER = (reported(bert(layers, 512, tied=True), total="110M") for layers in (12, 13))
+"""Compared with no base."""
 
 
-def test_a_model_as_it_was_says_so() -> None:
-    assert passing().headline == "encoder: 109,514,298 parameters, as at main; within its 110.2M"
+def unbuilt() -> ModelReport:
+    model = grown(total="120M")
+    model.built, model.totals.actual = False, None
+    return replace(model, headline=headline.describe_model(model, "", ""))
 
 
-def test_a_new_model_and_one_that_the_base_cannot_count_are_told_apart() -> None:
-    assert new().headline == "fresh: 109,514,298 parameters, new; within its 120M"
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [
+        (WITHIN, "encoder: 109,514,298 parameters; within its 110M"),
+        (OVER, "encoder: total 116,602,170, limit 110,000,000 (+6,602,170)"),
+        (passing(), "encoder: 109,514,298 parameters, as at main; within its 110.2M"),
+        (new(), "fresh: 109,514,298 parameters, new; within its 120M"),
+        (not_built(), "broken: BertForMaskedLM cannot be built: no room; try again"),
+        (refused(), 'hostile: config.json:3: the key "auto_map" runs code; remove it'),
+        (without_closed_form(), "own: 109,514,298 parameters; within its 120M, not compared with a closed form"),
+    ],
+)
+def test_a_line_says_what_is_known_and_what_is_not(model: ModelReport, line: str) -> None:
+    assert model.headline == line
+
+
+def test_what_the_base_cannot_count_and_what_was_not_built_says_so() -> None:
     model = passing()
     assert model.base
     model.base.total = None
-    assert headline.describe_model(model, "", "").startswith(
-        "encoder: 109,514,298 parameters, not compared with main; "
-    )
-
-
-def test_a_model_that_was_not_counted_says_why_and_nothing_of_its_size() -> None:
-    assert not_built().headline == "broken: BertForMaskedLM cannot be built: no room; try again"
-    assert refused().headline == 'hostile: config.json:3: the key "auto_map" runs code; remove it'
-
-
-def test_a_model_that_was_compared_with_nothing_says_so() -> None:
-    assert without_closed_form().headline.endswith("; within its 120M, not compared with a closed form")
-    model = grown(total="120M")
-    model.built, model.totals.actual = False, None
-    assert "12 → 13, by the closed form, not built; " in headline.describe_model(model, "", "")
+    lost = headline.describe_model(model, "", "")
+    assert lost.startswith("encoder: 109,514,298 parameters, not compared with main; ")
+    assert "12 → 13, by the closed form, not built; " in unbuilt().headline
 
 
 def test_of_several_keys_the_one_that_moved_most_is_named_and_the_others_are_counted() -> None:
@@ -210,10 +210,7 @@ def test_a_model_that_was_not_counted_is_not_said_to_be_as_it_was() -> None:
 
 
 def test_that_nothing_was_built_is_said_once() -> None:
-    model = grown("b", total="120M")
-    model.built, model.totals.actual = False, None
-    model.headline = headline.describe_model(model, "", "")
-    said = run(passing("a"), model, mode="no-build").headline
+    said = run(passing("a"), renamed(unbuilt(), "b"), mode="no-build").headline
     assert said.endswith("12 → 13, by the closed form, not built; within its 120M")
     assert "nothing was built" not in said
 
@@ -305,7 +302,7 @@ def noted() -> ModelReport:
     return model
 
 
-@pytest.mark.parametrize("report", [run(passing()), run(passing("a"), passing("b")), run(noted())])
+@pytest.mark.parametrize("report", [run(passing()), run(passing("a"), passing("b")), run(noted()), run(WITHIN)])
 def test_all_as_it_was_is_no_news(report: RunReport) -> None:
     assert report.changed is False
 
@@ -322,16 +319,12 @@ def test_all_as_it_was_is_no_news(report: RunReport) -> None:
         run(passing(), base=compared(problem="git has no such commit")),
         run(passing(), base=compared(removed=[gone("old")])),
         run(passing(), without_closed_form()),
+        run(refused()),
     ],
-    ids=["changed", "failed", "new", "warned", "loosened", "incomplete", "no base", "removed", "not compared"],
+    ids=["changed", "failed", "new", "warned", "loosened", "incomplete", "no base", "removed", "not compared", "alone"],
 )
 def test_anything_else_is(report: RunReport) -> None:
     assert report.changed is True
-
-
-def test_of_a_run_without_a_base_a_failure_alone_is_news() -> None:
-    assert run(reported(bert(12, 512, tied=True), total="110M")).changed is False
-    assert run(refused()).changed is True
 
 
 # where it stands
@@ -359,13 +352,3 @@ def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() 
     written = markdown(run(*(passing(f"m{n}") for n in range(38)), grown("a", total="130M"), warned("b")))
     assert "\n38 models more passed, and nothing of them changed.\n" in written
     assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a", "b:"]
-
-
-def test_without_a_change_nothing_is_annotated() -> None:
-    assert ci.list_commands(run(passing()), "") == []
-
-
-def test_a_line_of_many_models_is_that_of_the_run_and_each_has_its_own() -> None:
-    text = Page(page(run(passing("good"), renamed(failing(), "bad")))).text
-    assert "1 of 2 models failed; 1 changed; bad: 109,514,298 → 147,555,444" in text
-    assert "✓ passed good 109,514,298 parameters, as at main; within its 110.2M" in text

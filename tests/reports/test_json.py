@@ -13,25 +13,15 @@ import tomli
 from pytest_bertsize.files import replace_file
 from pytest_bertsize.reports.files import render_page
 from tests.support.run_reports import failing, passing, run
+from tests.support.tables import BOUNDED
 
 if TYPE_CHECKING:
     from tests.conftest import Project
 
-TABLE = """
-[tool.bertsize.models.fits]
-config = "config.json"
-budget.total = { min = 59_000, max = "60K" }
-
-[tool.bertsize.models.bursts]
-config = "config.json"
-budget.head = 2_548
-"""
-# the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
-
 
 @pytest.fixture
 def report(project: Project) -> dict[str, Any]:
-    project(TABLE).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    project(BOUNDED).runpytest("--bert-budget", "--bert-budget-report=size.json")
     found: dict[str, Any] = json.loads(Path("size.json").read_text("utf-8"))
     return found
 
@@ -110,13 +100,13 @@ def test_a_finding_has_kind_place_and_way_out(report: dict[str, Any]) -> None:
             "limit": 2_548,
             "base": None,
             "file": "pyproject.toml",
-            "line": 9,
+            "line": 8,
         }
     ]
 
 
 def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Project) -> None:
-    project(TABLE).runpytest("--bert-budget", "--bert-budget-report=size.json", "pyproject.toml::fits")
+    project(BOUNDED).runpytest("--bert-budget", "--bert-budget-report=size.json", "pyproject.toml::fits")
     found = json.loads(Path("size.json").read_text("utf-8"))
     assert (found["complete"], found["not_checked"], found["checked"]) == (False, ["bursts"], 1)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -37,35 +39,28 @@ def test_what_is_in_no_layer_has_no_row() -> None:
     assert list_differing_layers(inventory(), wider, wider) == []
 
 
-def test_layers_that_the_base_does_not_have_are_one_row() -> None:
-    deeper = inventory(L=14)
-    (row,) = list_differing_layers(inventory(), deeper, deeper)
-    assert (row.name, row.times) == (f"{STACK}.12-13", 2)
-    assert (row.base, row.expected, row.actual) == (None, LAYER, LAYER)
-    shapes = {tensor.name: (tensor.base, tensor.expected, tensor.actual) for tensor in row.tensors}
-    assert len(shapes) == 16
-    assert shapes["intermediate.dense.weight"] == (None, [3072, 768], [3072, 768])
+WIDER = 4 * 832 * 832 + 2 * 832 * 3072 + 9 * 832 + 3072
 
 
-def test_one_layer_that_the_base_does_not_have_is_named_by_its_index() -> None:
-    deeper = inventory(L=13)
-    (row,) = list_differing_layers(inventory(), deeper, deeper)
-    assert (row.name, row.times, row.base) == (f"{STACK}.12", 1, None)
-
-
-def test_layers_that_only_the_base_has() -> None:
-    flatter = inventory(L=9)
-    (row,) = list_differing_layers(inventory(), flatter, flatter)
-    assert (row.name, row.times) == (f"{STACK}.9-11", 3)
-    assert (row.base, row.expected, row.actual) == (LAYER, None, None)
-
-
-def test_a_wider_model_differs_in_every_layer_alike() -> None:
-    wider = inventory(D=832)
-    (row,) = list_differing_layers(inventory(), wider, wider)
-    assert (row.name, row.times) == (f"{STACK}.0-11", 12)
-    each = 4 * 832 * 832 + 2 * 832 * 3072 + 9 * 832 + 3072
-    assert (row.base, row.expected, row.actual) == (LAYER, each, each)
+@pytest.mark.parametrize(
+    ("sizes", "rows"),
+    [
+        ({"L": 13}, [("12", 1, None, LAYER)]),
+        ({"L": 14}, [("12-13", 2, None, LAYER)]),
+        ({"L": 9}, [("9-11", 3, LAYER, None)]),
+        ({"D": 832}, [("0-11", 12, LAYER, WIDER)]),
+        ({"D": 832, "L": 14}, [("0-11", 12, LAYER, WIDER), ("12-13", 2, None, WIDER)]),
+    ],
+)
+@pytest.mark.parametrize("built", [True, False])
+def test_layers_that_differ_alike_are_one_row_with_the_counts_of_each_side(
+    sizes: dict[str, int], rows: list[tuple[str, int, int | None, int | None]], *, built: bool
+) -> None:
+    now = inventory(**sizes)
+    found = list_differing_layers(inventory(), now, now if built else None)
+    assert [(row.name, row.times, row.base, row.expected, row.actual) for row in found] == [
+        (f"{STACK}.{name}", times, base, count, count if built else None) for name, times, base, count in rows
+    ]
 
 
 def test_only_the_tensors_that_differ_are_listed() -> None:
@@ -75,14 +70,6 @@ def test_only_the_tensors_that_differ_are_listed() -> None:
         ("intermediate.dense.weight", [3072, 768], [3080, 768]),
         ("intermediate.dense.bias", [3072], [3080]),
         ("output.dense.weight", [768, 3072], [768, 3080]),
-    ]
-
-
-def test_wider_and_deeper_are_two_rows() -> None:
-    grown = inventory(D=832, L=14)
-    assert [(row.name, row.times) for row in list_differing_layers(inventory(), grown, grown)] == [
-        (f"{STACK}.0-11", 12),
-        (f"{STACK}.12-13", 2),
     ]
 
 
@@ -114,10 +101,7 @@ def test_layers_apart_from_each_other_are_rows_of_their_own_in_their_numerical_o
     rows = list_differing_layers(None, inventory(), actual)
     assert [row.name for row in rows] == [f"{STACK}.2-3", f"{STACK}.5", f"{STACK}.10-11"]
     assert [row.times for row in rows] == [2, 1, 2]
-
-
-def test_neighbours_that_differ_in_different_ways_are_not_one_row() -> None:
-    odd = {f"{STACK}.2.output.dense.bias", f"{STACK}.3.intermediate.dense.bias"}
+    odd = {f"{STACK}.2.output.dense.bias", f"{STACK}.3.intermediate.dense.bias"}  # neighbours, in different ways
     actual = edited(lambda tensor: None if tensor.name in odd else tensor)
     assert [row.name for row in list_differing_layers(None, inventory(), actual)] == [f"{STACK}.2", f"{STACK}.3"]
 
@@ -135,9 +119,3 @@ def test_a_tensor_that_is_tied_on_one_side_alone_differs() -> None:
 def test_two_stacks_are_never_one_row() -> None:
     two = Inventory(tuple(Tensor(f"{stack}.0.weight", (3,), "encoder") for stack in ("a.layers", "b.layers")))
     assert [row.name for row in list_differing_layers(Inventory(()), two, two)] == ["a.layers.0", "b.layers.0"]
-
-
-def test_a_side_that_is_not_known_is_no_difference() -> None:
-    deeper = inventory(L=13)
-    (row,) = list_differing_layers(inventory(), deeper, None)
-    assert (row.base, row.expected, row.actual) == (None, LAYER, None)

@@ -52,11 +52,13 @@ def cells(written: str, name: str) -> list[str]:
 # the run
 
 
-def test_the_foot_counts_the_run_and_the_title_has_its_mark() -> None:
+def test_the_title_has_its_mark_and_the_foot_counts_the_run_with_versions_and_commit() -> None:
     passed, failed = render_page(run(passing(), passing("other"))), render_page(run(passing(), failing()))
-    assert "\n<sub>Model size: 2 configured, 2 checked, 0 failed. " in passed
-    assert "\n<sub>Model size: 2 configured, 2 checked, 1 failed. " in failed
     assert (passed.splitlines()[2][:4], failed.splitlines()[2][:4]) == ("## ✓", "## ✗")
+    assert passed.splitlines()[-1].startswith("<sub>Model size: 2 configured, 2 checked, 0 failed. ")
+    assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in passed.splitlines()[-1]
+    not_committed = render_page(run(passing(), commit=BASE_COMMIT))
+    assert f"; work tree on commit `{BASE_COMMIT}`" in not_committed.splitlines()[-1]
 
 
 def test_an_incomplete_run_is_said_before_anything_else() -> None:
@@ -67,12 +69,8 @@ def test_an_incomplete_run_is_said_before_anything_else() -> None:
         "> [!CAUTION]",
         "> **INCOMPLETE. NOT CHECKED: `a`, `b`**",
     ]
-
-
-def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted() -> None:
-    written = render_page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
-    assert "`m19` and 480 more**" in written
-    assert "`m20`" not in written
+    many = render_page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
+    assert "`m19` and 480 more**" in many
 
 
 def test_models_that_failed_come_first() -> None:
@@ -91,15 +89,6 @@ def test_several_models_have_an_overview_and_one_has_none() -> None:
         "-37,555,444",
     ]
     assert "| model |" not in render_page(run(failing()))
-
-
-def test_versions_and_commit_stand_at_the_end() -> None:
-    last = render_page(run(passing())).splitlines()[-1]
-    assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in last
-
-
-def test_what_is_not_committed_has_no_commit() -> None:
-    assert f"; work tree on commit `{BASE_COMMIT}`" in render_page(run(passing(), commit=BASE_COMMIT)).splitlines()[-1]
 
 
 # the base
@@ -178,14 +167,12 @@ def test_of_a_limit_that_was_raised_the_limit_is_what_stands_out() -> None:
 def test_a_model_that_passed_folds_its_table_away() -> None:
     written = render_page(run(plain(passing())))
     assert "<details><summary>Components</summary>\n\n| component | actual |" in written
-    assert "Every component is what its closed form says" in written
-
-
-def test_a_model_that_is_off_within_a_component_is_not_said_to_match() -> None:
-    model = failing()
+    matches = "Every component is what its closed form says"
+    assert matches in written
+    model = failing()  # a finding says that it is off, within a component
     for row in model.components:
         row.expected = row.actual
-    assert "Every component is what its closed form says" not in render_page(run(model))
+    assert matches not in render_page(run(model))
 
 
 def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
@@ -195,40 +182,24 @@ def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
     assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
 
 
-def test_what_changed_stands_before_what_to_write_to_accept_it() -> None:
-    written = render_page(run(failing()))
-    assert written.index("Against main") < written.index("| component |") < written.index("to accept it, write")
-
-
-def test_where_the_embeddings_end_is_one_line_under_the_table() -> None:
-    assert (
-        "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
-    ) in render_page(run(failing()))
-
-
-def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
+def test_what_would_fit_is_shown_and_what_is_a_detail_is_folded_away() -> None:
     written = render_page(run(failing()))
     assert "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n" in written
-    assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
-    assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
+    inside = dict(re.findall(r"<details><summary>(.*?)</summary>\n\n(.*?)\n\n</details>", written, re.DOTALL))
+    assert [*inside] == ["What the next change would cost", "Layers that differ", "Closed form"]
+    cost, layers, formulas = inside.values()
+    assert cells(cost, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
+    name = "bert.encoder.layer.12-13"
+    assert cells(layers, name) == [f"{name} ×2", "", f"{LAYER:,}", f"{LAYER:,}"]
+    assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in formulas
+    assert "$`" not in written.replace(formulas, "")
 
 
-def test_layers_that_differ_are_a_detail() -> None:
+def test_the_change_stands_before_the_table_with_where_the_embeddings_end_and_what_to_write_to_accept_it() -> None:
     written = render_page(run(failing()))
-    assert "<details><summary>Layers that differ</summary>" in written
-    assert cells(written, "bert.encoder.layer.12-13") == [
-        "bert.encoder.layer.12-13 ×2",
-        "",
-        f"{LAYER:,}",
-        f"{LAYER:,}",
-    ]
-
-
-def test_formulas_are_mathematics_inside_a_detail() -> None:
-    written = render_page(run(failing()))
-    inside = written.partition("<details><summary>Closed form</summary>")[2].partition("</details>")[0]
-    assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in inside
-    assert "$`" not in written.replace(inside, "")
+    split = "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
+    places = [written.index(each) for each in ("Against main", "| component |", split, "to accept it, write")]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
@@ -248,17 +219,11 @@ def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -
 
 
 def test_of_a_model_that_was_not_counted_no_count_and_no_comparison_is_told() -> None:
-    model = against_the_base_and_not_counted()
+    model = refused()
+    model.built, model.base = False, passing().base
     written = render_page(run(model, failed=1, mode="no-build"))
     assert "**not built" not in written
     assert "Against" not in written
-
-
-def against_the_base_and_not_counted() -> ModelReport:
-    """Its config cannot be read any more."""
-    model = refused()
-    model.built, model.base = False, passing().base
-    return model
 
 
 def test_a_real_run_is_told(project: Project) -> None:
@@ -281,23 +246,16 @@ def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> 
     assert written.splitlines()[-1].startswith("<sub>Model size: 509 configured, ")
 
 
-def test_details_go_before_any_model_does() -> None:
-    models = [renamed(failing(), f"m{n}") for n in range(18)]
-    written = render_page(run(*models))
+def test_details_go_before_any_model_does_and_later_models_before_earlier_ones() -> None:
+    assert "Not shown here" not in render_page(run(failing(), passing()))
+    written = render_page(run(*(renamed(failing(), f"m{n}") for n in range(18))))
     assert written.count("\n### ") == 18
     assert 0 < written.count("<summary>Closed form</summary>") < 18
     assert "**Not shown here: " in written
-
-
-def test_later_models_go_before_earlier_ones() -> None:
     written = render_page(run(*(renamed(failing(), f"m{n}") for n in range(200))))
     shown = re.findall(r"^### ✗ m(\d+)", written, re.MULTILINE)
     assert shown == [str(n) for n in range(len(shown))]
     assert 10 < len(shown) < 200
-
-
-def test_a_page_that_has_room_leaves_nothing_out() -> None:
-    assert "Not shown here" not in render_page(run(failing(), passing()))
 
 
 @given(st.lists(st.sampled_from([large(40, 40), failing(), passing(), refused()]), max_size=40))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as replace_field
+
 from pytest_bertsize.config.which_release import AskedAbout
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports.drawing import Style
@@ -68,9 +70,6 @@ def test_with_an_excuse_it_is_yellow_says_so_and_fails_nothing() -> None:
     listed = outcome(excuse="tests were only listed")
     assert lines(listed)[0] == Line("NOT CHECKED: encoder: tests were only listed", "yellow")
     assert listed.status == "good"
-
-
-def test_an_excuse_is_none_for_a_model_that_failed() -> None:
     assert outcome(over_budget(), excuse="tests were only listed").status == "found"
 
 
@@ -101,11 +100,8 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert last == Line("1 configured, 1 checked, 1 failed")
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.report.failed, left.status) == (1, "found")
-
-
-def test_the_last_line_of_several_says_where_nothing_was_built() -> None:
-    left = outcome(found("encoder"), base=against(gone(failed=True)), builds=False)
-    assert lines(left)[-1].text.endswith("; by the closed form: nothing was built")
+    unbuilt = outcome(found("encoder"), base=against(gone(failed=True)), builds=False)
+    assert lines(unbuilt)[-1].text.endswith("; by the closed form: nothing was built")
 
 
 def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
@@ -128,34 +124,22 @@ def test_annotations_are_for_github_alone(monkeypatch: pytest.MonkeyPatch) -> No
     assert annotated[0].startswith("::notice title=bertsize::encoder: ")
     assert annotated[1].startswith("::error file=pyproject.toml,line=11")
     assert "encoder: total 1,090 exceeds the budget of 1,000" in annotated[1]
-
-
-def test_annotations_have_the_path_from_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(Path.cwd()))
-    assert any(line.text.startswith("::error file=project/pyproject.toml") for line in lines(outcome(over_budget())))
+    assert any(line.text.startswith("::error file=project/pyproject.toml") for line in lines(failed))
 
 
 # the way to accept
 
 
-def test_where_budgets_alone_are_broken_there_is_the_command_that_raises_them() -> None:
+def test_where_budgets_alone_are_broken_and_somebody_looks_there_is_the_command_that_raises_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert ACCEPT in lines(outcome(over_budget()))
-
-
-def test_a_run_that_raises_them_itself_does_not_name_it() -> None:
-    assert ACCEPT not in lines(outcome(over_budget()), accepting=True)
-
-
-def test_nor_does_a_ci_where_nobody_looks_at_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ACCEPT not in lines(outcome(over_budget()), accepting=True)  # it raises them itself
+    off = replace_field(finding("encoder: off"), kind="off-closed-form")
+    assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
     monkeypatch.setenv("CI", "true")
     assert ACCEPT not in lines(outcome(over_budget()))
-
-
-def test_nor_does_a_run_in_which_something_else_is_wrong() -> None:
-    off = finding("encoder: off")
-    off.kind = "off-closed-form"
-    assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
 
 
 # the release
@@ -163,15 +147,12 @@ def test_nor_does_a_run_in_which_something_else_is_wrong() -> None:
 
 def test_a_release_that_is_assumed_is_said_where_nothing_is_built() -> None:
     said = Line("closed forms are those of transformers 5.23 (as the table says: none is installed)")
-    assert said in lines(outcome(found("encoder"), builds=False))
-    assert said not in lines(outcome(found("encoder"), builds=False), verbosity=-1)
+    unbuilt = outcome(found("encoder"), builds=False)
+    assert said in lines(unbuilt)
+    assert said not in lines(unbuilt, verbosity=-1)
     assert said not in lines(outcome(found("encoder")))
-
-
-def test_a_release_that_is_installed_is_not_assumed() -> None:
-    of = outcome(found("encoder"), builds=False)
-    files = replace(of.reports, asked=AskedAbout(NEWEST, "5.23.0"))
-    assert not any("closed forms are" in line.text for line in lines(replace(of, reports=files)))
+    installed = replace(unbuilt.reports, asked=AskedAbout(NEWEST, "5.23.0"))
+    assert not any("closed forms are" in line.text for line in lines(replace(unbuilt, reports=installed)))
 
 
 # what passed
