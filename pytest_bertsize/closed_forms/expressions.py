@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -116,6 +116,20 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+def count_up(*bounds: int) -> range:
+    """Return the integers that a line is repeated for.
+
+    :raises BadExpression: for more than :data:`MOST_ITEMS`.
+    """
+    found = range(*bounds)
+    if len(found) > MOST_ITEMS:
+        raise BadExpression(f"a list of {len(found):,} items is longer than {MOST_ITEMS:,}")
+    return found
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"len": len, "range": count_up, "enumerate": enumerate}
+
+
 @cache
 def compile_size(text: str) -> Evaluate:
     """Return a function that counts an expression in a scope.
@@ -138,112 +152,42 @@ def compile_condition(text: str) -> Evaluate:
     return lambda scope: decide(scope.deciding)
 
 
-def _compiled(node: ast.expr) -> Evaluate:
-    compile_node = _NODES.get(type(node))
-    if compile_node is None:
-        raise BadExpression(f"{ast.unparse(node)[:80]!r} is no arithmetic of a config's sizes")
-    return compile_node(node)
+def _compiled(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
+    match node:
+        case ast.Constant(value=int() | str() | None as value):
+            return lambda _: value
+        case ast.Name(id=name):
+            return lambda scope: scope[name]
+        case ast.BinOp(op=operation) if type(operation) in _ARITHMETIC:
+            return _apply(_ARITHMETIC[type(operation)], [node.left, node.right])
+        case ast.Compare(ops=[operation]) if type(operation) in _COMPARISONS:
+            return _apply(_COMPARISONS[type(operation)], [node.left, *node.comparators])
+        case ast.UnaryOp(op=ast.Not()):
+            return _apply(operator.not_, [node.operand])
+        case ast.UnaryOp(op=ast.USub()):
+            return _apply(operator.neg, [node.operand])
+        case ast.BoolOp():
+            decide = all if isinstance(node.op, ast.And) else any
+            values = [_compiled(each) for each in node.values]
+            return lambda scope: decide(each(scope) for each in values)
+        case ast.IfExp():
+            test, then, otherwise = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            return lambda scope: then(scope) if test(scope.deciding) else otherwise(scope)
+        case ast.Tuple() | ast.List():
+            return _apply(lambda *items: items, node.elts)
+        case ast.Subscript():
+            return _apply(operator.getitem, [node.value, node.slice])
+        case ast.Call(func=ast.Name(id="get"), args=[ast.Name(id=wanted), default], keywords=[]):
+            instead = _compiled(default)
+            return lambda scope: instead(scope) if (found := scope.get(wanted)) is None else found
+        case ast.Call(func=ast.Name(id="before"), keywords=[]):
+            release = _apply(lambda *parts: parts, node.args)
+            return lambda scope: scope.dims.release < release(scope)
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS:
+            return _apply(_FUNCTIONS[name], node.args)
+    raise BadExpression(f"{ast.unparse(node)[:80]!r} is no arithmetic of a config's sizes")
 
 
-def _constant(node: ast.Constant) -> Evaluate:
-    value = node.value
-    if not isinstance(value, int | str | None):
-        raise BadExpression(f"{value!r} is no whole number")
-    return lambda _: value
-
-
-def _name(node: ast.Name) -> Evaluate:
-    name = node.id
-    return lambda scope: scope[name]
-
-
-def _binary(node: ast.BinOp) -> Evaluate:
-    apply = _ARITHMETIC.get(type(node.op))
-    if apply is None:
-        raise BadExpression(f"{ast.unparse(node)[:80]!r} has an operator that sizes do not have")
-    left, right = _compiled(node.left), _compiled(node.right)
-    return lambda scope: apply(left(scope), right(scope))
-
-
-def _unary(node: ast.UnaryOp) -> Evaluate:
-    operand = _compiled(node.operand)
-    if isinstance(node.op, ast.Not):
-        return lambda scope: not operand(scope)
-    if isinstance(node.op, ast.USub):
-        return lambda scope: -operand(scope)
-    raise BadExpression(f"{ast.unparse(node)[:80]!r} has an operator that sizes do not have")
-
-
-def _compare(node: ast.Compare) -> Evaluate:
-    if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARISONS:
-        raise BadExpression(f"{ast.unparse(node)[:80]!r} is no comparison of two sizes")
-    apply = _COMPARISONS[type(node.ops[0])]
-    left, right = _compiled(node.left), _compiled(node.comparators[0])
-    return lambda scope: apply(left(scope), right(scope))
-
-
-def _boolean(node: ast.BoolOp) -> Evaluate:
-    values = [_compiled(each) for each in node.values]
-    if isinstance(node.op, ast.And):
-        return lambda scope: all(each(scope) for each in values)
-    return lambda scope: any(each(scope) for each in values)
-
-
-def _choice(node: ast.IfExp) -> Evaluate:
-    test, then, otherwise = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
-    return lambda scope: then(scope) if test(scope.deciding) else otherwise(scope)
-
-
-def _items(node: ast.Tuple | ast.List) -> Evaluate:
-    items = [_compiled(each) for each in node.elts]
-    return lambda scope: tuple(each(scope) for each in items)
-
-
-def _item(node: ast.Subscript) -> Evaluate:
-    of, at = _compiled(node.value), _compiled(node.slice)
-    return lambda scope: of(scope)[at(scope)]
-
-
-def _call(node: ast.Call) -> Evaluate:
-    name = node.func.id if isinstance(node.func, ast.Name) and not node.keywords else ""
-    if name == "get" and len(node.args) == 2 and isinstance(node.args[0], ast.Name):  # noqa: PLR2004
-        wanted, otherwise = node.args[0].id, _compiled(node.args[1])
-        return lambda scope: otherwise(scope) if (found := scope.get(wanted)) is None else found
-    arguments = [_compiled(each) for each in node.args]
-    if name == "before":
-        return lambda scope: scope.dims.release < tuple(each(scope) for each in arguments)
-    if name not in _FUNCTIONS:
-        raise BadExpression(f"{ast.unparse(node)[:80]!r} calls what closed forms do not have")
-    function = _FUNCTIONS[name]
+def _apply(function: Callable[..., Any], nodes: Sequence[ast.expr]) -> Evaluate:
+    arguments = [_compiled(each) for each in nodes]
     return lambda scope: function(*(each(scope) for each in arguments))
-
-
-def count_up(*bounds: int) -> range:
-    """Return the integers that a line is repeated for.
-
-    :raises BadExpression: for more than :data:`MOST_ITEMS`.
-    """
-    found = range(*bounds)
-    if len(found) > MOST_ITEMS:
-        raise BadExpression(f"a list of {len(found):,} items is longer than {MOST_ITEMS:,}")
-    return found
-
-
-def _numbered(items: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
-    return enumerate(items)
-
-
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {"len": len, "range": count_up, "enumerate": _numbered}
-_NODES: Mapping[type[ast.expr], Callable[[Any], Evaluate]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.Compare: _compare,
-    ast.BoolOp: _boolean,
-    ast.IfExp: _choice,
-    ast.Tuple: _items,
-    ast.List: _items,
-    ast.Subscript: _item,
-    ast.Call: _call,
-}

@@ -176,7 +176,7 @@ MISTAKES = {
     '[bert]\nclasses = "A   body"\ntrees = { a = 3 }': "[bert]: trees is no table of texts",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  lienar D D" }': "[bert]: 'x  lienar D D': there is no kind 'lienar'*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear D().x D" }': "[bert]: *'D().x' is no arithmetic*",
-    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' has an operator that sizes*",
+    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' is no arithmetic of a config's sizes*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  for i in (1, 2)\\n  y  for j in (1, 2)" }': (
         "[bert]: 'x  for i in (1, 2)': a line with for has another below it"
     ),
