@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.blocks import Term, list_terms
 from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size, Values
+from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import levels, parents_first
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     Find = Callable[[Model, ModelConfig, Registry], tuple[Family, Architecture]]
 
+T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
@@ -54,59 +56,56 @@ what it is added to has a projection.
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of them."""
+    """One model of several, or one module."""
 
     name: str
-    """Of its config among the parts."""
-    said: str
+    place: str
     """What stands before its keys: ``ctx_model.``, or nothing."""
     suffix: str
-    """Of its symbols: ``_c``, or nothing."""
-    at: str
+    """What its symbols end with: ``_c``, or nothing."""
+    path: str
     """The path of its module."""
     component: str
     """Where its own components are, or all that it has if it has none of its own."""
     family: Family
     architecture: Architecture
-
-    def symbol(self, own: str) -> str:
-        """The whole's, for one of the part's own."""
-        return f"{own}{self.suffix}"
+    config: ModelConfig = field(compare=False, repr=False)
 
     @property
-    def sizes(self) -> list[Size]:
-        labels = [Size(NUM_LABELS, LABELS, self.family.keys.labels)] if self.architecture.labels else []
-        return [*self.family.keys.sizes, *labels]
+    def keys(self) -> ConfigKeys:
+        """What it reads, by the names that keys and symbols have in the whole."""
+        own = self.family.keys.below(self.place, self.suffix)
+        rules = (*own.rules, *(rule.below(self.place) for rule in self.architecture.rules))
+        has_labels = self.architecture.labels and self.place  # without a place they are the whole's
+        labels = [Size(f"{self.place}{NUM_LABELS}", f"{LABELS}{self.suffix}", own.labels)] if has_labels else []
+        return replace(own, sizes=(*own.sizes, *labels), rules=rules)
 
-    @property
-    def as_a_whole(self) -> Iterator[Size]:
-        """Its sizes as those of the whole."""
-        for size in self.sizes:
-            if self.said or size.symbol != LABELS:  # which a family has of itself
-                yield size._replace(
-                    key=f"{self.said}{size.key}", symbol=self.symbol(size.symbol), aliases=(), unread=()
-                )
-
-    @property
-    def rules(self) -> Iterator[Rule]:
-        return (rule.below(self.said) for rule in (*self.family.keys.all_rules, *self.architecture.rules))
-
-    def dims(self, whole: Dims) -> Dims:
-        """The whole's sizes and switches as the part's own."""
+    def own_dims(self, whole: Dims) -> Dims:
+        """Return its own sizes and switches from those of the whole."""
         options = {key: value for key, value in whole.switches.items() if key in self.architecture.options}
-        own = {key.removeprefix(self.said): each for key, each in whole.switches.items() if key.startswith(self.said)}
-        numbers = None if whole.numbers is None else self._own(whole.numbers)
-        return Dims(self._own(whole.sizes), {**own, **self.architecture.options, **options}, numbers, whole.release)
+        own = {key.removeprefix(self.place): each for key, each in whole.switches.items() if key.startswith(self.place)}
+        numbers = None if whole.numbers is None else self._own_sizes(whole.numbers)
+        switches = {**own, **self.architecture.options, **options}
+        return Dims(self._own_sizes(whole.sizes), switches, numbers, whole.release)
 
-    def _own(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        symbols = (size.symbol for size in self.sizes)
-        return {own: sizes[self.symbol(own)] for own in symbols if self.symbol(own) in sizes}
+    def _own_sizes(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        symbols = (*(size.symbol for size in self.family.keys.sizes), LABELS)
+        return {own: sizes[f"{own}{self.suffix}"] for own in symbols if f"{own}{self.suffix}" in sizes}
+
+    def component_of(self, own: str) -> str:
+        """Return one of its components as one of the whole."""
+        return ".".join(filter(None, (self.component, own)))
 
     def list_terms(self, whole: Dims) -> Iterator[Term]:
         """Yield its terms as those of the whole."""
-        for term in put_below(self.at, list_terms(self.architecture.blocks(self.dims(whole)))):
-            component = ".".join(filter(None, (self.component, term.component)))
-            yield term._replace(component=component)
+        for term in put_below(self.path, list_terms(self.architecture.blocks(self.own_dims(whole)))):
+            yield term._replace(component=self.component_of(term.component))
+
+    def locate(self, finding: Finding) -> Finding:
+        """Return a finding where the whole's table has its key: ``overrides.ctx_model.vocab_size``."""
+        if not self.place or finding.table_key is None or len(finding.table_key) == 1:
+            return finding
+        return finding._replace(table_key=("overrides", self.name, *finding.table_key[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,87 +121,62 @@ class Several(Family):
         return [term for part in self.parts for term in part.list_terms(dims)]
 
     def with_keys(self, asked: Iterable[str]) -> Several:
-        """The family where further keys of its parts' configs are sizes too, and what else they have is nobody's."""
+        """Return the family where further keys of its parts' configs are sizes too."""
         asked = tuple(asked)
-        return several(self, [_with_keys(part, asked) for part in self.parts])
+        return put_together(self, [_add_keys(part, asked) for part in self.parts])
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read each part by the keys of its family.
 
         :raises Unusable: with a finding for everything that is wrong in any.
         """
-        del architecture
-        found: dict[str, Values] = {}
-        wrong: list[Finding] = list(self._unknown(overrides))
-        for part in self.parts:
-            try:
-                own = self._overrides(part, overrides)
-                found[part.name] = part.family.resolve(config.parts[part.name], own, part.architecture)
-            except Unusable as unusable:
-                wrong += [_of_part(finding, part) for finding in unusable.findings]
-        if wrong:
-            raise Unusable(*wrong)
-        each = [(part, found[part.name]) for part in self.parts]
+        del config, architecture
+        each = find_all(
+            [partial(self._resolve_part, part, overrides) for part in self.parts], [*self._list_unknown(overrides)]
+        )
         return Values(
-            {part.symbol(symbol): size for part, values in each for symbol, size in values.sizes.items()},
-            {f"{part.said}{key}": value for part, values in each for key, value in values.switches.items()},
+            {f"{symbol}{part.suffix}": size for part, values in each for symbol, size in values.sizes.items()},
+            {f"{part.place}{key}": value for part, values in each for key, value in values.switches.items()},
             {part.name: values.for_build for part, values in each},
-            tuple(_of_part(finding, part) for part, values in each for finding in values.findings),
-            {f"{part.said}{key}": value for part, values in each for key, value in values.assumed.items()},
-            tuple(f"{part.said}{key}" for part, values in each for key in values.unknown),
+            tuple(part.locate(finding) for part, values in each for finding in values.findings),
+            {f"{part.place}{key}": value for part, values in each for key, value in values.assumed.items()},
+            tuple(f"{part.place}{key}" for part, values in each for key in values.unknown),
         )
 
-    def _overrides(self, part: Part, overrides: Mapping[str, object]) -> Mapping[str, object]:
-        """:raises Unusable: for one that is no table."""
-        if not part.said:
-            names = {each.name for each in self.parts if each.said}
-            return {key: value for key, value in overrides.items() if key not in names}
-        own = overrides.get(part.name, {})
+    def _resolve_part(self, part: Part, overrides: Mapping[str, object]) -> tuple[Part, Values]:
+        if part.place:
+            own = overrides.get(part.name, {})
+        else:
+            others = {each.name for each in self.parts if each.place}
+            own = {key: value for key, value in overrides.items() if key not in others}
         if not isinstance(own, dict):
             fix = f"write {part.name} = {{ vocab_size = 21128 }}, for example"
             message = f"overrides.{part.name} is {shown(own)}"
             raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
-        return own
+        try:
+            return part, part.family.resolve(part.config, own, part.architecture)
+        except Unusable as unusable:
+            raise Unusable(*map(part.locate, unusable.findings)) from None
 
-    def _unknown(self, overrides: Mapping[str, object]) -> Iterator[Finding]:
+    def _list_unknown(self, overrides: Mapping[str, object]) -> Iterator[Finding]:
         names = [part.name for part in self.parts]
-        if all(part.said for part in self.parts):
-            for key in overrides:
-                if key not in names:
-                    fix = did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}")
-                    message = f"overrides.{printable(key)} is about none of its parts"
-                    yield Finding("config-invalid", message, fix, table_key=("overrides", key))
-
-    def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (which its own keys say)
-        """With what else its parts read, by the names that it has in the whole."""
-        own = [part.family.keys.below(part.said) for part in self.parts]
-        return replace(
-            self.keys,
-            switches=tuple(each for keys in own for each in keys.switches),
-            choices=tuple(each for keys in own for each in keys.choices),
-            lists=tuple(each for keys in own for each in keys.lists),
-            indices=tuple(each for keys in own for each in keys.indices),
-        )
+        for key in overrides if all(part.place for part in self.parts) else ():
+            if key not in names:
+                fix = did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}")
+                message = f"overrides.{printable(key)} is about none of its parts"
+                yield Finding("config-invalid", message, fix, table_key=("overrides", key))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """What each part's family has, below that part's name."""
+        """Return what each part's family has, below that part's name."""
         names: dict[str, None] = {}
         for part in self.parts:
-            own = part.family.component_names(part.dims(dims))
-            inside = [f"{part.component}.{each}" for each in own] if part.component else own
-            names |= dict.fromkeys(level for each in (*inside, part.component) if each for level in levels(each))
+            own = [*map(part.component_of, part.family.component_names(part.own_dims(dims))), part.component]
+            names |= dict.fromkeys(level for each in own if each for level in levels(each))
         return parents_first(names)
 
 
-def _of_part(finding: Finding, part: Part) -> Finding:
-    """``overrides.vocab_size`` → ``overrides.ctx_model.vocab_size``."""
-    if not part.said or finding.table_key is None or len(finding.table_key) == 1:
-        return finding
-    return finding._replace(table_key=("overrides", part.name, *finding.table_key[1:]))
-
-
-def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
-    own = [key.removeprefix(part.said) for key in asked if key.startswith(part.said)]
+def _add_keys(part: Part, asked: tuple[str, ...]) -> Part:
+    own = [key.removeprefix(part.place) for key in asked if key.startswith(part.place)]
     labels = part.architecture.labels or NUM_LABELS in own
     taken = {size.symbol for size in part.family.keys.sizes} | {LABELS}
     known = {size.key for size in part.family.keys.sizes} | {NUM_LABELS}
@@ -211,22 +185,19 @@ def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
     return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
 
 
-def several(like: Several, parts: Iterable[Part]) -> Several:
-    """The family of these parts."""
+def put_together(like: Several, parts: Iterable[Part]) -> Several:
+    """Return the family of these parts."""
     parts = tuple(parts)
-    keys = ConfigKeys(
-        tuple(size for part in parts for size in part.as_a_whole),
-        divisible=tuple(pair for part in parts for pair in part.family.keys.below(part.said).divisible),
-        equal=(*(pair for part in parts for pair in part.family.keys.below(part.said).equal), *_one_twice(like, parts)),
-        rules=tuple(rule for part in parts for rule in part.rules),
-        open=True,
-    )
-    return replace(like, parts=parts, keys=keys)
+    own = [part.keys for part in parts]
+    lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")
+    merged: dict[str, Any] = {name: tuple(each for keys in own for each in getattr(keys, name)) for name in lists}
+    merged["equal"] += tuple(_list_equal(like, parts))
+    return replace(like, parts=parts, keys=ConfigKeys(**merged, open=True))
 
 
-def _one_twice(like: Several, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
-    """The sizes of parts that are one module: another size of the one is another of the other."""
-    sizes = {part.name: {f"{part.said}{size.key}" for size in part.family.keys.sizes} for part in parts}
+def _list_equal(like: Several, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the sizes of parts that are one module: another size of the one is another of the other."""
+    sizes = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
     for one, other in like.tied:
         for key in sizes.get(one, ()):
             if (twin := f"{other}{key.removeprefix(one)}") in sizes.get(other, ()):
@@ -236,48 +207,53 @@ def _one_twice(like: Several, parts: tuple[Part, ...]) -> Iterator[tuple[str, st
 # which parts there are
 
 
+def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) -> list[T]:
+    """Return what each finds.
+
+    :param wrong: known to be wrong already.
+    :raises Unusable: with the findings of all that find nothing.
+    """
+    found, wrong = [], [*wrong]
+    for find in finders:
+        try:
+            found.append(find())
+        except Unusable as unusable:
+            wrong += [*unusable.findings]
+    if wrong:
+        raise Unusable(*wrong)
+    return found
+
+
 def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find) -> tuple[Several, Architecture]:
-    """The family and the class of a config that is put together.
+    """Return the family and the class of a config that is put together.
 
     :param find: the closed form of one model.
     :raises Unusable: where there is no closed form for one of its parts.
     """
-    found = _of_folder(config, registry) if config.modules else _of_backbones(model, config, registry, find)
-    parts: list[Part] = []
-    wrong: list[Finding] = []
-    for each in found:
-        if isinstance(each, Part):
-            parts.append(each)
-        else:
-            wrong += each.findings
-    if wrong:
-        raise Unusable(*wrong)
+    if config.modules:
+        parts = find_all(partial(_find_module, config, *each, registry) for each in enumerate(config.modules))
+    else:
+        parts = find_all(partial(_find_backbone, model, config, name, registry, find) for name in config.parts)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
     empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), tied=(*model.tied.items(),))
-    family = several(empty, parts)
-    options = {key: value for part in parts for key, value in part.architecture.options.items()}
-    added = {"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]}
+    family = put_together(empty, parts)
     return family, Architecture(
         model.factory or WHOLE,
         family.list_terms,
-        labels=any(part.architecture.labels for part in parts if not part.said),
-        options=options,
-        added=added,
+        labels=any(part.architecture.labels for part in parts if not part.place),
+        options={key: value for part in parts for key, value in part.architecture.options.items()},
+        added={"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]},
     )
 
 
-def _of_backbones(model: Model, config: ModelConfig, registry: Registry, find: Find) -> Iterator[Part | Unusable]:
-    for name, own in config.parts.items():
-        alone = model.replace(architecture=model.classes.get(name, model.architecture), options={})
-        try:
-            family, architecture = find(alone, own, registry)
-            yield Part(name, f"{name}.", f"_{_short(name, config.parts)}", name, name, family, architecture)
-        except Unusable as unusable:
-            yield unusable
+def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Registry, find: Find) -> Part:
+    alone = model.replace(architecture=model.classes.get(name, model.architecture), options={})
+    found = find(alone, config.parts[name], registry)
+    return Part(name, f"{name}.", f"_{_short(name, config.parts)}", name, name, *found, config.parts[name])
 
 
 def _short(name: str, names: Iterable[str]) -> str:
-    """As much of a name as tells it from the others, for its symbols."""
+    """Return as much of a name as tells it from the others, for its symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]
     lengths = range(1, len(plain[name]) + 1)
@@ -287,24 +263,20 @@ def _short(name: str, names: Iterable[str]) -> str:
     )
 
 
-def _of_folder(config: ModelConfig, registry: Registry) -> Iterator[Part | Unusable]:
-    for index, module in enumerate(config.modules):
-        is_primary = module.part == config.primary
-        said, suffix = ("", "") if is_primary else (f"{module.part}.", f"_{index}")
-        if not module.is_transformer:
-            family = MODULES[module.kind]
-            yield Part(module.part, said, suffix, module.at, f"head.{module.part}", family, family.architectures[0])
-            continue
-        try:
-            family, architecture = _transformer(module, registry)
-        except Unusable as unusable:
-            yield unusable
-        else:
-            component = "" if is_primary else module.part
-            yield Part(module.part, said, suffix, f"{module.at}.auto_model", component, family, architecture)
+def _find_module(config: ModelConfig, index: int, module: Module, registry: Registry) -> Part:
+    path, component = module.at, f"head.{module.part}"
+    place, suffix = f"{module.part}.", f"_{index}"
+    if module.is_transformer:
+        family, architecture = _find_transformer(module, registry)
+        path, component = f"{module.at}.auto_model", module.part
+    else:
+        family, architecture = MODULES[module.kind], MODULES[module.kind].architectures[0]
+    if module.part == config.primary:
+        place, suffix, component = "", "", ""
+    return Part(module.part, place, suffix, path, component, family, architecture, config.parts[module.part])
 
 
-def _transformer(module: Module, registry: Registry) -> tuple[Family, Architecture]:
+def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Architecture]:
     """:raises Unusable: where there is no closed form for what sentence-transformers makes of the config."""
     config, default = module.config, "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     named, task = config.model_type, module.settings.get("transformer_task", default)

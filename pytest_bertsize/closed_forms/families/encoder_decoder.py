@@ -5,21 +5,21 @@ A pair has no shape of its own: its config holds one for each side, and each sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pytest_bertsize.closed_forms.blocks import Term, list_terms, module
-from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.several import Part, Several, find_all, put_together
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
 from pytest_bertsize.config.values import find_keys_without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.inventory import levels, parents_first
-from pytest_bertsize.wording import exact, printable, shown
+from pytest_bertsize.wording import exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -32,56 +32,37 @@ NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, and the encoder is {{encoder}} wide:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One half of a pair: a class of its own family, and that family's switches."""
+class Side(Part):
+    """One half of a pair: a class of its own family."""
 
-    name: str
-    family: Family
-    architecture: Architecture
-    switches: Mapping[str, Any]
-
-    def dims(self, pair: Dims) -> Dims:
-        """The pair's sizes as this side's own: ``De`` → ``D``."""
-        own = {**self.switches, **self.architecture.options}
-        numbers = None if pair.numbers is None else self._own(pair.numbers)
-        return Dims(self._own(pair.sizes), own, numbers, pair.release)
-
-    def _own(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        suffix = SIDES[self.name]
-        return {name.removesuffix(suffix): size for name, size in sizes.items() if name.endswith(suffix)}
-
-    def component(self, own: str) -> str:
+    def component_of(self, own: str) -> str:
         """``embeddings.word`` → ``decoder.embeddings.word``; a BERT that decodes calls its layers ``encoder``."""
         stem, _, rest = own.partition(".")
         if stem == "head":
             return own
         return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
 
-    def list_terms(self, pair: Dims) -> Iterator[Term]:
-        """Yield its terms as those of the pair."""
-        for term in put_below(self.name, list_terms(self.architecture.blocks(self.dims(pair)))):
-            yield term._replace(component=self.component(term.component))
 
-
-def pair(dims: Dims) -> list[Term]:
-    """Both sides and, where their widths differ, De·Dd + Dd of projection between them."""
-    found = [*dims.encoder.list_terms(dims), *dims.decoder.list_terms(dims)]
+def list_pair(dims: Dims) -> list[Term]:
+    """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
+    found: list[Term] = dims.sides.list_terms(dims)
     if dims.known.De != dims.known.Dd and not dims.cross_width:
         found += list_terms(module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection"))
     return found
 
 
-def _tied_sides(value: Any, dims: Dims) -> int | None:
-    """All of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
-    if value is not True or dims.encoder.family is not dims.decoder.family:
+def _count_encoder(value: Any, dims: Dims) -> int | None:
+    """Count all of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
+    encoder, decoder = dims.sides.parts
+    if value is not True or encoder.family is not decoder.family:
         return None
-    own = dims.encoder.dims(dims)
+    own = encoder.own_dims(dims)
     without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
-    return -int(sum(term.total for term in list_terms(dims.encoder.architecture.blocks(without_pooler))))
+    return -int(sum(term.total for term in list_terms(encoder.architecture.blocks(without_pooler))))
 
 
 IGNORED = {
-    "tie_encoder_decoder": Ignored((False,), cost=_tied_sides),
+    "tie_encoder_decoder": Ignored((False,), cost=_count_encoder),
     "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
 }
 VOCABULARY = "vocab_size"
@@ -104,81 +85,56 @@ class PairFamily(Family):
 
         :raises Unusable: with a finding for everything that is wrong on either side.
         """
-        sides, values = _both_sides(config, overrides, self.known or partial(_built_in, release=self.release))
+        sides = self._find_sides(config)
+        values = sides.resolve(config, overrides, architecture)
         cross_width = _cross_width(config, values)
-        switches = {**sides, "cross_width": cross_width is not None}
-        sizes = {f"{symbol}{SIDES[name]}": size for name in SIDES for symbol, size in values[name].sizes.items()}
+        switches = {**values.switches, "sides": sides, "cross_width": cross_width is not None}
+        own = (values.sizes.get("Ve"), values.sizes["Vd"])
+        known = {
+            **IGNORED,
+            VOCABULARY: Ignored(own, because="each side has one of its own", fix="write it into a side"),
+        }
+        ignored = find_keys_without_effect(known, config, Dims(values.sizes, switches), architecture.name)
         top = Family.resolve(self, config, {}, architecture)
-        own = Ignored(
-            (sizes.get("Ve"), sizes["Vd"]), because="each side has one of its own", fix="write it into a side"
+        for_build = {
+            side.name: {"model_type": side.family.name, **cast("dict[str, object]", values.for_build[side.name])}
+            for side in sides.parts
+        }
+        return Values(
+            values.sizes,
+            switches,
+            {**top.for_build, **for_build},
+            (*values.findings, *top.findings, *ignored, *_blind(config, values)),
+            values.assumed,
+            (*top.unknown, *values.unknown),
         )
-        known = {**IGNORED, VOCABULARY: own}
-        ignored = find_keys_without_effect(known, config, Dims(sizes, switches), architecture.name)
-        for_build = {name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES}
-        assumed = {f"{name}.{key}": value for name in SIDES for key, value in values[name].assumed.items()}
-        unknown = (*top.unknown, *(f"{name}.{key}" for name in SIDES for key in values[name].unknown))
-        found = (*values["encoder"].findings, *values["decoder"].findings, *top.findings, *ignored)
-        findings = (*found, *_blind(config, values["decoder"]))
-        return Values(sizes, switches, {**top.for_build, **for_build}, findings, assumed, unknown)
+
+    def _find_sides(self, config: ModelConfig) -> Several:
+        """:raises Unusable: where a side has no closed form."""
+        known = self.known or partial(_built_in, release=self.release)
+        sides = find_all(partial(_find_side, name, config, known) for name in SIDES)
+        return put_together(Several(self.name, ConfigKeys(()), (), release=self.release, parts=()), sides)
 
     def keys_of(self, dims: Dims) -> ConfigKeys:
-        """Those of either side, by the names that they have in the pair."""
-        sides: list[Side] = [dims.encoder, dims.decoder]
-        own = [side.family.keys.below(f"{side.name}.", SIDES[side.name]) for side in sides]
-        rules = [rule.below(f"{side.name}.") for side in sides for rule in side.architecture.rules]
-        if dims.cross_width:
-            rules.append(_as_wide(dims).below("encoder."))
-        one, other = own
-        return ConfigKeys(
-            (*one.sizes, *other.sizes),
-            (*one.switches, *other.switches),
-            (*one.choices, *other.choices),
-            (*one.lists, *other.lists),
-            (*one.indices, *other.indices),
-            (*one.divisible, *other.divisible),
-            (*one.equal, *other.equal),
-            (*one.rules, *other.rules, *rules),
-        )
+        """Return those of either side, by the names that they have in the pair."""
+        keys: ConfigKeys = dims.sides.keys
+        as_wide = (_as_wide(dims).below("encoder."),) if dims.cross_width else ()
+        return replace(keys, rules=(*keys.rules, *as_wide))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """What either side's family has, under that side's name."""
-        names = {
-            side.component(own): None
-            for side in (dims.encoder, dims.decoder)
-            for own in side.family.component_names(side.dims(dims))
-        }
-        return parents_first({level: None for name in [*names, "decoder.projection"] for level in levels(name)})
+        """Return what either side's family has, under that side's name."""
+        names = dict.fromkeys([*dims.sides.component_names(dims), "decoder.projection"])
+        return parents_first({level: None for name in names for level in levels(name)})
 
 
 def _built_in(name: str, release: Release) -> list[Family]:
     return [FAMILIES[name].at(release)] if name in FAMILIES else []
 
 
-def _both_sides(
-    config: ModelConfig, overrides: Mapping[str, object], known: Callable[[str], Sequence[Family]]
-) -> tuple[dict[str, Side], dict[str, Values]]:
-    sides: dict[str, Side] = {}
-    values: dict[str, Values] = {}
-    wrong = [_no_such_override(key) for key in overrides if key not in SIDES]
-    for name in SIDES:
-        try:
-            sides[name], values[name] = _side(name, config, overrides.get(name, {}), known)
-        except Unusable as unusable:
-            wrong += [_in_side(finding, name) for finding in unusable.findings]
-    if wrong:
-        raise Unusable(*wrong)
-    return sides, values
-
-
-def _side(
-    name: str, config: ModelConfig, overrides: object, known: Callable[[str], Sequence[Family]]
-) -> tuple[Side, Values]:
+def _find_side(name: str, config: ModelConfig, known: Callable[[str], Sequence[Family]]) -> Side:
     data = config.data.get(name)
     if not isinstance(data, dict):
         config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
-    if not isinstance(overrides, dict):
-        message, fix = f"overrides.{name} is {shown(overrides)}", f"write {name} = {{ vocab_size = 21128 }}"
-        raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
     own = config.inner(name, data)
     families = known(own.model_type) if isinstance(own.model_type, str) else ()
     found = ((family, _class_for(name, family)) for family in families)
@@ -186,8 +142,7 @@ def _side(
     if family is None or architecture is None:
         message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
         own.refuse("model_type", message, "write closed_form = false to hold the pair to its budget alone", _UNKNOWN)
-    values = family.resolve(own, overrides, architecture)
-    return Side(name, family, architecture, values.switches), values
+    return Side(name, f"{name}.", SIDES[name], name, name, family, architecture, own)
 
 
 _A = {"encoder": "an encoder", "decoder": "a decoder"}
@@ -212,24 +167,11 @@ def _class_for(side: str, family: Family) -> Architecture | None:
     return min(named, key=lambda each: len(each.name), default=None)
 
 
-def _in_side(finding: Finding, name: str) -> Finding:
-    """``overrides.vocab_size`` → ``overrides.decoder.vocab_size``."""
-    if finding.table_key is None or len(finding.table_key) == 1:
-        return finding
-    return finding._replace(table_key=("overrides", name, *finding.table_key[1:]))
-
-
-def _no_such_override(key: str) -> Finding:
-    message = f"overrides.{printable(key)} changes nothing in a pair"
-    fix = "write overrides = { decoder = { vocab_size = 21128 } }, for example"
-    return Finding("config-invalid", message, fix, table_key=("overrides", key))
-
-
-def _cross_width(config: ModelConfig, values: Mapping[str, Values]) -> int | None:
+def _cross_width(config: ModelConfig, values: Values) -> int | None:
     """``cross_attention_hidden_size`` of the decoder, which says that it reads the encoder without a projection."""
     decoder = config.data["decoder"]
     width = decoder.get(CROSS_WIDTH) if isinstance(decoder, dict) else None
-    encoder = values["encoder"].sizes["D"]
+    encoder = values.sizes["De"]
     if width is None or (type(width) is int and width == encoder):
         return width
     message = NOT_AS_WIDE.format(width=shown(width), encoder=exact(encoder or 0))
@@ -240,18 +182,18 @@ def _cross_width(config: ModelConfig, values: Mapping[str, Values]) -> int | Non
 def _as_wide(dims: Dims) -> Rule:
     """The same of a pair that has the key, and as wide an encoder."""
     width = dims.known.De
-    key = next(size.key for size in dims.encoder.family.keys.sizes if size.symbol == "D")
+    key = next(size.key for size in dims.sides.parts[0].family.keys.sizes if size.symbol == "D")
     message = NOT_AS_WIDE.format(width=width, encoder=f"{{{key}:,}}")
     return Rule((key,), lambda values: bool(values[key] == width), message, f'write "{CROSS_WIDTH}": {{{key}}}')
 
 
-def _blind(config: ModelConfig, decoder: Values) -> list[Finding]:
+def _blind(config: ModelConfig, values: Values) -> list[Finding]:
     """A decoder that cannot see the encoder is built without a word."""
-    if decoder.switches.get("add_cross_attention", True):
+    if values.switches.get("decoder.add_cross_attention", True):
         return []
     message = "the decoder has no cross-attention, so that it cannot see the encoder"
     fix = 'write "is_decoder": true and "add_cross_attention": true in the decoder'
     return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
 
 
-ENCODER_DECODER = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", pair),))
+ENCODER_DECODER = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", list_pair),))
