@@ -171,7 +171,7 @@ def _is_pair(value: object) -> bool:
 def _keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
     """Return what a family reads, with what the table says beside it."""
     try:
-        sizes = declare.read_sizes(table.get("sizes", ""))
+        sizes, divisible = (read(table.get("sizes", "")) for read in (declare.read_sizes, declare.read_divisible))
         switches = declare.read_switches(table.get("switches", ""))
         choices = declare.read_activations(table.get("activations", ""))
     except (ValueError, KeyError, IndexError) as error:
@@ -181,6 +181,6 @@ def _keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
         sizes=(*known.sizes, *sizes),
         switches=(*known.switches, *switches),
         choices=(*known.choices, *choices),
-        divisible=(*known.divisible, *map(tuple, table.get("divisible", ()))),
+        divisible=(*known.divisible, *divisible, *map(tuple, table.get("divisible", ()))),
         inert=known.inert | frozenset(table.get("inert", ())),
     )

@@ -18,7 +18,52 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import (
+    Choice,
+    ConfigKeys,
+    Ignored,
+    Index,
+    Listing,
+    Rule,
+    Size,
+    Switch,
+    Until,
+    hidden_act,
+)
+from pytest_bertsize.config.older_releases import (
+    before,
+    replaced,
+    unmentioned,
+    without,
+    without_alias,
+    without_rules_on,
+)
+
+__all__ = [
+    "Choice",
+    "Index",
+    "Listing",
+    "Rule",
+    "Until",
+    "before",
+    "extend",
+    "family",
+    "hidden_act",
+    "inert_keys",
+    "keys",
+    "read_activations",
+    "read_divisible",
+    "read_ignored",
+    "read_rules",
+    "read_sizes",
+    "read_switches",
+    "replaced",
+    "unmentioned",
+    "without",
+    "without_alias",
+    "without_rules_on",
+]
+"""All that a family is written with."""
 
 STANDARD = {
     "V": "vocab_size",
@@ -64,7 +109,7 @@ def keys(
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
         standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``later`` an
-        alias of newer releases, ``layers`` for a number of layers, ``from`` the least value.
+        alias of newer releases, ``layers`` for a number of layers, ``from`` the least value, ``divides`` other sizes.
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
         library takes null for the default.
     :param activations: ``"hidden_act gelu"``.
@@ -73,6 +118,7 @@ def keys(
     :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them.
     """
     choices = (*read_activations(activations), *more.pop("choices", ()))
+    more["divisible"] = (*read_divisible(sizes), *more.get("divisible", ()))
     more |= {"rules": read_rules(rules), "ignored": read_ignored(ignored)}
     return ConfigKeys(read_sizes(sizes), read_switches(switches), choices, **more)
 
@@ -81,14 +127,15 @@ def extend(like: ConfigKeys, text: str = "", **more: Any) -> ConfigKeys:
     """Return the keys of another family with what differs: sizes, switches and ignored keys come to its own.
 
     :param text: sizes as :func:`keys` has them; ``D 1024`` is another default of a size that is there.
-    :param more: as :func:`keys` has them; rules, and what is no text, replace the other family's.
+    :param more: as :func:`keys` has them; rules, what is no text, and switches after ``only`` replace what there is.
     """
     found = {size.symbol: size for size in like.sizes}
     for size, words in zip(read_sizes(text), filter(str.strip, text.split(",")), strict=True):
         is_default = len(words.split()) == len(("symbol", "default")) and size.symbol in found
         found[size.symbol] = found[size.symbol]._replace(default=size.default) if is_default else size
     if isinstance(switches := more.get("switches", ()), str):
-        more["switches"] = (*like.switches, *read_switches(switches))
+        kept = () if switches.startswith("only ") else like.switches
+        more["switches"] = (*kept, *read_switches(switches.removeprefix("only ")))
     if activations := more.pop("activations", ""):
         more["choices"] = (*read_activations(activations), *more.get("choices", ()))
     if "rules" in more:
@@ -111,6 +158,8 @@ def _size(words: list[str]) -> Size:
         word = rest.pop(0)
         if word == "layers":
             size = size._replace(repeats=True)
+        elif word == "divides":
+            rest.clear()
         elif word == "from":
             size = size._replace(minimum=int(rest.pop(0)))
         elif word == "or":
@@ -120,6 +169,13 @@ def _size(words: list[str]) -> Size:
         else:
             raise ValueError(f"a size has no {word!r}: {' '.join(words)}")
     return size
+
+
+def read_divisible(text: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of keys, of which the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
+    keys = {size.symbol: size.key for size in read_sizes(text)}
+    rows = (each.split() for each in text.split(",") if " divides " in each)
+    return tuple((keys[of], keys[row[0]]) for row in rows for of in row[row.index("divides") + 1 :])
 
 
 def read_switches(text: str) -> tuple[Switch, ...]:
@@ -202,7 +258,7 @@ def family(
     *,
     since: tuple[int, ...] = (),
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
-    rules: Mapping[str, Any] = MappingProxyType({}),
+    rules: Mapping[str, str | tuple[Rule, ...]] = MappingProxyType({}),
     **more: str,
 ) -> Family:
     """Return a family from the text of its classes.
@@ -219,21 +275,21 @@ def family(
         names of their classes begin, and ``{under}`` the attribute of the body, by default the family's name.
     :param more: parts as well, in place of those.
     :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Deriving` has it.
-    :param rules: what a class asks on top of its family, by the class's name, as :func:`read_rules` has them.
+    :param rules: what a class with a tree asks on top of its family, by the tree, as :func:`read_rules` has them.
     """
     own = {**parts, **more}
     stem = own.pop("stem", "")
     filled = {"under": name.replace("-", "_"), **own}
     own.pop("under", "")
     classes = _STEM.sub(stem, fill(classes, **filled))
-    asked = {_STEM.sub(stem, each): rule for each, rule in rules.items()}
     texts = {**own, **heads.COMMON, **own}  # its own are the first that a message names
     known = {each: Tree(fill(text, **filled)) for each, text in texts.items()}
     rows = [_Row.read(line, known) for line in classes.splitlines() if line.strip()]
     used = {part.tree for row in rows for part in row.parts}
     trees = {each: tree.text for each, tree in known.items() if each in heads.COMMON or tree in used}
     arguments = {argument for row in rows for part in row.parts for argument in part.arguments}
-    architectures = tuple(row.architecture(arguments, read_rules(asked.get(row.name, ""))) for row in rows)
+    asked = {each: read_rules(text) for each, text in {**heads.RULES, **rules}.items()}
+    architectures = tuple(row.architecture(arguments, asked) for row in rows)
     keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
     if derive:
         return Deriving(name, keys, architectures, derive, since=since, classes=classes, trees=trees)
@@ -245,6 +301,7 @@ class _Part(NamedTuple):
 
     under: str
     """The attribute under which the class keeps it; ``""`` for none."""
+    name: str
     tree: Tree
     arguments: Mapping[str, str]
     """What the class gives it: expressions, by name."""
@@ -274,10 +331,11 @@ class _Row(NamedTuple):
         parts = tuple(_read_part(each.strip(), trees) for each in rest.split(" + "))
         return cls(name, parts, options, tuple(int(each) for each in since.split(".")) if since else ())
 
-    def architecture(self, arguments: set[str], rules: tuple[Rule, ...]) -> Architecture:
+    def architecture(self, arguments: set[str], asked: Mapping[str, tuple[Rule, ...]]) -> Architecture:
         """Return the class.
 
         :param arguments: all that some class of the family gives a tree.
+        :param asked: rules of the classes that have a tree, by its name.
         """
         absent = dict.fromkeys(arguments, False)
         parts = self.parts
@@ -287,6 +345,7 @@ class _Row(NamedTuple):
                 return parts[0].blocks(dims, absent)
             return Block("", tuple(part.blocks(dims, absent) for part in parts))
 
+        rules = tuple(rule for part in parts for rule in asked.get(part.name, ()))
         has_labels = any(part.tree.has_labels for part in parts)
         return Architecture(self.name, blocks, labels=has_labels, options=self.options, rules=rules, since=self.since)
 
@@ -297,4 +356,4 @@ def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
         raise BadExpression(f"{text!r} names no tree; there are {', '.join(trees)}")
     pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
     arguments = {name: value or "True" for name, _, value in pairs}
-    return _Part(found["under"] or "", trees[found["tree"]], arguments)
+    return _Part(found["under"] or "", found["tree"], trees[found["tree"]], arguments)

@@ -9,32 +9,6 @@ from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 
-BODY = """
-<narrow_embeddings>
-encoder
-  embedding_hidden_mapping_in      linear E D                @embeddings.projection
-  albert_layer_groups × G                                                               passes L
-    albert_layers × N
-      attention                                              @encoder.attention
-        query, key, value          linear D {W}
-        dense                      linear D D
-        LayerNorm                  layer_norm D              @encoder.norm
-        <distances>
-      ffn                          linear D I                @encoder.feed_forward
-      activation                   activation hidden_act     @encoder.feed_forward
-      ffn_output                   linear I D                @encoder.feed_forward
-      full_layer_layer_norm        layer_norm D              @encoder.norm
-pooler                             linear D D                @pooler                    when pooler
-"""
-MASKED_LM = f"""
-predictions
-  bias                             parameter V               @head.decoder
-  dense                            linear D E                @head.transform
-  activation                       activation hidden_act     @head.transform
-  LayerNorm                        layer_norm E              @head.transform
-  {heads.decoder("predictions.bias", width="E")}
-"""
-
 ALBERT = family(
     "albert",
     keys(
@@ -60,8 +34,31 @@ when value in ("relative_key", "relative_key_query")
     AlbertForMultipleChoice           albert.body(pooler) + choice
     """,
     electra.PARTS,
-    body=BODY,
-    masked_lm=MASKED_LM,
+    body="""
+    <narrow_embeddings>
+    encoder
+      embedding_hidden_mapping_in      linear E D                @embeddings.projection
+      albert_layer_groups × G                                                               passes L
+        albert_layers × N
+          attention                                              @encoder.attention
+            query, key, value          linear D {W}
+            dense                      linear D D
+            LayerNorm                  layer_norm D              @encoder.norm
+            <distances>
+          ffn                          linear D I                @encoder.feed_forward
+          activation                   activation hidden_act     @encoder.feed_forward
+          ffn_output                   linear I D                @encoder.feed_forward
+          full_layer_layer_norm        layer_norm D              @encoder.norm
+    pooler                             linear D D                @pooler                    when pooler
+    """,
+    masked_lm=f"""
+    predictions
+      bias                             parameter V               @head.decoder
+      dense                            linear D E                @head.transform
+      activation                       activation hidden_act     @head.transform
+      LayerNorm                        layer_norm E              @head.transform
+      {heads.decoder("predictions.bias", width="E")}
+    """,
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
 """In order or swapped for C = 2 (section 3.1)."""

@@ -5,14 +5,11 @@ offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention 
 """
 
 from dataclasses import replace
-from typing import Any
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
-from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.declare import before, extend, family, keys, without_alias
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import ConfigKeys, multiple
-from pytest_bertsize.config.older_releases import before, without_alias
+from pytest_bertsize.config.keys import multiple
 
 STACK = """
 {stack}
@@ -84,18 +81,8 @@ CLASSES = f"""{GENERATORS}
 *ForSequenceClassification   model.both + classification_head
 *ForQuestionAnswering        model.both + span
 """
-ENCODES = multiple("d_model", "encoder_attention_heads")
-"""A rule of the classes that have an encoder; those of a decoder alone never read its sizes."""
-
-
-def kin(name: str, keys: ConfigKeys, classes: str, parts: dict[str, str], **more: Any) -> Family:
-    """Return a family of BART's kind, whose classes with an encoder ask that its heads divide the width."""
-    made = family(name, keys, classes, parts, **more)
-    ruled = (
-        each if each.name.endswith("ForCausalLM") else replace(each, rules=(ENCODES, *each.rules))
-        for each in made.architectures
-    )
-    return replace(made, architectures=tuple(ruled))
+ENCODES = {"both": (multiple("d_model", "encoder_attention_heads"),)}
+"""What classes that have an encoder ask; those of a decoder alone never read its sizes."""
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
@@ -111,29 +98,31 @@ def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoid
 KEYS = keys(
     "V 50265, D d_model 1024 or hidden_size, L encoder_layers 12 layers from 0 or num_hidden_layers,"
     "A encoder_attention_heads 16 or num_attention_heads, I encoder_ffn_dim 4096,"
-    "Ld decoder_layers 12 layers from 0, Ad decoder_attention_heads 16, Id decoder_ffn_dim 4096, P 1024",
+    "Ld decoder_layers 12 layers from 0, Ad decoder_attention_heads 16 divides D, Id decoder_ffn_dim 4096, P 1024",
     switches="tie_word_embeddings true",
     activations="activation_function gelu",
-    divisible=(("d_model", "decoder_attention_heads"),),
     ignored=old_keys(),
     until=(before("5.4.0", without_alias("encoder_layers", "num_hidden_layers"), "bart", "configuration"),),
 )
-BART = kin("bart", replace(KEYS, labels=3), CLASSES, trees(), stem="Bart")
+BART = family("bart", replace(KEYS, labels=3), CLASSES, trees(), stem="Bart", rules=ENCODES)
 
-MBART = kin(
+MBART = family(
     "mbart",
     extend(KEYS, ignored=old_keys(final_norm="always")),
     CLASSES,
     trees(norms=f"{EMBEDDING_NORM}\n{LAST_NORM}"),
     stem="MBart",
+    rules=ENCODES,
 )
 """mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks."""
 
 PEGASUS_KEYS = extend(KEYS, ignored=old_keys("always", "never", "always"))
-PEGASUS = kin("pegasus", PEGASUS_KEYS, GENERATORS, trees(positions=SINUSOIDS, norms=LAST_NORM), stem="Pegasus")
+PEGASUS = family(
+    "pegasus", PEGASUS_KEYS, GENERATORS, trees(positions=SINUSOIDS, norms=LAST_NORM), stem="Pegasus", rules=ENCODES
+)
 """PEGASUS (Zhang et al. 2019, arXiv 1912.08777): sinusoidal positions, and norms where mBART has its last."""
 
-M2M_100 = kin(
+M2M_100 = family(
     "m2m_100",
     extend(
         PEGASUS_KEYS,
@@ -150,5 +139,6 @@ M2M_100 = kin(
     M2M100ForConditionalGeneration   model.both + lm_head
     """,
     trees(positions="", norms=LAST_NORM),
+    rules=ENCODES,
 )
 """M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with positions that are computed, norms at the end."""

@@ -4,7 +4,7 @@ V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of lay
 pooler, D² + D more.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
@@ -14,8 +14,8 @@ PARTS = {
     encoder.layer × L
       <attention>
       <crossattention>
-      <more>
       <feed_forward>
+      <more>
     <pooler>
     """,
     "embeddings": """
@@ -72,17 +72,16 @@ CLASSES = """
 """
 
 KEYS = keys(
-    "V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 2",
+    "V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
     switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
     activations="hidden_act gelu",
-    divisible=(("hidden_size", "num_attention_heads"),),
     ignored=OF_BERT,
     until=(relative_positions.READ,),
 )
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
 """
-ENCODER_KEYS = extend(KEYS, switches=read_switches("tie_word_embeddings true"), ignored=NO_CROSS_ATTENTION, until=())
+ENCODER_KEYS = extend(KEYS, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=())
 """Of families that are BERT, perhaps with more in its layers, and never decode."""
 
 BERT = family("bert", KEYS, CLASSES, PARTS, stem="Bert", causal="LMHeadModel")

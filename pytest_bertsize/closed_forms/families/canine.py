@@ -8,39 +8,12 @@ from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import relative_positions
 
-BODY = """
-char_embeddings
-  HashBucketCodepointEmbedder_* × H   embedding B D//H      @embeddings.character
-  char_position_embeddings          embedding B D           @embeddings.position
-  token_type_embeddings             embedding T D           @embeddings.token_type
-  LayerNorm                         layer_norm D            @embeddings.norm
-initial_char_encoder.layer × 1
-  <attention>
-  <feed_forward>
-chars_to_molecules                                          @encoder.convolution
-  conv                              conv1d D D R
-  activation                        activation hidden_act
-  LayerNorm                         layer_norm D            @encoder.norm
-encoder.layer × L
-  <attention>
-  <feed_forward>
-projection                                                  @encoder.convolution
-  conv                              conv1d 2*D D K
-  activation                        activation hidden_act
-  LayerNorm                         layer_norm D            @encoder.norm
-final_char_encoder.layer × 1
-  <attention>
-  <feed_forward>
-<pooler>
-"""
-
 CANINE = family(
     "canine",
     keys(
-        "D 768, L 12 layers from 0, A 12, I 3072, T 16, H num_hash_functions 8, B num_hash_buckets 16384,"
+        "D 768, L 12 layers from 0, A 12 divides D, I 3072, T 16, H num_hash_functions 8, B num_hash_buckets 16384,"
         "R downsampling_rate 4, K upsampling_kernel_size 4",
         activations="hidden_act gelu",
-        divisible=(("hidden_size", "num_attention_heads"),),
         rules="""
         num_hash_functions <= 16
           num_hash_functions is {num_hash_functions:,}, and the class has 16
@@ -64,5 +37,29 @@ CANINE = family(
     CanineForQuestionAnswering        canine.body(pooler) + span
     """,
     bert.PARTS,
-    body=BODY,
+    body="""
+    char_embeddings
+      HashBucketCodepointEmbedder_* × H   embedding B D//H      @embeddings.character
+      char_position_embeddings          embedding B D           @embeddings.position
+      token_type_embeddings             embedding T D           @embeddings.token_type
+      LayerNorm                         layer_norm D            @embeddings.norm
+    initial_char_encoder.layer × 1
+      <attention>
+      <feed_forward>
+    chars_to_molecules                                          @encoder.convolution
+      conv                              conv1d D D R
+      activation                        activation hidden_act
+      LayerNorm                         layer_norm D            @encoder.norm
+    encoder.layer × L
+      <attention>
+      <feed_forward>
+    projection                                                  @encoder.convolution
+      conv                              conv1d 2*D D K
+      activation                        activation hidden_act
+      LayerNorm                         layer_norm D            @encoder.norm
+    final_char_encoder.layer × 1
+      <attention>
+      <feed_forward>
+    <pooler>
+    """,
 )

@@ -1,11 +1,10 @@
-"""The text models of CLIP (Radford et al. 2021, arXiv 2103.00020) and of SigLIP: pre-norm, with learned positions.
+"""The text model of CLIP (Radford et al. 2021, arXiv 2103.00020): a pre-norm transformer with learned positions.
 
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
-from pytest_bertsize.config.older_releases import before, without
 
 PARTS = {
     "text": """
@@ -34,9 +33,8 @@ PARTS = {
 }
 """``alone`` it is a model under no name of its own since transformers 5.6."""
 KEYS = keys(
-    "V 49408, D 512, L 12 layers from 0, A 8, I 2048, P 77, J projection_dim 512",
+    "V 49408, D 512, L 12 layers from 0, A 8 divides D, I 2048, P 77, J projection_dim 512",
     activations="hidden_act quick_gelu",
-    divisible=(("hidden_size", "num_attention_heads"),),
     ignored=OF_BERT,
 )
 
@@ -50,19 +48,3 @@ CLIP_TEXT_MODEL = family(
     PARTS,
     projection="text_projection   linear D J bias=False   @head.projection   reads text",
 )
-
-SIGLIP_TEXT_MODEL = family(
-    "siglip_text_model",
-    keys(
-        "V 32000, D 768, L 12 layers from 0, A 12, I 3072, P 64, J projection_size none",
-        activations="hidden_act gelu_pytorch_tanh",
-        divisible=KEYS.divisible,
-        ignored=OF_BERT,
-        until=(before("4.50.0", without("projection_size"), "siglip", "configuration"),),
-    ),
-    "SiglipTextModel   alone",
-    PARTS,
-    head="head   linear D get(J,D)   @head.projection   reads text",
-)
-"""SigLIP (Zhai et al. 2023, arXiv 2303.15343): D·J + J of a projection, as wide as the layers unless the config says
-so."""

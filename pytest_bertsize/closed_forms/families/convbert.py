@@ -8,41 +8,7 @@ more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G grou
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads
-
-LAYERS = """
-H := A // R if A >= R else 1
-W := D // H // 2 * H
-encoder.layer × L
-  attention                                               @encoder.attention
-    <mixed>
-  crossattention                                          @encoder.cross_attention   when add_cross_attention
-    <mixed>
-  -                                                       @encoder.feed_forward
-    intermediate
-      dense                  linear D I                   when G == 1
-      dense                                               when G != 1
-        weight               parameter G D//G I//G
-        bias                 parameter I
-      intermediate_act_fn    activation hidden_act
-    output.dense             linear I D                   when G == 1
-    output.dense                                          when G != 1
-      weight                 parameter G I//G D//G
-      bias                   parameter D
-    output.LayerNorm         layer_norm D                 @encoder.norm
-"""
-MIXED = """
-self
-  query, key, value          linear D W
-  -                                                       @encoder.convolution
-    key_conv_attn_layer
-      depthwise.weight       parameter D 1 K
-      pointwise.weight       parameter W D 1
-      bias                   parameter W 1
-    conv_kernel_layer        linear W K*H
-    conv_out_layer           linear D W
-output.dense                 linear D D
-output.LayerNorm             layer_norm D                 @encoder.norm
-"""
+from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 CONVBERT = family(
     "convbert",
@@ -62,10 +28,7 @@ num_attention_heads {num_attention_heads:,}
           hidden_size {hidden_size:,} leaves no width for a head: attention has half of it
           write a multiple of twice {num_attention_heads:,}
         """,
-        ignored="""
-        position_embedding_type ["absolute"]
-        pruned_heads [{}, null]
-        """,
+        ignored=PLAIN,
     ),
     """
     ConvBertModel                       body
@@ -76,7 +39,38 @@ num_attention_heads {num_attention_heads:,}
     ConvBertForMultipleChoice           convbert.body + summary + choice
     """,
     electra.PARTS,
-    layers=LAYERS,
-    mixed=MIXED,
-    rules={"ConvBertForMultipleChoice": heads.SUMS_UP},
+    layers="""
+    H := A // R if A >= R else 1
+    W := D // H // 2 * H
+    encoder.layer × L
+      attention                                               @encoder.attention
+        <mixed>
+      crossattention                                          @encoder.cross_attention   when add_cross_attention
+        <mixed>
+      -                                                       @encoder.feed_forward
+        intermediate
+          dense                  linear D I                   when G == 1
+          dense                                               when G != 1
+            weight               parameter G D//G I//G
+            bias                 parameter I
+          intermediate_act_fn    activation hidden_act
+        output.dense             linear I D                   when G == 1
+        output.dense                                          when G != 1
+          weight                 parameter G I//G D//G
+          bias                   parameter D
+        output.LayerNorm         layer_norm D                 @encoder.norm
+    """,
+    mixed="""
+    self
+      query, key, value          linear D W
+      -                                                       @encoder.convolution
+        key_conv_attn_layer
+          depthwise.weight       parameter D 1 K
+          pointwise.weight       parameter W D 1
+          bias                   parameter W 1
+        conv_kernel_layer        linear W K*H
+        conv_out_layer           linear D W
+    output.dense                 linear D D
+    output.LayerNorm             layer_norm D                 @encoder.norm
+    """,
 )

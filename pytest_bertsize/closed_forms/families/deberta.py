@@ -7,11 +7,9 @@ L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one mat
 pooler, H² + H, comes with heads.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import Listing, Until, family, keys, without
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Listing, Until
-from pytest_bertsize.config.older_releases import without
 
 BODY = """
 Far := M if M > 0 else P
@@ -77,13 +75,12 @@ PARTS = {
 """``reach`` is how many positions the table has either way."""
 
 KEYS = keys(
-    "V 50265, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 0 from 0, M max_relative_positions -1 from -1, E none,"
-    "H pooler_hidden_size none",
+    "V 50265, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 0 from 0, "
+    "M max_relative_positions -1 from -1, E none, H pooler_hidden_size none",
     switches="relative_attention false, position_biased_input true, talking_head false, legacy true,"
     "tie_word_embeddings true",
     activations="hidden_act gelu",
     lists=(Listing("pos_att_type", (), str, words=("c2p", "p2c"), separator="|"),),
-    divisible=(("hidden_size", "num_attention_heads"),),
     ignored="""
     position_embedding_type, pruned_heads, add_cross_attention, add_pooling_layer
     summary_use_proj [false]: the pooler of this family always projects

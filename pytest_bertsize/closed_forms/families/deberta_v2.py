@@ -7,9 +7,8 @@ tokens in G groups, D·D/G·K + 3·D. Most of the keys that tell checkpoints apa
 class.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_switches
+from pytest_bertsize.closed_forms.declare import Choice, extend, family
 from pytest_bertsize.closed_forms.families import deberta
-from pytest_bertsize.config.keys import Choice
 
 DEBERTA_V2 = family(
     "deberta-v2",
@@ -17,10 +16,8 @@ DEBERTA_V2 = family(
         deberta.KEYS,
         "V 128100, D 1536, L 24, A 24, I 6144, S attention_head_size none, B position_buckets none from -1,"
         "K conv_kernel_size none from 0, G conv_groups none",
-        switches=read_switches(
-            "relative_attention false, position_biased_input true, share_att_key false, legacy true,"
-            "tie_word_embeddings true"
-        ),
+        switches="only relative_attention false, position_biased_input true, share_att_key false, legacy true,"
+        "tie_word_embeddings true",
         choices=(*deberta.KEYS.choices, Choice("norm_rel_ebd", "none", ("none", "layer_norm"))),
         rules="""
         hidden_size: not get(conv_kernel_size, 0) or hidden_size % get(conv_groups, 1) == 0

@@ -7,21 +7,6 @@ the output of words.
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 
-BODY = """
-embeddings
-  word_embeddings                     embedding V D           @embeddings.word
-  position_embeddings                 embedding P D           @embeddings.position
-  LayerNorm                           layer_norm D            @embeddings.norm
-transformer.layer × L
-  attention                                                   @encoder.attention
-    q_lin, k_lin, v_lin, out_lin      linear D D
-  sa_layer_norm                       layer_norm D            @encoder.norm
-  ffn                                                         @encoder.feed_forward
-    lin1                              linear D I
-    activation                        activation activation
-    lin2                              linear I D
-  output_layer_norm                   layer_norm D            @encoder.norm
-"""
 PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
 """A dense layer before the classifier, in place of a pooler."""
 IGNORED = """
@@ -34,10 +19,9 @@ DISTILBERT = family(
     "distilbert",
     keys(
         "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
-        "A n_heads 12 or num_attention_heads, I hidden_dim 3072, P 512",
+        "A n_heads 12 or num_attention_heads divides D, I hidden_dim 3072, P 512",
         switches="tie_word_embeddings true",
         activations="activation gelu",
-        divisible=(("dim", "n_heads"),),
         ignored=IGNORED,
     ),
     """
@@ -48,7 +32,21 @@ DISTILBERT = family(
     DistilBertForTokenClassification      distilbert.body + classifier
     DistilBertForQuestionAnswering        distilbert.body + span
     """,
-    body=BODY,
+    body="""
+    embeddings
+      word_embeddings                     embedding V D           @embeddings.word
+      position_embeddings                 embedding P D           @embeddings.position
+      LayerNorm                           layer_norm D            @embeddings.norm
+    transformer.layer × L
+      attention                                                   @encoder.attention
+        q_lin, k_lin, v_lin, out_lin      linear D D
+      sa_layer_norm                       layer_norm D            @encoder.norm
+      ffn                                                         @encoder.feed_forward
+        lin1                              linear D I
+        activation                        activation activation
+        lin2                              linear I D
+      output_layer_norm                   layer_norm D            @encoder.norm
+    """,
     transform="""
     -                                     @head.transform
       activation                          activation activation
@@ -58,7 +56,7 @@ DISTILBERT = family(
     lm_head=heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
     pre_classifier=PRE_CLASSIFIER,
     rules={
-        "DistilBertForQuestionAnswering": """
+        "span": """
         num_labels == 2
           num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer
           write 2

@@ -67,5 +67,4 @@ ELECTRA = family(
     ElectraForMultipleChoice           electra.body + summary + choice
     """,
     PARTS,
-    rules={"ElectraForMultipleChoice": heads.SUMS_UP},
 )

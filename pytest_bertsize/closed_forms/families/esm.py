@@ -6,36 +6,10 @@ map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a cla
 closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import Choice, family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Choice
 
-BODY = """
-absolute := before(4, 52) or position_embedding_type == "absolute"
-embeddings
-  word_embeddings            embedding V D   @embeddings.word
-  position_embeddings        embedding P D   @embeddings.position   when absolute
-  layer_norm                 layer_norm D    @embeddings.norm       when emb_layer_norm_before
-encoder.layer × L
-  attention                                  @encoder.attention
-    <inside>
-  crossattention                             @encoder.cross_attention   when add_cross_attention
-    <inside>
-  intermediate.dense         linear D I      @encoder.feed_forward
-  output.dense               linear I D      @encoder.feed_forward
-  LayerNorm                  layer_norm D    @encoder.norm
-encoder.emb_layer_norm_after layer_norm D    @encoder.norm
-contact_head.regression      linear L*A 1    @head.contact
-<pooler>
-"""
-INSIDE = """
-self
-  query, key, value          linear D D
-  <distances>
-output.dense                 linear D D
-LayerNorm                    layer_norm D    @encoder.norm
-"""
 LM_HEAD = f"""
 lm_head
   bias                       parameter V     @head.decoder
@@ -50,11 +24,10 @@ POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
 ESM = family(
     "esm",
     keys(
-        "V none, D 768, L 12 layers from 0, A 12, I 3072, P 1026",
+        "V none, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 1026",
         switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
         "tie_word_embeddings true",
         choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
-        divisible=(("hidden_size", "num_attention_heads"),),
         rules="""
         vocab_size != None
           the key vocab_size is missing, and the library has no default for it
@@ -69,7 +42,30 @@ ESM = family(
     EsmForTokenClassification      esm.body + classifier
     """,
     bert.PARTS,
-    body=BODY,
-    inside=INSIDE,
+    body="""
+    absolute := before(4, 52) or position_embedding_type == "absolute"
+    embeddings
+      word_embeddings            embedding V D   @embeddings.word
+      position_embeddings        embedding P D   @embeddings.position   when absolute
+      layer_norm                 layer_norm D    @embeddings.norm       when emb_layer_norm_before
+    encoder.layer × L
+      attention                                  @encoder.attention
+        <inside>
+      crossattention                             @encoder.cross_attention   when add_cross_attention
+        <inside>
+      intermediate.dense         linear D I      @encoder.feed_forward
+      output.dense               linear I D      @encoder.feed_forward
+      LayerNorm                  layer_norm D    @encoder.norm
+    encoder.emb_layer_norm_after layer_norm D    @encoder.norm
+    contact_head.regression      linear L*A 1    @head.contact
+    <pooler>
+    """,
+    inside="""
+    self
+      query, key, value          linear D D
+      <distances>
+    output.dense                 linear D D
+    LayerNorm                    layer_norm D    @encoder.norm
+    """,
     lm_head=LM_HEAD,
 )

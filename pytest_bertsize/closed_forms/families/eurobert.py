@@ -5,18 +5,16 @@ after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv 19
 V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too. Ahead of the classifier of sequences: D² + D.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import Index, family, keys
 from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
 
 EUROBERT = family(
     "eurobert",
     keys(
-        "V 128256, D 768, L 12 layers from 0, A 12, Q none, S none, I 3072",
+        "V 128256, D 768, L 12 layers from 0, A 12 divides D, Q none, S none, I 3072",
         switches="attention_bias false, mlp_bias false, tie_word_embeddings false",
         activations="hidden_act silu",
-        divisible=(("hidden_size", "num_attention_heads"),),
         indices=(Index("pad_token_id", 128001),),
         rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
         ignored=llama.IGNORED,

@@ -6,10 +6,9 @@ D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D o
 the decoder has Ld layers more, at the full length of the sequence.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import Choice, Listing, family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Choice, Listing
 
 LAYER = """
 attention                                              @{part}.attention
@@ -26,11 +25,6 @@ ffn                                                    @{part}.feed_forward
   activation_function        activation hidden_act
   linear_2                   linear I D
   layer_norm                 layer_norm D              @{part}.norm
-"""
-BODY = """
-<base>
-decoder.layers × Ld
-  <decoder>
 """
 BASE = """
 embeddings.word_embeddings   embedding V D             @embeddings.word
@@ -87,7 +81,11 @@ FUNNEL = family(
     FunnelForTokenClassification      funnel.body + classifier
     FunnelForQuestionAnswering        funnel.body + span
     """,
-    body=BODY,
+    body="""
+    <base>
+    decoder.layers × Ld
+      <decoder>
+    """,
     base=BASE,
     encoder=fill(LAYER, part="encoder"),
     decoder=fill(LAYER, part="decoder"),

@@ -1,6 +1,4 @@
-"""GPT-2 (Radford et al. 2019): the decoder of the Transformer (arXiv 1706.03762) with its norms in front.
-
-The paper is not on arXiv. A language model by nature; its other classes read the vector of the last token.
+"""GPT-2 (Radford et al. 2019, not on arXiv): the Transformer's decoder (arXiv 1706.03762) with its norms in front.
 
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D unless it is said; cross-attention adds L·(4·D² + 6·D).
 Query, key and value are one matrix, stored inputs first.
@@ -9,37 +7,16 @@ Query, key and value are one matrix, stored inputs first.
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 
-BODY = """
-wte                          embedding V D                   @embeddings.word
-wpe                          embedding P D                   @embeddings.position
-h × L
-  ln_1                       layer_norm D                    @decoder.norm
-  attn                                                       @decoder.attention
-    c_attn                   transposed_linear D 3*D
-    c_proj                   transposed_linear D D
-  ln_2                       layer_norm D                    @decoder.norm
-  crossattention                                             @decoder.cross_attention  when add_cross_attention
-    c_attn                   transposed_linear D 2*D
-    q_attn                   transposed_linear D D
-    c_proj                   transposed_linear D D
-  ln_cross_attn              layer_norm D                    @decoder.norm             when add_cross_attention
-  mlp                                                        @decoder.feed_forward
-    c_fc                     transposed_linear D get(I,4*D)
-    act                      activation activation_function
-    c_proj                   transposed_linear get(I,4*D) D
-ln_f                         layer_norm D                    @decoder.norm
-"""
-
 GPT2 = family(
     "gpt2",
     keys(
         "V 50257, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
-        "A n_head 12 or num_attention_heads, I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
+        "A n_head 12 or num_attention_heads divides D,"
+        "I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
         switches="add_cross_attention false, tie_word_embeddings true, summary_use_proj true,"
         "summary_proj_to_labels true",
         activations="activation_function gelu_new",
         choices=heads.summary_choices("cls_index"),
-        divisible=(("n_embd", "n_head"),),
         ignored="pruned_heads",
     ),
     """
@@ -50,8 +27,26 @@ GPT2 = family(
     GPT2ForTokenClassification      transformer.body + classifier
     GPT2ForQuestionAnswering        transformer.body + two_label_span
     """,
-    body=BODY,
+    body="""
+    wte                          embedding V D                   @embeddings.word
+    wpe                          embedding P D                   @embeddings.position
+    h × L
+      ln_1                       layer_norm D                    @decoder.norm
+      attn                                                       @decoder.attention
+        c_attn                   transposed_linear D 3*D
+        c_proj                   transposed_linear D D
+      ln_2                       layer_norm D                    @decoder.norm
+      crossattention                                             @decoder.cross_attention  when add_cross_attention
+        c_attn                   transposed_linear D 2*D
+        q_attn                   transposed_linear D D
+        c_proj                   transposed_linear D D
+      ln_cross_attn              layer_norm D                    @decoder.norm             when add_cross_attention
+      mlp                                                        @decoder.feed_forward
+        c_fc                     transposed_linear D get(I,4*D)
+        act                      activation activation_function
+        c_proj                   transposed_linear get(I,4*D) D
+    ln_f                         layer_norm D                    @decoder.norm
+    """,
     lm_head=heads.projection("lm_head", "transformer.wte.weight"),
     summary=heads.summary("multiple_choice_head", "1"),
-    rules={"GPT2DoubleHeadsModel": heads.SUMS_UP},
 )

@@ -10,10 +10,9 @@ from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 GPT_NEOX = family(
     "gpt_neox",
     keys(
-        "V 50432, D 6144, L 44 layers from 0, A 64, I 24576",
+        "V 50432, D 6144, L 44 layers from 0, A 64 divides D, I 24576",
         switches="attention_bias true, tie_word_embeddings false",
         activations="hidden_act gelu",
-        divisible=(("hidden_size", "num_attention_heads"),),
         ignored=ROTARY,
     ),
     """

@@ -5,29 +5,9 @@ what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, 
 2·B2·A for how far on the page. The config says what of all this there is.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-
-BODY = """
-Side := W // K
--                                                  when text_embed
-  <embeddings>
-  embeddings                                       @embeddings.layout
-    {x}_position_embeddings   embedding P2 J       for x in ("x", "y")
-    {x}_position_embeddings   embedding P2 H       for x in ("h", "w")
--                                                  @embeddings.patch   when visual_embed
-  patch_embed.proj            conv2d N D K
-  cls_token                   parameter 1 1 D
-  pos_embed                   parameter 1 Side*Side+1 D
-  LayerNorm, norm             layer_norm D
-encoder.layer × L
-  <attention>
-  <feed_forward>
-encoder                                            @encoder.relative_position
-  rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
-  rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
-"""
 
 LAYOUTLMV3 = family(
     "layoutlmv3",
@@ -35,9 +15,8 @@ LAYOUTLMV3 = family(
         bert.ENCODER_KEYS,
         "V 50265, P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
         "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3",
-        switches=read_switches(
-            "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
-        ),
+        switches="only has_relative_attention_bias true, has_spatial_attention_bias true,  text_embed true,"
+        "visual_embed true",
     ),
     """
     LayoutLMv3Model                       body
@@ -46,7 +25,25 @@ LAYOUTLMV3 = family(
     LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
     """,
     bert.ENCODER,
-    body=BODY,
+    body="""
+    Side := W // K
+    -                                                  when text_embed
+      <embeddings>
+      embeddings                                       @embeddings.layout
+        {x}_position_embeddings   embedding P2 J       for x in ("x", "y")
+        {x}_position_embeddings   embedding P2 H       for x in ("h", "w")
+    -                                                  @embeddings.patch   when visual_embed
+      patch_embed.proj            conv2d N D K
+      cls_token                   parameter 1 1 D
+      pos_embed                   parameter 1 Side*Side+1 D
+      LayerNorm, norm             layer_norm D
+    encoder.layer × L
+      <attention>
+      <feed_forward>
+    encoder                                            @encoder.relative_position
+      rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
+      rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
+    """,
     token_classifier=f"""
     {heads.CLASSIFIER}   when C < 10
     -   when C >= 10

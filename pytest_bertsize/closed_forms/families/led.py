@@ -4,7 +4,7 @@
 Pd·D in the decoder.
 """
 
-from pytest_bertsize.closed_forms.declare import extend
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
 
@@ -27,7 +27,7 @@ encoder
 """
 DECODER = bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd"))
 
-LED = bart.kin(
+LED = family(
     "led",
     extend(bart.KEYS, "P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024"),
     """
@@ -35,9 +35,8 @@ LED = bart.kin(
     LEDForConditionalGeneration  led.both + lm_head
     LEDForQuestionAnswering      led.both + span
     """,
-    {
-        "both": f"{bart.SHARED}{ENCODER}{DECODER}",
-        "lm_head": heads.projection("lm_head", "led.shared.weight"),
-        "span": heads.TWO_LABEL_SPAN,
-    },
+    both=f"{bart.SHARED}{ENCODER}{DECODER}",
+    lm_head=heads.projection("lm_head", "led.shared.weight"),
+    span=heads.TWO_LABEL_SPAN,
+    rules=bart.ENCODES,
 )

@@ -71,10 +71,9 @@ def head_dim_since(release: str, family: str) -> Until:
 
 
 LLAMA_KEYS = keys(
-    "V 32000, D 4096, L 32 layers from 0, A 32, Q none, S none, I 11008",
+    "V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
     switches="attention_bias false, mlp_bias false, tie_word_embeddings false, token_classification_bias true",
     activations="hidden_act silu",
-    divisible=(("hidden_size", "num_attention_heads"),),
     rules=rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
     ignored=IGNORED,
     until=(
@@ -97,7 +96,7 @@ LLAMA = family(
 MISTRAL_KEYS = extend(
     LLAMA_KEYS,
     "I 14336, Q 8",
-    switches=read_switches("tie_word_embeddings false, token_classification_bias true"),
+    switches="only tie_word_embeddings false, token_classification_bias true",
     divisible=(),
     rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
     until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),

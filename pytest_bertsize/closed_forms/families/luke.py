@@ -7,19 +7,6 @@ from word to entity, from entity to word and among entities (section 3.2).
 from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
 
-ENTITIES = """
-<bert>
-entity_embeddings
-  entity_embeddings                 embedding Ve De          @embeddings.entity.table
-  entity_embedding_dense            linear De D bias=False   @embeddings.entity.projection   when De != D
-  position_embeddings               embedding P D            @embeddings.entity.position
-  token_type_embeddings             embedding T D            @embeddings.entity.token_type
-  LayerNorm                         layer_norm D             @embeddings.entity.norm
-"""
-QUERIES = """
-attention.self                                               @encoder.attention   when use_entity_aware_attention
-  w2e_query, e2w_query, e2e_query   linear D D
-"""
 LM_HEAD = """
 words_tied := tie_word_embeddings and before(5)
 lm_head
@@ -63,8 +50,19 @@ LUKE = family(
     LukeForMultipleChoice             luke.body(pooler) + choice
     """,
     bert.ENCODER,
-    body=ENTITIES,
-    more=QUERIES,
+    body="""
+    <bert>
+    entity_embeddings
+      entity_embeddings                 embedding Ve De          @embeddings.entity.table
+      entity_embedding_dense            linear De D bias=False   @embeddings.entity.projection   when De != D
+      position_embeddings               embedding P D            @embeddings.entity.position
+      token_type_embeddings             embedding T D            @embeddings.entity.token_type
+      LayerNorm                         layer_norm D             @embeddings.entity.norm
+    """,
+    more="""
+    attention.self                                               @encoder.attention   when use_entity_aware_attention
+      w2e_query, e2w_query, e2e_query   linear D D
+    """,
     lm_head=LM_HEAD,
     words="luke.embeddings.word_embeddings.weight",
     entity_predictions=ENTITY_PREDICTIONS,

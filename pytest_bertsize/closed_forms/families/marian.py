@@ -6,7 +6,7 @@ gives the decoder a copy of the encoder's V, whatever the config says. R is the 
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import extend, read_rules
+from pytest_bertsize.closed_forms.declare import extend, family, read_rules
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Index, Until
@@ -52,7 +52,7 @@ def _with_tied_as_shared(keys: ConfigKeys) -> ConfigKeys:
     return replace(keys, rules=(*keys.rules, *read_rules(TIED_AS_SHARED)))
 
 
-MARIAN = bart.kin(
+MARIAN = family(
     "marian",
     extend(
         bart.KEYS,
@@ -72,11 +72,9 @@ MARIAN = bart.kin(
     MarianMTModel       model.both + lm_head
     MarianForCausalLM   model.decoder + causal_head
     """,
-    {
-        "both": BOTH,
-        "decoder": bart.stack("decoder", tied="", rows="get(Vd,V)", **PARTS),
-        "lm_head": LM_HEAD,
-        "causal_head": CAUSAL_HEAD,
-    },
-    rules=dict.fromkeys(("MarianModel", "MarianMTModel"), IN_THE_ENCODER),
+    both=BOTH,
+    decoder=bart.stack("decoder", tied="", rows="get(Vd,V)", **PARTS),
+    lm_head=LM_HEAD,
+    causal_head=CAUSAL_HEAD,
+    rules={"both": (*bart.ENCODES["both"], *read_rules(IN_THE_ENCODER))},
 )

@@ -7,10 +7,9 @@ has the width N: B, or D without a bottleneck, unless the config has a ``true_hi
 and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import Choice, before, family, keys, without
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Choice
-from pytest_bertsize.config.older_releases import before, without
+from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 BODY = """
 N := get(H, B if use_bottleneck else D)
@@ -39,17 +38,6 @@ encoder.layer × L
       dense                  linear N D
       LayerNorm              layer_norm D         @encoder.norm
 pooler.dense                 linear D D           @pooler   when pooler and classifier_activation
-"""
-NETWORK = """
-intermediate                                      @encoder.feed_forward
-  dense                      linear N I
-  intermediate_act_fn        activation hidden_act
-output.dense                 linear I N           @encoder.feed_forward
-output.LayerNorm             layer_norm N         @encoder.norm
-"""
-SQUEEZE = """
-dense                        linear D B
-LayerNorm                    layer_norm B         @encoder.norm
 """
 MASKED_LM = f"""
 cls.predictions
@@ -83,11 +71,7 @@ MOBILEBERT = family(
           num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head
           write fewer
         """,
-        ignored="""
-        position_embedding_type ["absolute"]
-        pruned_heads [{}, null]
-        add_cross_attention, add_pooling_layer
-        """,
+        ignored=f"{PLAIN}add_cross_attention, add_pooling_layer",
         until=(before("5.4.0", without("true_hidden_size"), "mobilebert", "configuration"),),
     ),
     """
@@ -101,8 +85,17 @@ MOBILEBERT = family(
     MobileBertForQuestionAnswering        mobilebert.body + span
     """,
     body=BODY,
-    network=NETWORK,
-    squeeze=SQUEEZE,
+    network="""
+    intermediate                                      @encoder.feed_forward
+      dense                      linear N I
+      intermediate_act_fn        activation hidden_act
+    output.dense                 linear I N           @encoder.feed_forward
+    output.LayerNorm             layer_norm N         @encoder.norm
+    """,
+    squeeze="""
+    dense                        linear D B
+    LayerNorm                    layer_norm B         @encoder.norm
+    """,
     masked_lm=MASKED_LM,
-    rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), WIDER_THAN_WORDS),
+    rules={"masked_lm": WIDER_THAN_WORDS},
 )

@@ -4,11 +4,9 @@ V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and 
 switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
+from pytest_bertsize.closed_forms.declare import Index, before, extend, family, keys, replaced
 from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
-from pytest_bertsize.config.older_releases import before, replaced
 
 PARTS = {
     "body": """
@@ -39,11 +37,10 @@ PARTS = {
     "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
 }
 KEYS = keys(
-    "V 50368, D 768, L 22 layers, A 12, I 1152",
+    "V 50368, D 768, L 22 layers, A 12 divides D, I 1152",
     switches="norm_bias false, attention_bias false, mlp_bias false, decoder_bias true, classifier_bias false,"
     "tie_word_embeddings true",
     activations="hidden_activation gelu, classifier_activation gelu",
-    divisible=(("hidden_size", "num_attention_heads"),),
     indices=(Index("pad_token_id", 50283),),
     rules=rotary.PADS_WITHIN,
     ignored=llama.IGNORED,

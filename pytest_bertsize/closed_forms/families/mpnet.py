@@ -10,10 +10,10 @@ from pytest_bertsize.closed_forms.families import distilbert, roberta
 MPNET = family(
     "mpnet",
     keys(
-        "V 30527 from 2, D 768, L 12 layers from 0, A 12, I 3072, P 512 from 2, R relative_attention_num_buckets 32",
+        "V 30527 from 2, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512 from 2,"
+        "R relative_attention_num_buckets 32",
         switches="tie_word_embeddings true",
         activations="hidden_act gelu",
-        divisible=(("hidden_size", "num_attention_heads"),),
         ignored=f"{distilbert.IGNORED}add_pooling_layer",
     ),
     roberta.ENCODERS,

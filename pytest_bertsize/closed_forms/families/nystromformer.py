@@ -9,18 +9,12 @@ from pytest_bertsize.closed_forms.families import bert, distilbert
 
 PARTS = {
     **bert.ENCODER,
-    "body": """
-    <embeddings>
-    encoder.layer × L
-      <attention>
-      <feed_forward>
-      <convolution>
-    """,
     "embeddings": bert.PARTS["embeddings"].replace(" P D ", " P+2 D "),
-    "convolution": """
-    attention.self.conv                             @encoder.convolution   when K
+    "more": """
+    attention.self.conv          @encoder.convolution   when K
       weight                     parameter A 1 K 1
     """,
+    "pooler": "",
     "pre_classifier": distilbert.PRE_CLASSIFIER,
 }
 CLASSES = """
@@ -51,6 +45,6 @@ YOSO = family(
 """YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution
 where ``conv_window`` says how wide."""
 
-MRA = family("mra", extend(bert.ENCODER_KEYS, "V 50265, T 1"), CLASSES, PARTS, stem="Mra", convolution="")
+MRA = family("mra", extend(bert.ENCODER_KEYS, "V 50265, T 1"), CLASSES, PARTS, stem="Mra", more="")
 """MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that looks closely where attention is large, coarsely elsewhere:
 Nyströmformer without a convolution."""

@@ -1,9 +1,8 @@
 """Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""
 
-from pytest_bertsize.closed_forms.declare import extend, family
+from pytest_bertsize.closed_forms.declare import Index, extend, family
 from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
 
 PHI3 = family(
     "phi3",

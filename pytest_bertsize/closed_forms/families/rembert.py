@@ -4,15 +4,15 @@ Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O 
 tied: no width of it is the input's.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_switches
-from pytest_bertsize.closed_forms.families import bert, electra
+from pytest_bertsize.closed_forms.declare import extend, family
+from pytest_bertsize.closed_forms.families import bert
 
 REMBERT = family(
     "rembert",
     extend(
         bert.KEYS,
         "V 250300, D 1152, L 32, A 18, I 4608, E input_embedding_size 256, O output_embedding_size 1664",
-        switches=read_switches("is_decoder false, add_cross_attention false needs is_decoder"),
+        switches="only is_decoder false, add_cross_attention false needs is_decoder",
         ignored="""
         tie_word_embeddings [false]: the two word tables of this family are never one
         embedding_size [null]: this family has input_embedding_size and output_embedding_size
@@ -30,16 +30,10 @@ REMBERT = family(
     RemBertForQuestionAnswering        rembert.body + span
     """,
     bert.PARTS,
-    narrow_embeddings=electra.PARTS["narrow_embeddings"],
+    embeddings=bert.PARTS["embeddings"].replace(" D ", " E "),
     body="""
-    <narrow_embeddings>
-    encoder
-      embedding_hidden_mapping_in    linear E D              @embeddings.projection
-      layer × L
-        <attention>
-        <crossattention>
-        <feed_forward>
-    <pooler>
+    <bert>
+    encoder.embedding_hidden_mapping_in   linear E D         @embeddings.projection
     """,
     lm_head="""
     cls.predictions

@@ -1,12 +1,8 @@
 """RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without its next sentence, and heads of its own."""
 
-import re
-
-from pytest_bertsize.closed_forms.declare import extend, family
+from pytest_bertsize.closed_forms.declare import extend, family, unmentioned
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Choice
-from pytest_bertsize.config.older_releases import unmentioned
 
 ENCODERS = """
 *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
@@ -42,20 +38,6 @@ CAMEMBERT = family(
 
 DATA2VEC_TEXT = family("data2vec-text", bert.KEYS, CLASSES, PARTS, stem="Data2VecText")
 """data2vec for text (Baevski et al. 2022, arXiv 2202.03555)."""
-
-QUANTISED = {
-    part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER[part])
-    for part in ("embeddings", "attention", "feed_forward")
-}
-IBERT = family(
-    "ibert",
-    extend(bert.ENCODER_KEYS, choices=(Choice("hidden_act", "gelu", ("gelu",)),), until=unmentioned("5.6.0", "ibert")),
-    ENCODERS,
-    {**ENCODER, **QUANTISED},
-    stem="IBert",
-)
-"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the one activation that it has
-integers for. Its layers quantise themselves, all but the pooler; the heads are torch's own."""
 
 LONGFORMER = family(
     "longformer",

@@ -42,5 +42,4 @@ when value in ("relative_key", "relative_key_query")
     encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
     <layers>
     """,
-    rules={"RoFormerForMultipleChoice": heads.SUMS_UP},
 )

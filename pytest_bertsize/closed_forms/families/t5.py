@@ -123,7 +123,7 @@ DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
 MT5_KEYS = extend(
     KEYS,
     "V 250112, I 1024, L 8, A 6",
-    switches=read_switches("is_decoder false, is_gated_act true"),
+    switches="only is_decoder false, is_gated_act true",
     choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in KEYS.choices),
     until=(honoured("false"), HEAD_DIM),
 )

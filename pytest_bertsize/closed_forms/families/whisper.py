@@ -4,24 +4,19 @@
 not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_rules
+from pytest_bertsize.closed_forms.declare import Index, before, extend, family, read_rules, without_alias
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
-from pytest_bertsize.config.older_releases import before, without_alias
 
 CONVOLUTIONS = """
 conv1                        conv1d M D 3   @embeddings.convolution
 conv2                        conv1d D D 3   @embeddings.convolution
 """
 PARTS = {"tied": "", "norms": bart.LAST_NORM, "key_bias": "False"}
-AUDIO_HEAD = """
-layer_weights                parameter L+1  @head.layer_weights  when use_weighted_layer_sum
-projector                    linear D F     @head.transform
-classifier                   linear F C     @head.classifier
-"""
 """F·D + F and C·F + C, and perhaps a weight for each layer."""
 PADS_WITHIN = read_rules(rotary.PADS_WITHIN)
+ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
+ENCODES = bart.ENCODES["both"]
 
 WHISPER = family(
     "whisper",
@@ -33,12 +28,7 @@ WHISPER = family(
         "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
         switches="use_weighted_layer_sum false",
         indices=(Index("pad_token_id", 50256),),
-        until=(
-            *bart.KEYS.until,
-            before(
-                "4.43.0", without_alias("encoder_attention_heads", "num_key_value_heads"), "whisper", "configuration"
-            ),
-        ),
+        until=(*bart.KEYS.until, before("4.43.0", ALIAS, "whisper", "configuration")),
     ),
     """
     WhisperModel                     both
@@ -50,11 +40,10 @@ WHISPER = family(
     encoder=bart.stack("encoder", words=CONVOLUTIONS, positions=bart.SINUSOIDS, **PARTS),
     decoder=bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd"), **PARTS),
     proj_out=heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
-    audio_head=AUDIO_HEAD,
-    rules={
-        "WhisperModel": (bart.ENCODES, *PADS_WITHIN),
-        "WhisperForConditionalGeneration": (bart.ENCODES, *PADS_WITHIN),
-        "WhisperForCausalLM": PADS_WITHIN,
-        "WhisperForAudioClassification": (bart.ENCODES,),
-    },
+    audio_head="""
+    layer_weights                parameter L+1  @head.layer_weights  when use_weighted_layer_sum
+    projector                    linear D F     @head.transform
+    classifier                   linear F C     @head.classifier
+    """,
+    rules={"both": (*ENCODES, *PADS_WITHIN), "decoder": PADS_WITHIN, "encoder": ENCODES},
 )

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys, read_rules
+from pytest_bertsize.closed_forms.declare import Listing, Rule, family, keys, read_rules
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Listing, Rule
 
 BODY = """
 position_embeddings              embedding P D   @embeddings.position
@@ -71,12 +70,11 @@ PARTS = {
 }
 KEYS = keys(
     "V 30145 or n_words, D emb_dim 2048 or hidden_size, L n_layers 12 layers from 0 or num_hidden_layers,"
-    "A n_heads 16 or num_attention_heads, P 512, N n_langs 1, R asm_div_value none",
+    "A n_heads 16 or num_attention_heads divides D, P 512, N n_langs 1, R asm_div_value none",
     switches="is_encoder true, use_lang_emb true, asm false, tie_word_embeddings true, summary_use_proj true,"
     "summary_proj_to_labels true",
     choices=heads.summary_choices("first"),
     lists=(Listing("asm_cutoffs", default=(), of=int),),
-    divisible=(("emb_dim", "n_heads"),),
     rules="""
     is_encoder
       is_encoder is false, which the class refuses: its decoder was never written
@@ -98,11 +96,7 @@ CLASSES = """
 *ForQuestionAnsweringSimple    transformer.body + span
 *ForQuestionAnswering          transformer.body + searched_span
 """
-RULES = {
-    "*WithLMHeadModel": ADAPTIVE_SOFTMAX,
-    "*ForSequenceClassification": heads.SUMS_UP,
-    "*ForMultipleChoice": heads.SUMS_UP,
-}
+RULES = {"language_model": ADAPTIVE_SOFTMAX}
 
 XLM = family("xlm", KEYS, CLASSES, PARTS, stem="XLM", rules=RULES)
 FLAUBERT = family("flaubert", KEYS, CLASSES, PARTS, stem="Flaubert", rules=RULES)

@@ -7,33 +7,14 @@ position, 3·D of biases, 2·D for the same segment and another. The shapes keep
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 
-BODY = """
-mask_emb                     parameter 1 1 D           @embeddings.mask
-word_embedding               embedding V D             @embeddings.word
-layer × L
-  rel_attn                                             @encoder.attention
-    q, k, v, o               parameter D A D//A
-    r                        parameter D A D//A        @encoder.relative_position
-    r_r_bias, r_w_bias       parameter A D//A          @encoder.relative_position
-    r_s_bias                 parameter A D//A          @encoder.relative_segment
-    seg_embed                parameter 2 A D//A        @encoder.relative_segment
-    layer_norm               layer_norm D              @encoder.norm
-  ff                                                   @encoder.feed_forward
-    layer_norm               layer_norm D              @encoder.norm
-    layer_1                  linear D I
-    layer_2                  linear I D
-    activation_function      activation ff_activation
-"""
-
 XLNET = family(
     "xlnet",
     keys(
-        "V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16,"
+        "V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16 divides D,"
         "I d_inner 4096, H d_head none, P none",
         switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels false",
         activations="ff_activation gelu",
         choices=heads.summary_choices("last", "tanh"),
-        divisible=(("d_model", "n_head"),),
         rules="""
         max_position_embeddings == None
           max_position_embeddings is {max_position_embeddings:,}: XLNet has no limit of length, and refuses the key
@@ -53,10 +34,25 @@ XLNET = family(
     XLNetForQuestionAnsweringSimple   transformer.body + span
     XLNetForQuestionAnswering         transformer.body + searched_span
     """,
-    body=BODY,
+    body="""
+    mask_emb                     parameter 1 1 D           @embeddings.mask
+    word_embedding               embedding V D             @embeddings.word
+    layer × L
+      rel_attn                                             @encoder.attention
+        q, k, v, o               parameter D A D//A
+        r                        parameter D A D//A        @encoder.relative_position
+        r_r_bias, r_w_bias       parameter A D//A          @encoder.relative_position
+        r_s_bias                 parameter A D//A          @encoder.relative_segment
+        seg_embed                parameter 2 A D//A        @encoder.relative_segment
+        layer_norm               layer_norm D              @encoder.norm
+      ff                                                   @encoder.feed_forward
+        layer_norm               layer_norm D              @encoder.norm
+        layer_1                  linear D I
+        layer_2                  linear I D
+        activation_function      activation ff_activation
+    """,
     lm_loss=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
     logits="logits_proj   linear D C   @head.classifier",
     choice="logits_proj   linear D 1   @head.classifier",
     searched_span=heads.SEARCHED_SPAN.replace("{place}", "-"),
-    rules=dict.fromkeys(("XLNetForSequenceClassification", "XLNetForMultipleChoice"), heads.SUMS_UP),
 )

@@ -102,12 +102,14 @@ def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Ch
     return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
 
 
-SUMS_UP = """
-summary_type != "attn"
-  summary_type is "attn", which the class refuses: it was never written
-  write "cls_index", for example
-"""
-"""A rule of the classes with a summary."""
+RULES = {
+    "summary": """
+    summary_type != "attn"
+      summary_type is "attn", which the class refuses: it was never written
+      write "cls_index", for example
+    """
+}
+"""What the classes with a tree ask, whatever their family."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,

@@ -45,6 +45,11 @@ USUAL = {
 """Those that families name."""
 OF_BERT = "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer"
 """Those of BERT and of all that are built like it."""
+PLAIN = """
+position_embedding_type ["absolute"]
+pruned_heads [{}, null]
+"""
+"""Those of BERT where nobody has measured what they cost in transformers 4."""
 ROTARY = """
 position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
 pruned_heads [{}, null]: this family keeps all of its heads
