@@ -121,28 +121,23 @@ def describe_error(error: BaseException, root: str = "") -> str:
     """
     cause = error.__cause__ or error
     place = find_place(cause, root) if root else ""
-    try:
-        text = " ".join(str(cause).split())
-    except Exception:  # noqa: BLE001  (whatever an exception's own text raises)
-        text = ""
     if isinstance(cause, Refused):
         return f"{cause}{place}"
-    return f"{type(cause).__name__}: {text}{place}" if text else f"{type(cause).__name__}{place}"
+    try:
+        text = " ".join(["", *str(cause).split()])
+    except Exception:  # noqa: BLE001  (whatever an exception's own text raises)
+        text = ""
+    return f"{type(cause).__name__}{text and ':'}{text}{place}"
 
 
 def find_place(error: BaseException, root: str) -> str:
     """Return the project's own line at which it was raised: `` (own.py:7)``."""
-    files = [(each.filename, each.lineno) for each in traceback.extract_tb((error.__cause__ or error).__traceback__)]
-    installed = f"{os.sep}site-packages{os.sep}"
-    inside = [each for each in files if each[0].startswith(f"{root}{os.sep}") and installed not in each[0]]
-    return f" ({os.path.relpath(inside[-1][0], root)}:{inside[-1][1]})" if inside else ""
-
-
-def peak_memory() -> int:
-    """Return the most bytes of memory that this process has had."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    inside = [
+        f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
+        for frame in traceback.extract_tb((error.__cause__ or error).__traceback__)
+        if frame.filename.startswith(f"{root}{os.sep}") and f"{os.sep}site-packages{os.sep}" not in frame.filename
+    ]
+    return inside[-1] if inside else ""
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
@@ -158,6 +153,6 @@ def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
         now = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     except OSError:
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = now + above
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = now + above if hard == resource.RLIM_INFINITY else min(now + above, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -29,8 +29,6 @@ _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
-
-
 _OF_LIBRARIES = (".json", ".txt", ".model", ".bin", ".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".md")
 """Ends of what lies beside the config of a model without an organisation of its own."""
 
@@ -40,14 +38,8 @@ class Published(NamedTuple):
 
     name: str
     config: bytes  # jSON
-    origin: str  # ``the catalogue``, or ``the hub cache, revision 86b5e0934494``
-    source: str = ""  # where the catalogue has read it
+    origin: str  # ``the catalogue (its source)``, or ``the hub cache, revision 86b5e0934494``
     folder: Path | None = None  # what else is cached of it
-
-    @property
-    def where(self) -> str:
-        """:attr:`origin`, and its :attr:`source` where there is one."""
-        return f"{self.origin} ({self.source})" if self.source else self.origin
 
 
 def is_name(text: str) -> bool:
@@ -86,7 +78,7 @@ def in_catalogue(name: str) -> Published | None:
     if found is None:
         return None
     full, said = found
-    return Published(full, json.dumps(said["config"]).encode(), "the catalogue", said["source"])
+    return Published(full, json.dumps(said["config"]).encode(), f"the catalogue ({said['source']})")
 
 
 @cache
@@ -107,7 +99,7 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
             commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
         snapshot = folder / "snapshots" / commit
         if _COMMIT.fullmatch(commit) and (content := _read_inside(folder, snapshot / CONFIG)) is not None:
-            return Published(spelled, content, f"the hub cache, revision {commit[:12]}", "", snapshot)
+            return Published(spelled, content, f"the hub cache, revision {commit[:12]}", snapshot)
     return None
 
 
@@ -134,14 +126,11 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
 class Fetching(NamedTuple):
     """How to fetch a config that nothing here has."""
 
-    command: str
-    """Begins the sentence: ``run hf download …``."""
-    sentence: str
-    """With what to write in the table."""
+    command: str  # the beginning of the sentence: ``run hf download …``
+    sentence: str  # with the key of the table that names it
 
 
 def suggest_fetching(name: str) -> Fetching:
-    """Return the command that fetches the config of a name of the hub, and the key of the table that names it."""
     folder = f"configs/{name.rpartition('/')[2]}"
     command = f"run hf download {name} {CONFIG} --local-dir {folder}"
     key = f'hub = {{ "{name}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'

@@ -35,7 +35,7 @@ def find(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Fou
         return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
     if (published := find_published(name)) is None:
         return None
-    return Found(CONFIG, printable(name), published.config, published.where)
+    return Found(CONFIG, printable(name), published.config, published.origin)
 
 
 def refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:

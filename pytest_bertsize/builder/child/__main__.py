@@ -11,10 +11,12 @@ import contextlib
 import gc
 import os
 import platform
+import resource
 import selectors
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pytest_bertsize.builder.child.from_pretrained import list_answers
@@ -28,7 +30,6 @@ from pytest_bertsize.builder.confined import (
     describe_error,
     keep_to_oneself,
     limit_memory,
-    peak_memory,
     refuse_the_network,
     take_over_input,
     take_over_output,
@@ -155,14 +156,13 @@ def build(request: Request, pipe: int) -> Answer:
     try:
         import_maker(request)
         limit_memory(request.memory + (OWN_MEMORY if request.factory else MEMORY_ABOVE_IMPORT))
-        send_frame(pipe, "begun", 0, peak_memory())
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        send_frame(pipe, "begun", 0, most * (1 if sys.platform == "darwin" else 1024))
         model = instantiate(request)
         built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
         built = built._replace(config=read_config_values(request) if request.asked else None)
-        if request.seq_len:
-            built = _ask_beside(built, "flops", lambda: _count_flops(model, request))
-        if request.filed:
-            built = _ask_beside(built, "loading", lambda: _find_loading(model, request))
+        for what, ask in (("flops", _count_flops), ("loading", _find_loading)):
+            built = _ask_beside(built, what, partial(ask, model, request))
     except BaseException as error:
         return Answer(failed=explain_error(error, request))
     if REFUSED:
@@ -182,12 +182,16 @@ def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
 
 
 def _count_flops(model: Any, request: Request) -> Any:
+    if not request.seq_len:
+        return None
     from pytest_bertsize.builder.child.flops import count_flops
 
     return count_flops(model.to("meta"), seq_len=request.seq_len)
 
 
 def _find_loading(model: Any, request: Request) -> Any:
+    if not request.filed:
+        return None
     from pytest_bertsize.builder.child.loading import find_loading
 
     return find_loading(model, request.filed)

@@ -14,8 +14,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from pytest_bertsize.builder.child.stand_ins import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
@@ -53,6 +55,8 @@ PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
 MEAN_RESIZING = 3  # the place of that argument in ``resize_token_embeddings``
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
+COPY = "copy its config into the project, and name its folder in place of {!r}"
+
 Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`
 
 
@@ -65,8 +69,7 @@ def answering(hub: Hub) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for owner, name, replacement in _list_replacements(hub):
             if name in vars(owner):
-                stack.callback(setattr, owner, name, vars(owner)[name])
-                setattr(owner, name, replacement)
+                stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 
@@ -80,20 +83,20 @@ def _list_replacements(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
     from transformers.utils import hub as of_library
 
-    own_dict = vars(PretrainedConfig)["get_config_dict"].__func__
-    yield PretrainedConfig, "get_config_dict", classmethod(_replace_config_dict(hub, own_dict))
+    config_dict, resize = vars(PretrainedConfig)["get_config_dict"], vars(PreTrainedModel)["resize_token_embeddings"]
+    yield PretrainedConfig, "get_config_dict", classmethod(partial(_get_config_dict, hub, config_dict.__func__))
     yield PreTrainedModel, "from_pretrained", classmethod(_make_model)
-    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(vars(PreTrainedModel)["resize_token_embeddings"])
+    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(resize)
     for tokenizers in (PreTrainedTokenizerBase, tokenization_auto.AutoTokenizer):
         own = vars(tokenizers)["from_pretrained"].__func__
-        yield tokenizers, "from_pretrained", classmethod(_replace_tokenizer(hub, own))
+        yield tokenizers, "from_pretrained", classmethod(partial(_make_tokenizer, hub, own))
     for module in (auto_factory, configuration_auto, of_library):
         yield module, "resolve_revision", lambda _, revision=None, **__: revision
     yield auto_factory, "cached_file", lambda *_, **__: None  # asked for a commit's name alone
     yield auto_factory, "find_adapter_config_file", _find_adapter
     for module in (huggingface_hub, huggingface_hub.file_download, of_library):
-        yield module, "hf_hub_download", _replace_download(hub)
-        yield module, "snapshot_download", _replace_download(hub)
+        yield module, "hf_hub_download", partial(_download, hub)
+        yield module, "snapshot_download", partial(_download, hub)
 
 
 def list_answers() -> tuple[Answered, ...]:
@@ -113,7 +116,7 @@ def _find_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publis
         fix = "write the path of a folder with a config.json, from the project's root, or a name of the hub"
         raise Refused(f"{asked} names no file or folder that is there", fix)
     if arguments.get("subfolder"):
-        refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", _suggest_copy(name)))
+        refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", COPY.format(name)))
     if (mapped := find_in(hub, name)) is not None:
         said = hub[mapped]
         if "error" in said:
@@ -134,27 +137,22 @@ def _find_folder(hub: Hub, name: str) -> Path | None:
     return found.folder if found else None
 
 
-def _suggest_copy(name: str) -> str:
-    return f"copy its config into the project, and name its folder in place of {name!r}"
-
-
-def _replace_config_dict(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
-    def get_config_dict(cls: Any, pretrained_model_name_or_path: Any, **arguments: Any) -> Any:
-        name = os.fspath(pretrained_model_name_or_path)
-        arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
-        if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
-            found, rest = own(cls, name, **arguments)
-            origin = "its folder" if os.path.isdir(name) else "its file"  # noqa: PTH112
-        else:
-            published = _find_published(hub, name, arguments)
-            found, origin = _parse_config(published), published.where
-            rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
-        if found.get("quantization_config"):
-            raise Refused(f"the config of {name!r} is of packed weights (quantization_config)", _suggest_copy(name))
-        ANSWERED.setdefault(name, origin)
-        return found, rest
-
-    return get_config_dict
+def _get_config_dict(
+    hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any
+) -> Any:
+    name = os.fspath(pretrained_model_name_or_path)
+    arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
+    if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
+        found, rest = own(cls, name, **arguments)
+        origin = "its folder" if os.path.isdir(name) else "its file"  # noqa: PTH112
+    else:
+        published = _find_published(hub, name, arguments)
+        found, origin = _parse_config(published), published.origin
+        rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
+    if found.get("quantization_config"):
+        raise Refused(f"the config of {name!r} is of packed weights (quantization_config)", COPY.format(name))
+    ANSWERED.setdefault(name, origin)
+    return found, rest
 
 
 def _parse_config(published: Published) -> dict[str, Any]:
@@ -223,45 +221,38 @@ def _find_adapter(name: Any, **_: Any) -> str | None:
 # tokenizers, and files
 
 
-def _replace_tokenizer(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
-    def from_pretrained(cls: Any, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any) -> Any:
-        name = os.fspath(pretrained_model_name_or_path)
-        is_there = os.path.exists(name)  # noqa: PTH110
-        here = Path(name) if is_there else _find_folder(hub, name)
-        if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
-            return own(cls, os.fspath(here), *arguments, **named)
-        if here is not None and is_there:
-            path = here / CONFIG
-            if not path.is_file():
-                lacks = f"the folder {name!r} holds no tokenizer and no {CONFIG}"
-                raise Refused(lacks, "write one of them into it")
-            with path.open("rb") as stream:
-                published, origin = Published(name, stream.read(LARGEST + 1), f"the folder {name}"), "its folder"
-        else:
-            published = _find_published(hub, name, named)
-            origin = published.where
-        ANSWERED.setdefault(name, origin)
-        return Tokenizer(name, _parse_config(published))
+def _make_tokenizer(
+    hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any
+) -> Any:
+    name = os.fspath(pretrained_model_name_or_path)
+    is_there = os.path.exists(name)  # noqa: PTH110
+    here = Path(name) if is_there else _find_folder(hub, name)
+    if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
+        return own(cls, os.fspath(here), *arguments, **named)
+    if here is not None and is_there:
+        path = here / CONFIG
+        if not path.is_file():
+            lacks = f"the folder {name!r} holds no tokenizer and no {CONFIG}"
+            raise Refused(lacks, "write one of them into it")
+        with path.open("rb") as stream:
+            published, origin = Published(name, stream.read(LARGEST + 1), f"the folder {name}"), "its folder"
+    else:
+        published = _find_published(hub, name, named)
+        origin = published.origin
+    ANSWERED.setdefault(name, origin)
+    return Tokenizer(name, _parse_config(published))
 
-    return from_pretrained
 
-
-def _replace_download(hub: Hub) -> Callable[..., Any]:
-    """Replace what asks the hub for one file, or for all of them."""
-
-    def download(repo_id: str, filename: str = "", *_: Any, subfolder: str | None = None, **__: Any) -> str:
-        folder = _find_folder(hub, repo_id)
-        path = folder / (subfolder or "") / filename if folder else None
-        if path is not None and ".." not in path.parts and path.exists():
-            return str(path)
-        if is_without(repo_id, filename):
-            raise Refused(f"{repo_id!r} has no {filename}")
-        asked = f"it asked the hub for {filename or 'everything'} of {repo_id!r}"
-        refused = Refused(
-            asked, f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
-        )
-        if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
-            refuse(refused)
-        raise refused
-
-    return download
+def _download(hub: Hub, repo_id: str, filename: str = "", *_: Any, subfolder: str | None = None, **__: Any) -> str:
+    """Take the place of what asks the hub for one file, or for all of them."""
+    folder = _find_folder(hub, repo_id)
+    path = folder / (subfolder or "") / filename if folder else None
+    if path is not None and ".." not in path.parts and path.exists():
+        return str(path)
+    if is_without(repo_id, filename):
+        raise Refused(f"{repo_id!r} has no {filename}")
+    fix = f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
+    refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)
+    if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
+        refuse(refused)
+    raise refused

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn, cast
+from unittest.mock import patch
 
 from pytest_bertsize.builder.confined import Refused, refuse
 
@@ -106,11 +107,9 @@ def staying() -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         for owner in (torch.nn.Module, torch.Tensor):
-            for name in ("to", "cuda", "cpu"):
-                own = getattr(owner, name)
-                undo = (setattr, owner, name, own) if name in vars(owner) else (delattr, owner, name)
-                stack.callback(*undo)
-                setattr(owner, name, _convert_only(own) if name == "to" else lambda self, *_, **__: self)
+            stack.enter_context(patch.object(owner, "to", _convert_only(owner.to)))
+            for name in ("cuda", "cpu"):
+                stack.enter_context(patch.object(owner, name, lambda self, *_, **__: self))
         if EXTENSIONS not in sys.modules:
             compiler = sys.modules[EXTENSIONS] = cast("Any", StandIn(EXTENSIONS))
             compiler.load = compiler.load_inline = load_extension
