@@ -46,62 +46,10 @@ def test_a_model_one_parameter_over_fails(project: Project) -> None:
     result.stdout.fnmatch_lines(["fits: total 59,549, limit 59,548 (+1)", "1 configured, 1 checked, 1 failed"])
 
 
-def test_a_model_one_parameter_under_its_least_fails(project: Project) -> None:
-    result = project(FITS.replace("59_549", "{ min = 59_550 }")).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["fits: total 59,549, limit 59,550 (-1)"])
-
-
-def test_a_frozen_budget_counts_what_trains(project: Project) -> None:
-    result = project(FITS + "budget.trainable = { exact = 59_549 }\n").runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.OK
-
-
 def test_without_the_option_nothing_is_collected_and_nothing_said(project: Project) -> None:
     result = project(BURSTS, test_a=A_TEST).runpytest()
     assert outcome(result) == {"passed": 1}
     result.stdout.no_fnmatch_line("*bert*size*models*")
-
-
-def test_a_node_id_selects_one_model_and_the_other_is_not_checked(project: Project) -> None:
-    result = project(FITS + BURSTS).runpytest("--bert-budget", "pyproject.toml::fits")
-    assert outcome(result) == {"passed": 1}
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NOT CHECKED: bursts", "2 configured, 1 checked, 0 failed"])
-
-
-def test_deselection_is_never_green(project: Project) -> None:
-    result = project(BURSTS, test_a=A_TEST).runpytest("--bert-budget", "-k", "nothing_else")
-    assert outcome(result) == {"passed": 1}
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NOT CHECKED: bursts", "1 configured, 0 checked, 0 failed"])
-
-
-@pytest.mark.parametrize(
-    ("mark", "said"), [("skip", "NOT CHECKED: bursts"), ("xfail", "1 configured, 1 checked, 1 failed")]
-)
-def test_a_conftest_that_marks_models_does_not_make_them_green(project: Project, mark: str, said: str) -> None:
-    conftest = f"""
-        import pytest
-        def pytest_collection_modifyitems(items):
-            for item in items:
-                item.add_marker(pytest.mark.{mark})
-    """
-    result = project(BURSTS, conftest=conftest).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([said])
-
-
-def test_after_the_first_failure_the_rest_is_not_checked(project: Project) -> None:
-    result = project(BURSTS + FITS).runpytest("--bert-budget", "-x")
-    assert outcome(result) == {"failed": 1}
-    result.stdout.fnmatch_lines(["NOT CHECKED: fits"])
-
-
-def test_collect_only_lists_models_and_checks_none(project: Project) -> None:
-    result = project(BURSTS).runpytest("--bert-budget", "--collect-only")
-    result.stdout.fnmatch_lines(["*<BudgetItem bursts>", "NOT CHECKED: bursts"])
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def _comparable(result: pytest.RunResult) -> str:
@@ -195,41 +143,6 @@ def test_nothing_declared_is_a_usage_error(project: Project, workers: list[str])
     assert len([line for line in result.errlines if line]) == 1
 
 
-def test_a_missing_pyproject_is_a_usage_error(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml: there is no such file, so no model is declared; write,*"])
-
-
-def test_the_first_mistake_of_a_models_table_is_one_line(project: Project) -> None:
-    result = project('[tool.bertsize.models.a]\nconfg = "x"\nbudget.total = "110 MB"\n').runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    meant = "unknown key; did you mean 'config'[?]"
-    result.stderr.fnmatch_lines([f"ERROR: pyproject.toml:3: tool.bertsize.models.a.confg: {meant}"])
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--bert-budget-report=", "--bert-budget-report=: the file must end in .json, .md or .html; *"),
-        ("--bert-budget-report=size.txt", "--bert-budget-report=size.txt: the file must end in .json, .md or .html; *"),
-        ("--bert-budget-report=no/size.json", "--bert-budget-report=no/size.json: not a file in an existing folder; *"),
-        ("--bert-budget-report=config.json", "--bert-budget-report=config.json: that belongs to a model, *"),
-        ("--bert-budget-report=folder.json", "--bert-budget-report=folder.json: not a file in an existing folder; *"),
-        ("--bert-budget-report=link.json", "--bert-budget-report=link.json: not a file in an existing folder; *"),
-    ],
-)
-def test_a_report_that_cannot_be_written_is_a_usage_error(project: Project, option: str, message: str) -> None:
-    pytester = project(FITS)
-    Path("folder.json").mkdir()
-    Path("link.json").symlink_to("config.json")
-    before = Path("config.json").read_bytes()
-    result = pytester.runpytest("--bert-budget", option)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {message}"])
-    assert Path("config.json").read_bytes() == before
-
-
 def test_a_report_is_written_relative_to_where_pytest_was_called(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,12 +152,6 @@ def test_a_report_is_written_relative_to_where_pytest_was_called(
     assert pytester.runpytest_inprocess("--bert-budget", *reports).ret == pytest.ExitCode.OK
     assert Path("size.json").is_file()
     assert Path("../other.json").is_file()
-
-
-def test_a_report_without_the_gate_is_a_usage_error(project: Project) -> None:
-    result = project(FITS).runpytest("--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --bert-budget-report needs --bert-budget: *"])
 
 
 def test_a_report_that_fails_at_the_end_is_not_green(project: Project) -> None:

@@ -109,28 +109,8 @@ def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(project: P
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ("('encodr')", "*no model \"encodr\" is declared in pyproject.toml; did you mean 'encoder'?"),
-        ("('xyz')", '*no model "xyz" is declared in pyproject.toml; there are encoder, second'),
-        ("()", '*which model? pyproject.toml declares encoder, second; write @pytest.mark.bert_budget("NAME")'),
-        ("(7)", "*no model 7 is declared in pyproject.toml; *"),
-        (
-            "('encoder', 'total')",
-            '*too many positional arguments; write @pytest.mark.bert_budget("NAME", total="110M")',
-        ),
-        (
-            "('encoder', total='61K')",
-            "*allows total up to 61,000, where pyproject.toml allows 60,000: a marker tightens*",
-        ),
-        (
-            "('encoder', embeddings={'min': 6_999})",
-            "*allows embeddings down to 6,999, where pyproject.toml allows 7,000*",
-        ),
-        ("('encoder', total=1e5)", "test_a.py:2: total: 100000.0 is not a count of parameters: write a whole number*"),
         ("('encoder', total='110MB')", "test_a.py:2: total: '110MB' is not a count*did you mean '110M'?"),
         ("('encoder', total=None)", "test_a.py:2: total: None is not a count of parameters*"),
-        ("('encoder', total=True)", "test_a.py:2: total: True is not a count of parameters*"),
-        ("('encoder', total=float('nan'))", "test_a.py:2: total: nan is not a count of parameters*"),
-        ("('encoder', total=-1)", "test_a.py:2: total: -1 is negative*"),
         ("('encoder', total={})", "test_a.py:2: total: an empty limit holds nothing*"),
         ("('encoder', hed=0)", '*names the component "hed", which no bert model has (test_a.py:2)'),
     ],

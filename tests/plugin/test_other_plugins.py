@@ -48,37 +48,32 @@ def shuffling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def full(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
-    """The whole gate, with no other plugin that has a say; run once for each verdict."""
-    found: dict[str, Told] = {}
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Told]:
+    """The gate with no other plugin that has a say, once for each verdict and way to run it."""
+    found: dict[tuple[str, str], Told] = {}
 
-    def run(verdict: str) -> Told:
-        if verdict not in found:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.chdir(tmp_path_factory.mktemp(verdict))
-                lay(verdict)
-                others = ("html", "randomly", "rerunfailures", "pytest_cov", "xdist", "metadata")
-                found[verdict] = alone(warm, *GATE, *(f"-pno:{name}" for name in others))
-        return found[verdict]
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.Pytester, str], Told]:
-    """The gate without building, as :func:`full`."""
-    found: dict[str, Told] = {}
-
-    def run(pytester: pytest.Pytester, verdict: str) -> Told:
-        if verdict not in found:
+    def run(verdict: str, way: str, start: Callable[[], Told]) -> Told:
+        if (verdict, way) not in found:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("PYTEST_ADDOPTS", without_others())
                 patch.chdir(tmp_path_factory.mktemp(verdict))
                 lay(verdict)
-                found[verdict] = inside(pytester, *NO_BUILD)
-        return found[verdict]
+                found[verdict, way] = start()
+        return found[verdict, way]
 
     return run
+
+
+@pytest.fixture
+def full(warm: Warm, run_once: Callable[..., Told]) -> Callable[[str], Told]:
+    """The whole gate."""
+    return lambda verdict: run_once(verdict, "full", lambda: alone(warm, *GATE))
+
+
+@pytest.fixture
+def quick(run_once: Callable[..., Told]) -> Callable[[pytest.Pytester, str], Told]:
+    """The gate without building."""
+    return lambda pytester, verdict: run_once(verdict, "quick", lambda: inside(pytester, *NO_BUILD))
 
 
 # without parts of pytest, and with its own options
