@@ -40,7 +40,6 @@ class Sizes:
 
 
 USUAL = Sizes((1, 10, 100, 1_000), (1, 10, 100), (12, 96, 1_000), (2, 100_000, 1_000_000))
-LONG = Sizes(USUAL.models, (1, 10, 100, 1_000), USUAL.layers, USUAL.labels)
 REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 100_000, 1_000_000), most=3, commits=(1, 3))
 
 
@@ -70,7 +69,7 @@ def series(sizes: Sizes) -> list[Series]:
     fast = (NO_BUILD,)
     return [
         Series("models, no build", "model", sizes.models, many, fast, most=8),
-        Series("models, full", "model", sizes.models_built, many, most=20 if sizes is LONG else 3),
+        Series("models, full", "model", sizes.models_built, many, most=3),
         Series("layers, no build", "layer", sizes.layers, deep, fast, most=1.25),
         Series("layers, full", "layer", sizes.layers, deep, memory_of="helper"),
         Series("labels, no build", "label", sizes.labels, labelled, fast, most=1.25),

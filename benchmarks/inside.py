@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
-from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
-from projects import CHINESE, LARGE, alike, many, write_project
+from measuring import Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
+from projects import alike, write_project
 
 from pytest_bertsize.builder.helper import CORES, Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.settings import Settings, load
+from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.config.model_config import ModelConfig
 
 OURS = "pytest_bertsize.plugin"
@@ -31,8 +27,6 @@ PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.pl
 """What pytest imports at every start where it is installed, and the package that it comes with."""
 IMPORTS = 5
 """Imports of each plugin in a round, each in a process of its own."""
-PAIRS = 8
-"""BERT-base and BERT-large in a round, built in turn by one helper process."""
 
 IMPORT_PLUGIN = """
 import sys, pytest
@@ -89,82 +83,27 @@ def count_modules(samples: Samples, project: Path) -> None:
 # helper processes
 
 
-def one_process_or_every_core(samples: Samples, folder: Path, count: int) -> None:
+def one_process_or_every_core(samples: Samples, folder: Path) -> None:
     """The helper forks for one model after the other, or side by side."""
-    requests = _requests(folder, many(count))
-    samples.note("one process", seconds_of(partial(_build, requests, at_once=1)))
-    samples.note("every core", seconds_of(partial(_build, requests, at_once=CORES)))
-
-
-def _build(requests: Sequence[Request], at_once: int) -> None:
-    helper = Helper(_at_once=at_once)
-    try:
-        helper.ask(requests)
-        for request in requests:
-            helper.result(request.name)
-    finally:
-        helper.stop()
+    for what, at_once in (("one process", 1), ("every core", CORES)):
+        samples.note(what, seconds_of(partial(_count_answers, folder, at_once)))
 
 
 def count_builds(samples: Samples, folder: Path, count: int) -> None:
-    """Models of one config share one answer, so that answers are counted."""
-    helper = Helper()
-    requests = _requests(folder, alike(count))
+    samples.note("builds", _count_answers(write_project(folder, alike(count))))
+
+
+def _count_answers(folder: Path, at_once: int = CORES) -> int:
+    """Build every model of a project; those of one config share one answer."""
+    settings = load(folder / "pyproject.toml")
+    examined = (examine(model, settings, Registry()) for model in settings.models.values())
+    requests = [subject.request for subject in examined if subject.request]
+    helper = Helper(_at_once=at_once)
     try:
         helper.ask(requests)
-        samples.note("builds", len({id(helper.result(request.name)) for request in requests}))
+        return len({id(helper.result(request.name)) for request in requests})
     finally:
         helper.stop()
-
-
-def _requests(folder: Path, models: Mapping[str, Mapping[str, object]]) -> list[Request]:
-    settings = load(folder / "pyproject.toml") if folder.exists() else _written(folder, models)
-    examined = (examine(model, settings, Registry()) for model in settings.models.values())
-    return [subject.request for subject in examined if subject.request]
-
-
-def _written(folder: Path, models: Mapping[str, Mapping[str, object]]) -> Settings:
-    return load(write_project(folder, models) / "pyproject.toml")
-
-
-# BERT-large rather than BERT-base
-
-
-def base_and_large(folder: Path) -> Callable[[Samples], None]:
-    """In turn, each of a vocabulary of its own, as equal ones are built once."""
-    sizes = {"base": CHINESE, "large": LARGE}
-    models = {
-        f"{name}-{turn}": config | {"vocab_size": 21_128 + turn}
-        for turn in range(PAIRS)
-        for name, config in sizes.items()
-    }
-    settings = _written(folder, models)
-    subjects = [examine(model, settings, Registry()) for model in settings.models.values()]
-    return partial(_build_in_turn, [subject.request for subject in subjects if subject.request], settings)
-
-
-def _build_in_turn(requests: Sequence[Request], settings: Settings, samples: Samples) -> None:
-    """From one answer of a helper process to the next, and what this side does for the same model."""
-    helper = Helper()
-    try:
-        for name, built, taken in _answers(helper, requests):
-            size = name.partition("-")[0]
-            samples.note(f"{size} built", taken)
-            samples.note(f"{size} reviewed", seconds_of(partial(_review, name, built, settings)))
-    finally:
-        helper.stop()
-
-
-def _answers(helper: Helper, requests: Sequence[Request]) -> list[tuple[str, Built | NotBuilt, float]]:
-    """Which model, what was built, and how long after the answer before it; the first, a warm-up, is left out."""
-    helper.ask(requests)
-    answered = [(request.name, helper.result(request.name), perf_counter()) for request in requests]
-    return [(name, built, now - before) for (_, _, before), (name, built, now) in pairwise(answered)]
-
-
-def _review(name: str, built: Built | NotBuilt, settings: Settings) -> None:
-    reviewed = conclude(examine(settings.models[name], settings, Registry()), built)
-    assert reviewed.verdict == "passed", reviewed.headline
 
 
 # closed forms
@@ -220,11 +159,6 @@ def _times(samples: Samples, count: int) -> Iterator[Line]:
     both = f"{seconds(samples.median('one process'))}, {seconds(samples.median('every core'))}"
     what = f"one process that builds {count:,} models, and one for each core"
     yield Line(what, (both, f"cores ÷ one {cores:.2f} ×"))
-    steps = ("built", "reviewed")
-    more = sum(samples.median(f"large {step}") - samples.median(f"base {step}") for step in steps)
-    share = more / samples.median(f"{REFERENCE} seconds")
-    what = "BERT-large rather than BERT-base, built and reviewed"
-    yield Line(what, (f"{more * 1e3:.1f} ms more", f"÷ import {share:.4f} ×"), Bound(share, 0.01))
     deep = samples.median("a thousand layers")
     ratio = samples.ratio("a thousand layers", "twelve layers")
     what = f"the slowest of all {len(_forms(12))} closed forms, counted a thousand layers deep"

@@ -27,7 +27,6 @@ CHINESE: dict[str, object] = {
     "pad_token_id": 0,
 }
 """bert-base-chinese: BERT-base with a vocabulary of 21,128."""
-LARGE = CHINESE | {"hidden_size": 1_024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4_096}
 
 AUTHOR = "-c user.name=A -c user.email=a@example.org"
 NOTE_PEAKS = """

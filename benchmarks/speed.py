@@ -58,9 +58,8 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list
         *growth.probes(samples, folder / "growth", sizes),
         partial(inside.import_plugins, samples),
         partial(inside.count_modules, samples, one),
-        partial(inside.one_process_or_every_core, samples, several, sizes.most),
+        partial(inside.one_process_or_every_core, samples, several),
         partial(inside.count_builds, samples, folder / "alike", sizes.most),
-        partial(inside.base_and_large(folder / "sizes"), samples),
         partial(inside.closed_forms, samples),
     ]
 
@@ -179,17 +178,15 @@ def measured(folder: Path, sizes: Sizes, rounds: int, *, quick: bool) -> Samples
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure what the gate costs, and hold it to what it may cost.")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="to take the medians of (default: 5)")
-    extent = parser.add_mutually_exclusive_group()
-    extent.add_argument(
+    parser.add_argument(
         "--quick", action="store_true", help="one round at reduced size, to see that it works; holds counts, not ratios"
     )
-    extent.add_argument("--long", action="store_true", help="build a thousand models, too")
     return parser.parse_args()
 
 
 def main() -> int:
     given = arguments()
-    sizes = growth.REDUCED if given.quick else growth.LONG if given.long else growth.USUAL
+    sizes = growth.REDUCED if given.quick else growth.USUAL
     rounds = 1 if given.quick else max(1, given.rounds)
     with tempfile.TemporaryDirectory() as folder:
         samples = measured(Path(folder), sizes, rounds, quick=given.quick)
