@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Request
     from pytest_bertsize.config.model_config import ModelConfig
 
 OURS = "pytest_bertsize.plugin"
@@ -85,19 +86,23 @@ def count_modules(samples: Samples, project: Path) -> None:
 
 def one_process_or_every_core(samples: Samples, folder: Path) -> None:
     """The helper forks for one model after the other, or side by side."""
+    requests = _requests(folder)
     for what, at_once in (("one process", 1), ("every core", CORES)):
-        samples.note(what, seconds_of(partial(_count_answers, folder, at_once)))
+        samples.note(what, seconds_of(partial(_count_answers, requests, at_once)))
 
 
 def count_builds(samples: Samples, folder: Path, count: int) -> None:
-    samples.note("builds", _count_answers(write_project(folder, alike(count))))
+    """Models of one config share one answer, so that answers are counted."""
+    samples.note("builds", _count_answers(_requests(write_project(folder, alike(count))), CORES))
 
 
-def _count_answers(folder: Path, at_once: int = CORES) -> int:
-    """Build every model of a project; those of one config share one answer."""
+def _requests(folder: Path) -> list[Request]:
     settings = load(folder / "pyproject.toml")
     examined = (examine(model, settings, Registry()) for model in settings.models.values())
-    requests = [subject.request for subject in examined if subject.request]
+    return [subject.request for subject in examined if subject.request]
+
+
+def _count_answers(requests: Sequence[Request], at_once: int) -> int:
     helper = Helper(_at_once=at_once)
     try:
         helper.ask(requests)
