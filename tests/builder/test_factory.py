@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from html import unescape
 from pathlib import Path
@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, encode_frame
+from tests.builder.conftest import ask_helper
 
 Project = Callable[..., pytest.Pytester]
 
@@ -233,15 +233,6 @@ def asked(root: Path, factory: str, name: str = "", config: Any = None) -> Reque
     return Request(name or factory, "", "", given, {}, root=str(root), factory=factory, config_given=config is not None)
 
 
-def answers(requests: Sequence[Request], **limits: Any) -> dict[str, Built | NotBuilt]:
-    helper = Helper(Limits(**limits))
-    try:
-        helper.ask(requests)
-        return {each.name: helper.result(each.name) for each in requests}
-    finally:
-        helper.stop()
-
-
 def said(answer: NotBuilt) -> str:
     """What is wrong, and what to do about it where the helper process knows."""
     return f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
@@ -338,7 +329,7 @@ def of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         *(asked(root, f"bad{number}:build", source) for number, source in enumerate(IMPORTS)),
         *(asked(taken, f"{name}:build") for name in TAKEN),
     ]
-    return {name: found(answer) for name, answer in answers(requests, building=10).items()}
+    return {name: found(answer) for name, answer in ask_helper(requests, building=10).items()}
 
 
 @pytest.mark.parametrize("name", FAILS)
@@ -359,7 +350,7 @@ def test_a_change_within_the_same_second_is_seen(tmp_path: Path, monkeypatch: py
     for rows in (2, 3):
         (tmp_path / "changes.py").write_text(f"from torch import nn\ndef build(): return nn.Linear(5, {rows})")
         os.utime(tmp_path / "changes.py", (0, 0))
-        (answer,) = answers([asked(tmp_path, "changes:build")]).values()
+        (answer,) = ask_helper([asked(tmp_path, "changes:build")]).values()
         assert found(answer) == [("weight", (rows, 5)), ("bias", (rows,))]
     assert not (tmp_path / "__pycache__").exists()
 
@@ -372,7 +363,7 @@ def test_a_change_within_the_same_second_is_seen(tmp_path: Path, monkeypatch: py
 def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) -> None:
     run = f'subprocess.run([sys.executable, "-Ic", "import socket; {code}"], capture_output=True, text=True).stderr'
     (tmp_path / "own.py").write_text(library({"starts": f"raise RuntimeError({run}.splitlines()[-1])"}))
-    told = answers([asked(tmp_path, "own:starts")])
+    told = ask_helper([asked(tmp_path, "own:starts")])
     network_is_down = f"[Errno {errno.ENETDOWN}] {os.strerror(errno.ENETDOWN)}"
     assert found(told["own:starts"]) == f"RuntimeError: OSError: {network_is_down} (own.py:45)"
 
@@ -387,7 +378,7 @@ def test_a_factory_has_nothing_of_the_helper_s_but_the_way_back(tmp_path: Path) 
     """Standard input, output and error, and a pipe; to look at them takes another."""
     counts = "return nn.Linear(len(os.listdir('/dev/fd')) - 1, 2)"
     (tmp_path / "own.py").write_text(library({"counts": counts}))
-    (answer,) = answers([asked(tmp_path, "own:counts")]).values()
+    (answer,) = ask_helper([asked(tmp_path, "own:counts")]).values()
     assert found(answer) == [("weight", (2, 4)), ("bias", (2,))]
 
 
@@ -399,7 +390,7 @@ def test_a_factory_cannot_answer_for_the_models_after_it(tmp_path: Path) -> None
         except OSError: pass
     time.sleep(60)"""
     (tmp_path / "own.py").write_text(library({"forges": body}))
-    told = answers([asked(tmp_path, "own:forges"), asked(tmp_path, "own:line")])
+    told = ask_helper([asked(tmp_path, "own:forges"), asked(tmp_path, "own:line")])
     assert [found(each) for each in told.values()] == [[("forged", (9, 9))], LINE]
 
 
@@ -425,7 +416,7 @@ def test_an_answer_of_a_factory_s_own_is_its_own_failure(tmp_path: Path, said: s
         except OSError: pass
     time.sleep(60)"""
     (tmp_path / "own.py").write_text(library({"babbles": body}))
-    told = answers([asked(tmp_path, "own:babbles"), asked(tmp_path, "own:line")])
+    told = ask_helper([asked(tmp_path, "own:babbles"), asked(tmp_path, "own:line")])
     assert [type(each) for each in told.values()] == [NotBuilt, Built]
 
 
@@ -436,7 +427,7 @@ def test_a_factory_does_not_know_what_is_asked_after_it(tmp_path: Path) -> None:
     known = {each.factory for each in gc.get_objects() if type(each).__name__ == "Request"}
     raise RuntimeError(sorted(known), sys.stdin.read())"""
     (tmp_path / "own.py").write_text(library({"knows": body}))
-    told = answers([asked(tmp_path, "own:knows"), asked(tmp_path, "own:line")])
+    told = ask_helper([asked(tmp_path, "own:knows"), asked(tmp_path, "own:line")])
     assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:48)"
     assert found(told["own:line"]) == LINE
 
@@ -462,7 +453,7 @@ def test_no_model_moves_another(tmp_path: Path, disturbed_first: bool) -> None: 
     (tmp_path / "own.py").write_text(library(own))
     others = [asked(tmp_path, "own:own_bert", "own"), Request("bert", "bert", "BertModel", BERT, {})]
     disturbing = [asked(tmp_path, "own:disturbs", "disturbs")]
-    told = answers(
+    told = ask_helper(
         [*disturbing, *others, *[asked(tmp_path, "own:own_bert", "again")]]
         if disturbed_first
         else [*others, *disturbing]

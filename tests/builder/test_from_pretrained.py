@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_bertsize.builder import confined
-from pytest_bertsize.builder.child import from_pretrained, stand_ins
+from pytest_bertsize.builder.child import from_pretrained
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request, Why
+from tests.builder.conftest import ask_helper
 from tests.conftest import TINY
 
 HEAD = """
@@ -28,14 +26,6 @@ TINY = %r
 """ % {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
 ROW = 48
 """Numbers in one row of the tiny model's word embeddings, its hidden size."""
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_remembered() -> Iterator[None]:
-    """Here, one process builds many models; the helper has one for each."""
-    yield
-    for remembered in (from_pretrained.ANSWERED, stand_ins.TAKEN, confined.REFUSED):
-        remembered.clear()
 
 
 def request(root: Path, body: str) -> Request:
@@ -231,21 +221,12 @@ def test_a_folder_comes_before_the_table_and_the_table_before_the_catalogue(
 # through the helper
 
 
-def answer(asked: Request) -> Built | NotBuilt:
-    helper = Helper()
-    try:
-        helper.ask([asked])
-        return helper.result(asked.name)
-    finally:
-        helper.stop()
-
-
 def test_the_answer_says_where_each_config_is_from(tmp_path: Path) -> None:
     body = """
 made = nn.ModuleList([AutoModel.from_pretrained(name) for name in ("acme/tiny", "google/electra-small-discriminator")])
 return made
 """
-    found = answer(request(tmp_path, body))
+    found = ask_helper([request(tmp_path, body)])["m"]
     assert isinstance(found, Built), found
     assert found.answered == (
         Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
@@ -265,7 +246,7 @@ try: huggingface_hub.hf_hub_download("acme/tiny", "modules.json")
 except Exception: pass
 return AutoModel.from_pretrained("acme/tiny")
 """
-    assert answer(request(tmp_path, body)) == NotBuilt(
+    assert ask_helper([request(tmp_path, body)])["m"] == NotBuilt(
         Why.RAISED,
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
         "hold the file in the project, in the folder of a config that hub names for 'acme/tiny'",
@@ -278,7 +259,7 @@ def test_a_name_that_nothing_here_has_fails_the_model_though_the_code_goes_on_wi
 try: return AutoModel.from_pretrained("acme/none")
 except Exception: return AutoModel.from_pretrained("acme/tiny")
 """
-    found = answer(request(tmp_path, body))
+    found = ask_helper([request(tmp_path, body)])["m"]
     assert isinstance(found, NotBuilt)
     assert found.reason.startswith("nothing here has the config of from_pretrained('acme/none')")
     assert found.reason.endswith("and the code caught that and went on")

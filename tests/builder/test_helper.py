@@ -38,6 +38,7 @@ from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
+from tests.builder.conftest import ask_for_factory, ask_helper
 
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
@@ -259,13 +260,10 @@ OWN = """
 )
 def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, failure: NotBuilt) -> None:
     (tmp_path / "own.py").write_text(textwrap.dedent(OWN).format(body=body))
-    helper = Helper(Limits(building=5))
-    try:
-        helper.ask([Request("bad", "bert", "Own", TINY, {}, "own", str(tmp_path)), request("good")])
-        assert helper.result("bad") == failure
-        assert isinstance(helper.result("good"), Built)
-    finally:
-        helper.stop()
+    bad = Request("bad", "bert", "Own", TINY, {}, "own", str(tmp_path))
+    found = ask_helper([bad, request("good")], building=5)
+    assert found["bad"] == failure
+    assert isinstance(found["good"], Built)
 
 
 # several at once
@@ -283,7 +281,7 @@ def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
         "def line(): return nn.Linear(3, 2)\n"
     )
     names = ("never", "takes", "has_open", "kills", "line")
-    own = [Request(each, "", "", {}, {}, "", str(tmp_path), f"own:{each}", config_given=False) for each in names]
+    own = [ask_for_factory(tmp_path, each) for each in names]
     requests = [request("a"), *own[:3], request("b", vocab_size=12), *own[3:], request("c", vocab_size=13)]
     helper = Helper(Limits(building=6, own_memory=100 * 2**20), _at_once=3)
     try:
@@ -304,7 +302,7 @@ def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
 def test_a_stopped_helper_leaves_no_fork_behind(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("import time\ndef build(): time.sleep(99)\n")
     helper = Helper()
-    helper.ask([Request("m", "", "", {}, {}, "", str(tmp_path), "own:build", config_given=False), request("a")])
+    helper.ask([ask_for_factory(tmp_path, "build"), request("a")])
     assert isinstance(helper.result("a"), Built)
     assert helper._child is not None
     processes = own_process.family(helper._child.process.pid)
@@ -446,9 +444,6 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(
 )
 def test_each_failure_has_its_way_out(failure: NotBuilt, how: dict[str, bool], fix: str) -> None:
     assert suggest_fix(failure, **{"own": False, **how}) == fix
-
-
-# what is built
 
 
 # components of what was built

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.inventory import Tensor
+from tests.builder.conftest import ask_for_factory, ask_helper
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -43,18 +44,9 @@ PATHS = (
 ON_CPU = 'have it built where there are values: build.device = "cpu"'
 
 
-def built(folder: Path, *functions: str, limits: Limits | None = None, **how: Any) -> list[Built | NotBuilt]:
+def built(folder: Path, *functions: str, limits: Mapping[str, Any] = {}, **how: Any) -> list[Built | NotBuilt]:
     (folder / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
-    root = str(folder)
-    asked = [
-        Request(name, "", "", {}, {}, root=root, factory=f"own:{name}", config_given=False, **how) for name in functions
-    ]
-    helper = Helper(limits or Limits())
-    try:
-        helper.ask(asked)
-        return [helper.result(name) for name in functions]
-    finally:
-        helper.stop()
+    return [*ask_helper([ask_for_factory(folder, name, **how) for name in functions], **limits).values()]
 
 
 def test_a_class_that_asks_for_values_is_told_where_there_are_some(tmp_path: Path) -> None:
@@ -72,14 +64,8 @@ def test_on_the_cpu_it_is_built_and_counted(tmp_path: Path) -> None:
 
 def test_a_class_of_the_library_is_built_there_with_its_ties_and_its_operations(tmp_path: Path) -> None:
     config = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
-    helper = Helper()
     request = Request("meta", "bert", "BertForMaskedLM", config, {}, seq_len=3)
-    on_cpu = Request("cpu", "bert", "BertForMaskedLM", config, {}, seq_len=3, device="cpu")
-    try:
-        helper.ask([request, on_cpu])
-        meta, cpu = helper.result("meta"), helper.result("cpu")
-    finally:
-        helper.stop()
+    meta, cpu = ask_helper([request, request._replace(name="cpu", device="cpu")]).values()
     assert isinstance(cpu, Built)
     assert cpu == meta
     assert cpu.lost_ties() == []
@@ -90,12 +76,12 @@ def test_memory_is_watched_there_and_as_much_as_the_table_allows_is_had(tmp_path
     mega = 10**6
     assert built(tmp_path, "takes", device="cpu", memory=100 * mega) == [NotBuilt(Why.MEMORY, limit=100)]
     assert isinstance(built(tmp_path, "takes", device="cpu", memory=900 * mega)[0], Built)
-    assert isinstance(built(tmp_path, "holds", limits=Limits(own_memory=10), memory=900 * mega)[0], Built)
+    assert isinstance(built(tmp_path, "holds", limits={"own_memory": 10}, memory=900 * mega)[0], Built)
 
 
 def test_a_model_may_have_more_time_than_others(tmp_path: Path) -> None:
-    limits = Limits(building=0.0)
-    assert isinstance(built(tmp_path, "items", device="cpu", limits=limits, seconds=60.0)[0], Built)
+    (found,) = built(tmp_path, "items", device="cpu", limits={"building": 0.0}, seconds=60.0)
+    assert isinstance(found, Built)
 
 
 def test_a_table_says_it_for_one_model(project: Project) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,13 +14,6 @@ from pytest_bertsize.builder.child.stand_ins import SPECIAL, Tokenizer
 from pytest_bertsize.builder.confined import Refused
 
 Use = Callable[[Any], object]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> Iterator[None]:
-    yield
-    for remembered in (stand_ins.TAKEN, confined.REFUSED):
-        remembered.clear()
 
 
 def stand_in(family: str = "bert", **config: Any) -> Any:

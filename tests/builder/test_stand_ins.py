@@ -30,8 +30,6 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in {*sys.modules} - {*modules}:
         del sys.modules[name]
-    for remembered in (stand_ins.STOOD_IN, confined.REFUSED):
-        remembered.clear()
 
 
 def enter(value: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from pytest_bertsize.builder import helper, own_process
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from tests.builder.conftest import ask_for_factory
 from tests.support import warm_helper, warm_process
 
 if TYPE_CHECKING:
@@ -25,14 +26,11 @@ ASKED = [
     Request("nowhere", "bert", "NoSuchModel", TINY, {}),
 ]
 OWN = """
-import os, signal, sys, time
+import os, sys
 from torch import nn
 def where():
     trace = None if "coverage" in repr(sys.gettrace()) else sys.gettrace()  # where tests are measured
     raise ValueError(f"{os.path.realpath(os.getcwd())} {os.environ.get('SAID')} {trace} {sys.stdin.read()!r}")
-def kills(): os.kill(os.getppid(), signal.SIGKILL); time.sleep(1)
-def never(): time.sleep(99)
-def takes(): held = b"x" * 200 * 2**20; time.sleep(99)
 def line(): return nn.Linear(3, 2)
 """
 
@@ -41,10 +39,6 @@ def line(): return nn.Linear(3, 2)
 def own(tmp_path: Path) -> Path:
     (tmp_path / "own.py").write_text(OWN)
     return tmp_path
-
-
-def asked(root: Path, name: str) -> Request:
-    return Request(name, "", "", {}, {}, root=str(root), factory=f"own:{name}", config_given=False)
 
 
 @pytest.fixture
@@ -74,7 +68,7 @@ def answers(helpers: list[Helper], requests: list[Request], **limits: Any) -> di
 def test_it_answers_what_the_real_one_does(
     forked: None, own: Path, helpers: list[Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = [*ASKED, asked(own, "line"), asked(own, "where")]
+    requests = [*ASKED, ask_for_factory(own, "line"), ask_for_factory(own, "where")]
     monkeypatch.setenv("SAID", "what the run has set")
     warm = answers(helpers, requests)
     monkeypatch.setattr(helper, "start_process", own_process.start_process)
