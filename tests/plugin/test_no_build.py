@@ -85,26 +85,12 @@ def without_place(rows: Sequence[dict[str, Any]], *keys: str) -> list[dict[str, 
 # the verdict
 
 
-def test_a_model_on_its_budget_passes_by_its_closed_form(project: Project) -> None:
-    result = project(FITS.replace('"60K"', "59_549")).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(
-        ["✓  fits   BertForMaskedLM      59,549  59,549     0", f"1 configured, 1 checked, 0 failed; {SAID}"]
-    )
-
-
-@pytest.mark.parametrize(
-    ("limit", "headline"),
-    [
-        ("59_548", "fits: total 59,549, limit 59,548 (+1)"),
-        ("{ min = 59_550 }", "fits: total 59,549, limit 59,550 (-1)"),
-        ("{ exact = 59_548 }", "fits: total 59,549, limit 59,548 (+1)"),
-    ],
-)
-def test_a_model_one_parameter_off_its_budget_fails(project: Project, limit: str, headline: str) -> None:
+@pytest.mark.parametrize(("limit", "failed"), [("59_549", 0), ("59_548", 1), ("{ min = 59_550 }", 1)])
+def test_a_model_is_held_to_its_budget_by_its_closed_form(project: Project, limit: str, failed: int) -> None:
     result = project(FITS.replace('"60K"', limit)).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([headline, f"1 configured, 1 checked, 1 failed; {SAID}"])
+    assert result.ret == failed
+    mark = "✗" if failed else "✓"
+    result.stdout.fnmatch_lines([f"{mark}  fits *59,549*", f"1 configured, 1 checked, {failed} failed; {SAID}"])
 
 
 def test_frozen_layers_do_not_train(project: Project) -> None:
@@ -142,8 +128,9 @@ def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build
     for ours, theirs in zip(without, with_build, strict=True):
         assert ours["verdict"] == theirs["verdict"]
         assert ours["components"]
-        assert without_place(ours["components"], "actual") == without_place(theirs["components"], "actual")
-        assert {row["actual"] for row in ours["components"]} == {None}
+        for rows in ("components", "measures"):
+            assert without_place(ours[rows], "actual") == without_place(theirs[rows], "actual")
+            assert {row["actual"] for row in ours[rows]} <= {None}
         same = ("expected", "trainable", "stored", "unrolled")
         assert [ours["totals"][key] for key in same] == [theirs["totals"][key] for key in same]
         assert {finding["message"] for finding in theirs["findings"]} <= {
@@ -154,7 +141,7 @@ def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build
 # what each output says of it
 
 
-@pytest.mark.parametrize("verbosity", ["-q", "-qq", "-v", "-vv"])
+@pytest.mark.parametrize("verbosity", ["-qq", "-vv"])
 @pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
 def test_a_run_says_that_nothing_was_compared_with_a_build(project: Project, table: str, verbosity: str) -> None:
     result = project(table).runpytest(*OPTIONS, verbosity)
@@ -192,21 +179,6 @@ def test_the_json_report_has_its_mode_and_no_actual_count(project: Project) -> N
         assert {row["actual"] for kind in ("components", "tensors") for row in model[kind]} == {None}
         assert model["layers"] == []
     assert found["models"][0]["headline"] == "fits: 59,549 parameters by the closed form, not built; within its 60K"
-
-
-def test_a_measure_in_the_json_report_is_the_closed_forms_as_a_component_is(project: Project) -> None:
-    table = limited('budget.bytes = { max = "1MB", dtype = "float32" }', 'budget.flops = { max = "1G", seq_len = 8 }')
-    project(table).runpytest(*OPTIONS, "--bert-budget-report=unbuilt.json")
-    project(table).runpytest("--bert-budget", "--bert-budget-report=full.json")
-    ours, theirs = only_model("unbuilt.json")["measures"], only_model("full.json")["measures"]
-    assert [(row["name"], row["expected"], row["actual"]) for row in theirs] == [
-        ("bytes", 4 * 59_549, 4 * 59_549),
-        ("flops", 925_440, 925_440),
-    ]
-    assert [(row["name"], row["expected"], row["actual"]) for row in ours] == [
-        ("bytes", 4 * 59_549, None),
-        ("flops", 925_440, None),
-    ]
 
 
 def test_junit_says_it_of_a_model_that_passes(project: Project) -> None:
@@ -275,14 +247,6 @@ def test_a_checkpoint_is_said_not_to_be_compared(with_checkpoint: pytest.Pyteste
 
 
 # bytes and FLOPs
-
-
-def test_a_budget_of_bytes_is_held(project: Project) -> None:
-    result = project(limited('budget.bytes = { max = "238kB", dtype = "float32" }')).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["limited: bytes 238,196, limit 238,000 (+196)", "✗ bytes *238,196 *238kB *"])
-    result = project(limited('budget.bytes = { max = "239kB", dtype = "float32" }')).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.OK
 
 
 @pytest.mark.parametrize(
@@ -411,16 +375,6 @@ def test_what_is_said_of_a_config_does_not_depend_on_a_build(
 
 RELEASE = '[tool.bertsize]\ntransformers = "{}"\n'
 ASSUMED = "closed forms are those of transformers "
-
-
-def test_the_release_that_is_assumed_where_none_is_installed_is_said(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(which_release, "find_release", lambda *_: None)
-    result = project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.json")
-    result.stdout.fnmatch_lines([f"{ASSUMED}5.23 (the newest that is known: none is installed)"])
-    said = report()["versions"]["closed_forms_of_transformers"]
-    assert said == "5.23 (the newest that is known: none is installed)"
 
 
 @pytest.mark.parametrize(("release", "biases"), [("4.57", 1), ("5.1", 2)])
