@@ -83,29 +83,27 @@ def _escape(value: Any) -> Any:
 
 # ways out
 
-INSTALL = "pip install 'pytest-bertsize[build]'"
-NAME_PYTHON = 'name the project\'s own environment (python = ".venv/bin/python" in [tool.bertsize])'
-_WITHOUT_A_BUILD = "or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
 _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
     "seconds": ((120, "120"), (600, "600")),
 }
 """Values of ``build`` that allow a model more, the least first: MB and seconds."""
-_CRASHED = "that is a crash, and no word on the config: try another release of torch or transformers"
-_KILLED = "the system does so where memory runs out, whatever the model: run it with more"
 _IMPORTABLE = "make the module importable from the project's root"
 _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it there without a build (--no-build), and with one on Linux, WSL or macOS",
-    Why.NO_TORCH: f"{INSTALL}, {NAME_PYTHON}, {_WITHOUT_A_BUILD}",
+    Why.NO_TORCH: (
+        "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
+        "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
+    ),
     Why.NO_PYTHON: 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"',
     Why.SLOW_IMPORT: "run it again where more computing is free",
-    Why.KILLED: _KILLED,
+    Why.KILLED: "the system does so where memory runs out, whatever the model: run it with more",
     Why.NO_PEFT: "install it beside pytest-bertsize",
     Why.ON_META: 'have it built where there are values: build.device = "cpu"',
 }
 _OF_CLASSES: Mapping[Why, str] = {
     **_ANYWHERE,
-    Why.CRASHED: _CRASHED,
+    Why.CRASHED: "that is a crash, and no word on the config: try another release of torch or transformers",
     Why.NO_MODULE: f"{_IMPORTABLE}, or correct defined_in of its closed form",
     Why.NO_CLASS: "install a version of transformers that has it, or correct the name",
     Why.PADDING: "write a pad_token_id below vocab_size",

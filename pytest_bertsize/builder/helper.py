@@ -89,7 +89,7 @@ class Helper:
         :param written: its name in messages.
         """
         self.stop()
-        self.command = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.offline", str(python))
+        self.command = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.confined", str(python))
         self._python = printable(written)
 
     def start(self) -> None:

@@ -340,7 +340,7 @@ def test_where_the_table_names_one_the_gates_own_never_starts(
     script(pytester.path / ".venv" / "bin" / "python", "#!/bin/sh\nexit 3\n")
     assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
     assert [line[-2:] for line in started] == [
-        ["pytest_bertsize.builder.offline", str(pytester.path / ".venv" / "bin" / "python")]
+        ["pytest_bertsize.builder.confined", str(pytester.path / ".venv" / "bin" / "python")]
     ]
 
 

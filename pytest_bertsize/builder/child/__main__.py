@@ -27,6 +27,7 @@ from pytest_bertsize.builder.confined import (
     MEMORY_ABOVE_IMPORT,
     REFUSED,
     close_all_but,
+    cut_off,
     describe_error,
     keep_to_oneself,
     limit_memory,
@@ -35,7 +36,6 @@ from pytest_bertsize.builder.confined import (
     take_over_output,
 )
 from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
-from pytest_bertsize.builder.offline import cut_off
 
 OWN_MEMORY = 8 * 1024**3  # bytes of address space where a function of the project builds, and imports what it likes
 

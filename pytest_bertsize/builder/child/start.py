@@ -1,6 +1,6 @@
 """Where another interpreter than the gate's begins: it finds this package in its folder, and nothing beside it.
 
-What it imports of ours then, the files of this folder and ``confined``, ``offline`` and ``published`` above it, is kept
+What it imports of ours then, the files of this folder and ``confined`` and ``published`` above it, is kept
 to Python 3.9; this file to any Python 3, so that one that is too old can say it.
 """
 
