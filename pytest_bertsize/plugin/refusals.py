@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -35,40 +35,34 @@ def refuse_other_tables(config: pytest.Config) -> None:
     named = [here / argument.partition("::")[0] for argument in given]
     inside = [here] if root in here.resolve().parents else []
     folders = (here, *(above for path in (*inside, *named) for above in _folders_up_to(root, path)))
-    if message := _describe_other_table(config, folders):
+    if message := next(filter(None, (_describe_other_table(config, each) for each in folders)), ""):
         raise SettingsError(message)
 
 
-def refuse_tables_beside_tests(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Look where pytest has found tests, whether it was given their folder, one around it, or ``testpaths``.
 
     :raises pytest.UsageError: when a folder between a test and the root has another table than the root.
     """
     root = config.rootpath.resolve()
-    seen: set[Path] = set()
-    first: dict[Path, pytest.Item] = {}
-    for item in items:
-        first.setdefault(item.path.parent, item)
-    for folder, item in first.items():
-        folders = [each for each in _folders_up_to(root, folder) if each not in seen]
-        seen.update(folders)
-        if message := _describe_other_table(config, folders):
+    first = {item.path.parent: item for item in reversed(items)}
+    folders = {above: item for folder, item in first.items() for above in _folders_up_to(root, folder)}
+    for folder, item in folders.items():
+        if message := _describe_other_table(config, folder):
             _stop_run(message, item, config)
 
 
-def _describe_other_table(config: pytest.Config, folders: Iterable[Path]) -> str:
-    """Return what is wrong with the first folder that has another table than the root, or ``""``."""
-    read = table_path(config)
-    for folder in folders:
-        other = folder / "pyproject.toml"
-        if other.is_file() and other.resolve() != read.resolve() and tables_of_models(other) is not None:
-            too = "one too" if tables_of_models(read) is not None else "none"
-            return (
-                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
-                "pytest in the folder whose table you mean, and give its pyproject.toml a "
-                '[tool.pytest.ini_options] with minversion = "8.2", which makes it a root'
-            )
-    return ""
+def _describe_other_table(config: pytest.Config, folder: Path) -> str:
+    """Return what is wrong with a folder that has another table than the root, or ``""``."""
+    read, other = table_path(config), folder / "pyproject.toml"
+    if not other.is_file() or other.resolve() == read.resolve() or tables_of_models(other) is None:
+        return ""
+    too = "one too" if tables_of_models(read) is not None else "none"
+    return (
+        f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run pytest in "
+        "the folder whose table you mean, and give its pyproject.toml a "
+        '[tool.pytest.ini_options] with minversion = "8.2", which makes it a root'
+    )
 
 
 def _folders_up_to(root: Path, path: Path) -> Iterator[Path]:
@@ -119,9 +113,7 @@ def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collecto
     uses = (
         node.lineno
         for node in ast.walk(ast.parse(collector.path.read_bytes()))
-        if (isinstance(node, ast.Attribute) and node.attr == NAME)
-        or (isinstance(node, ast.arg) and node.arg == NAME)
-        or (isinstance(node, ast.Constant) and node.value == NAME)
+        if isinstance(node, ast.Attribute | ast.arg | ast.Constant) and NAME in vars(node).values()
     )
     if line := min(uses, default=0):
         skips = "skips itself on import, and has tests with bert_budget, which are never looked at"
