@@ -168,6 +168,10 @@ FAILS: dict[str, tuple[str, str]] = {
     "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
     # the network
+    "looks_up_a_name": (
+        "import socket; socket.getaddrinfo('example.org', 443)",
+        "it reached for the network (socket.getaddrinfo) (own.py:*)",
+    ),
     "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
     "downloads": (
         "return BertModel.from_pretrained('acme/none')",
@@ -372,14 +376,6 @@ def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) 
 
 
 FORGED = encode_frame("answer", 1, [[[["forged", [9, 9], "", True, None]], {}], None])
-
-
-def test_a_factory_has_nothing_of_the_helper_s_but_the_way_back(tmp_path: Path) -> None:
-    """Standard input, output and error, and a pipe; to look at them takes another."""
-    counts = "return nn.Linear(len(os.listdir('/dev/fd')) - 1, 2)"
-    (tmp_path / "own.py").write_text(library({"counts": counts}))
-    (answer,) = ask_helper([asked(tmp_path, "own:counts")]).values()
-    assert found(answer) == [("weight", (2, 4)), ("bias", (2,))]
 
 
 def test_a_factory_cannot_answer_for_the_models_after_it(tmp_path: Path) -> None:

@@ -143,6 +143,9 @@ REFUSALS = {
     'AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)': (
         "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, which needs them; leave load_in_4bit out"
     ),
+    'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
+        "'.' holds an adapter, which from_pretrained would add; name adapter in the model's table"
+    ),
     'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
         "it asked the hub for weights.bin of 'acme/none'; "
         "hold the file in the project, in the folder of a config that hub names for 'acme/none'"
@@ -164,14 +167,6 @@ def test_what_cannot_be_answered_is_refused_by_name(body: str, tmp_path: Path, m
     with pytest.raises(Refused) as refused:
         built(tmp_path, body if "return " in body else f"return {body}", monkeypatch)
     assert "; ".join(filter(None, (str(refused.value), refused.value.fix))) == REFUSALS[body]
-
-
-def test_an_adapter_is_not_taken_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = (
-        'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))'
-    )
-    with pytest.raises(Refused, match=r"'\.' holds an adapter, which from_pretrained would add"):
-        built(tmp_path, body, monkeypatch)
 
 
 def test_rows_are_added_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ import torch
 
 from pytest_bertsize.builder import helper as module
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.failures import read_answer, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
@@ -38,7 +37,7 @@ from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
-from tests.builder.conftest import ask_for_factory, ask_helper
+from tests.builder.conftest import ask_for_factory
 
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
@@ -214,56 +213,6 @@ def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
     assert isinstance(helper.result("a"), Built)
     assert isinstance(helper.result("b"), NotBuilt)
     assert log.read_text() == "watching."
-
-
-def test_what_reaches_for_the_network_is_not_built(helper: Helper, tmp_path: Path) -> None:
-    """A class of a project's own, which asks for a name as a download would."""
-    own = """
-        import socket
-        from transformers import BertConfig, BertModel
-        class Fetches(BertModel):
-            config_class = BertConfig
-            def __init__(self, config):
-                socket.getaddrinfo("example.org", 443)
-                super().__init__(config)
-        class Connects(Fetches):
-            def __init__(self, config):
-                socket.create_connection(("127.0.0.1", 9), timeout=1)
-    """
-    (tmp_path / "own.py").write_text(textwrap.dedent(own))
-    names = ("Fetches", "Connects")
-    helper.ask([Request(name, "bert", name, TINY, {}, "own", str(tmp_path)) for name in names])
-    assert [helper.result(name) for name in names] == [
-        NotBuilt(Why.RAISED, f"it reached for the network (socket.getaddrinfo) (own.py:{line})") for line in (7, 11)
-    ]
-
-
-OWN = """
-    import os, sys, time
-    from transformers import BertConfig, BertModel
-    class Own(BertModel):
-        config_class = BertConfig
-        def __init__(self, config):
-            {body}
-            super().__init__(config)
-"""
-
-
-@pytest.mark.parametrize(
-    ("body", "failure"),
-    [
-        ("os._exit(0)", NotBuilt(Why.CRASHED, "the process of the project's code ended early, with status 0")),
-        ("raise SystemExit(0)", NotBuilt(Why.RAISED, "SystemExit: 0 (own.py:7)")),
-        ("input()", NotBuilt(Why.RAISED, "EOFError: EOF when reading a line (own.py:7)")),
-        ("kept = bytes(range(250)) * 1_000_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=160)),
-    ],
-)
-def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, failure: NotBuilt) -> None:
-    (tmp_path / "own.py").write_text(textwrap.dedent(OWN).format(body=body))
-    bad = Request("bad", "bert", "Own", TINY, {}, "own", str(tmp_path))
-    found = ask_helper([bad, request("good")], building=5)
-    assert found["bad"] == failure
-    assert isinstance(found["good"], Built)
 
 
 # several at once
@@ -474,23 +423,3 @@ def test_an_unknown_tensor_lands_in_the_nearest_enclosing_component(name: str, c
     inventory = inventory_of(Built((Tensor(name, (2, 3), ""),), {}), expected())
     assert [tensor.component for tensor in inventory.tensors] == [component]
     assert sum(inventory.own.values()) == inventory.unique == 6
-
-
-class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
-    """Two names for one tensor, a frozen one, and a buffer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.second = torch.nn.Linear(2, 3, bias=False)
-        self.first = torch.nn.Linear(2, 3)
-        self.second.weight = self.first.weight
-        self.first.bias.requires_grad_(requires_grad=False)
-        self.register_buffer("positions", torch.zeros(100))
-
-
-def test_a_declared_tie_that_was_lost_is_found() -> None:
-    module = Module()
-    module.second = torch.nn.Linear(2, 3, bias=False)
-    module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = take_inventory(module)
-    assert built.lost_ties() == ["second.weight"]

@@ -45,6 +45,14 @@ def test_what_is_listed_and_shared_is_tied_to_what_is_not_listed() -> None:
     assert found.lost_ties() == []
 
 
+def test_a_map_that_the_class_declares_is_held_against_the_tensors() -> None:
+    model = Listed()
+    model.all_tied_weights_keys = {"decoder.weight": "words.weight", "decoder.bias": "bias"}
+    assert take_inventory(model).lost_ties() == []
+    model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
+    assert take_inventory(model).lost_ties() == ["decoder.weight"]
+
+
 def test_an_output_of_its_own_is_a_lost_tie_where_the_config_ties() -> None:
     model = Listed()
     model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -31,6 +32,7 @@ PRODUCT = re.compile(
 )
 """Names of operations that multiply matrices."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
+TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
 
 class Uncountable(Exception):
@@ -60,10 +62,10 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     watch = _Watch()
     with ExitStack() as hooks:
         for name, module in model.named_modules():
-            hooks.callback(module.register_forward_pre_hook(watch.make_entry(name)).remove)
+            hooks.callback(module.register_forward_pre_hook(partial(watch.enter, name)).remove)
             hooks.callback(module.register_forward_hook(watch.leave, always_call=True).remove)
-        try:
-            with _without_values(), watch, watch.counter:
+        try:  # what is being traced does without the values of its masks and token ids
+            with torch.no_grad(), torch.device("meta"), patch.dict(vars(torch.compiler), TRACED), watch, watch.counter:
                 model.eval()(**inputs)
         except Exception as error:
             text = " ".join(str(error).split())
@@ -78,27 +80,6 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     return tuple(watch.flops.items())
 
 
-@contextmanager
-def _without_values() -> Iterator[None]:
-    """Tell whatever asks that it is being traced: then a model does without the values of its masks and token ids."""
-    traced = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
-    with torch.no_grad(), torch.device("meta"), patch.dict(vars(torch.compiler), traced):
-        yield
-
-
-def _list_products() -> dict[Any, Any]:
-    """Return formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
-    aten = torch.ops.aten
-    return {
-        aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
-        aten.addmv: lambda _bias, matrix, _vector, **_: 2 * prod(matrix),
-        aten.dot: lambda vector, _other, **_: 2 * prod(vector),
-        aten.vdot: lambda vector, _other, **_: 2 * prod(vector),
-        aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
-        aten._trilinear: _count_trilinear,  # noqa: SLF001
-    }
-
-
 def _count_trilinear(*operands: Any, **_: Any) -> int:
     """Count what three tensors make, for each of which dimensions are given that it is repeated in."""
     full: list[int] = []
@@ -110,6 +91,17 @@ def _count_trilinear(*operands: Any, **_: Any) -> int:
     return 2 * prod(full)
 
 
+PRODUCTS: Mapping[Any, Any] = {
+    torch.ops.aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
+    torch.ops.aten.addmv: lambda _bias, matrix, _vector, **_: 2 * prod(matrix),
+    torch.ops.aten.dot: lambda vector, _other, **_: 2 * prod(vector),
+    torch.ops.aten.vdot: lambda vector, _other, **_: 2 * prod(vector),
+    torch.ops.aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
+    torch.ops.aten._trilinear: _count_trilinear,  # noqa: SLF001
+}
+"""Formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
+
+
 class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
     """Charges what the counter counts to the module that the pass is in, and notes products that it has no formula for.
 
@@ -118,7 +110,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
 
     def __init__(self) -> None:
         super().__init__()
-        self.counter = FlopCounterMode(display=False, custom_mapping=_list_products())
+        self.counter = FlopCounterMode(display=False, custom_mapping=dict(PRODUCTS))
         self.flops: Counter[str] = Counter()
         self.unseen: list[str] = []
         self._path = [""]
@@ -134,12 +126,9 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
                 self.unseen.append(f"{what}, a product that torch's counter does not count")
         return func(*args, **(kwargs or {}))
 
-    def make_entry(self, name: str) -> Any:
-        def enter(*_: Any) -> None:
-            self._charge()
-            self._path.append(name)
-
-        return enter
+    def enter(self, name: str, *_: Any) -> None:
+        self._charge()
+        self._path.append(name)
 
     def leave(self, *_: Any) -> None:
         self._charge()
