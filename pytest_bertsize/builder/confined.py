@@ -216,7 +216,7 @@ def _make_filter(architecture: int, socket_call: int) -> bytes:
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
-def become(python: str) -> None:
+def become_interpreter(python: str) -> None:
     """Become the helper process by another interpreter, a program that a table names, without a network from the start.
 
     A symlink is not followed, by which Python knows its environment.
@@ -229,4 +229,4 @@ def become(python: str) -> None:
 
 
 if __name__ == "__main__":
-    become(sys.argv[1])
+    become_interpreter(sys.argv[1])

@@ -29,7 +29,7 @@ GATE: pytest.StashKey[Gate | SettingsError] = pytest.StashKey()
 def start_early(config: pytest.Config) -> None:
     """Start the helper process as soon as the command line is known; a worker of xdist has none."""
     if "PYTEST_XDIST_WORKER" not in os.environ and _builds_here(config, config.known_args_namespace):
-        config.stash[EARLY] = _make_helper(config, config.known_args_namespace), _surroundings()
+        config.stash[EARLY] = _make_helper(config, config.known_args_namespace), _find_surroundings()
 
 
 def open_for_run(config: pytest.Config) -> None:
@@ -59,7 +59,7 @@ def open_for_tests(config: pytest.Config) -> None:
 def _take_helper(config: pytest.Config) -> Helper:
     if EARLY in config.stash:
         helper, inherited = config.stash[EARLY]
-        if inherited == _surroundings():
+        if inherited == _find_surroundings():
             return helper
         helper.stop()  # a conftest has changed what the process would have inherited
     return _make_helper(config, config.option)
@@ -81,5 +81,5 @@ def _builds_here(config: pytest.Config, given: Namespace) -> bool:
     return not may_be_named(config.rootpath / "pyproject.toml")
 
 
-def _surroundings() -> Surroundings:
+def _find_surroundings() -> Surroundings:
     return environment(), os.getcwd()  # noqa: PTH109  (as it is)

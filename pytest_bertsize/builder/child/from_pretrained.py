@@ -61,7 +61,7 @@ Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.b
 
 
 @contextlib.contextmanager
-def answering(hub: Hub) -> Iterator[None]:
+def answer_by_name(hub: Hub) -> Iterator[None]:
     """Answer what code of the project asks by name; where there is no transformers, nobody asks."""
     if "transformers" not in sys.modules:
         yield

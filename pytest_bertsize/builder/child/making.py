@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.from_pretrained import answering
-from pytest_bertsize.builder.child.stand_ins import complete_init_weights, run_with_stand_ins, staying
+from pytest_bertsize.builder.child.from_pretrained import answer_by_name
+from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
@@ -91,7 +91,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
     try:
-        with answering(request.hub), staying():
+        with answer_by_name(request.hub), keep_in_place():
             yield
     finally:
         os.chdir(before)

@@ -101,7 +101,7 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
 
 
 @contextlib.contextmanager
-def staying() -> Iterator[None]:
+def keep_in_place() -> Iterator[None]:
     """Let ``model.to(device)`` and ``model.cuda()`` do nothing, and compile no extension."""
     import torch
 
