@@ -37,10 +37,6 @@ def enter(value: Any) -> None:
         pass
 
 
-def add_in_place(value: Any) -> None:
-    value += 1
-
-
 USES: dict[str, Use] = {
     "call": lambda it: it(1),
     "iterate": lambda it: [*it],
