@@ -97,15 +97,19 @@ def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
+
+    def by_count(path: str) -> tuple[int, str]:
+        return -counts[path], path
+
     outermost = sorted(below.get("", []), key=lambda path: -counts[path])
     limited = {level for path in asked if path in counts for level in levels(path)}
     rows = {*outermost, *limited} if len(outermost) <= most else {*outermost[: most - 1], *limited}
-    waiting = sorted(rows, key=lambda path: -counts[path])
+    waiting = sorted(rows, key=by_count)
     while waiting:
         inner = below.get(waiting.pop(0), [])
         if inner and len({*rows, *inner}) <= most:
             rows |= {*inner}
-            waiting = sorted({*waiting, *inner}, key=lambda path: -counts[path])
+            waiting = sorted({*waiting, *inner}, key=by_count)
     return rows
 
 
@@ -122,17 +126,18 @@ def inventory_of(
     :param expected: ``None`` where there is no closed form.
     :param components: by name, where there is none; ``None``: by the modules that there are.
     """
+    owners: Mapping[str, str | None] = {}
     if expected:
-        known = {each.name: _nearest(each.name, expected) for each in built.tensors}
+        components = {each.name: _find_nearest(each.name, expected) for each in built.tensors}
         owners = _list_owners(built.tensors, expected)
-        return Inventory(
-            tuple(
-                each._replace(component=known[each.name], tied_to=owners.get(each.name, each.tied_to))
-                for each in built.tensors
-            )
+    elif components is None:
+        components = find_components(built.tensors)
+    return Inventory(
+        tuple(
+            each._replace(component=components[each.name], tied_to=owners.get(each.name, each.tied_to))
+            for each in built.tensors
         )
-    named = find_components(built.tensors) if components is None else components
-    return Inventory(tuple(each._replace(component=named[each.name]) for each in built.tensors))
+    )
 
 
 def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:
@@ -148,7 +153,7 @@ def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, st
     return found
 
 
-def _nearest(name: str, expected: Inventory) -> str:
+def _find_nearest(name: str, expected: Inventory) -> str:
     """Return the closed form's component of a name, else that of the longest module path they share."""
     if known := expected.by_name.get(name):
         return known.component
