@@ -288,6 +288,7 @@ ECHO = """
                 "say('answer', number, {})",
                 "say('answer', number, [[[['w', [-1], '', True, None]], {}], None])",
                 "say('begun', number, 'much')",
+                "say('forked', number, -5)",
                 "say('ready', 0, [])",
             )
         ),
