@@ -25,7 +25,7 @@ from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
-from pytest_bertsize.commands.init.listing import list_files
+from pytest_bertsize.commands.init.files import list_files
 from pytest_bertsize.table.settings import load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, GitProject, repository

@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, insensitive
 from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
-from pytest_bertsize.commands.init.limits import budget
+from pytest_bertsize.commands.init.proposal import list_limits
 from pytest_bertsize.config.model_config import made
 from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.table.limits import Budget, Limit
@@ -61,7 +61,7 @@ def assert_tight(data: dict[str, Any]) -> None:
     model, config = Model(config="config.json", budget=Budget()), made(data, "config.json")
     derivation = derive(model, config, choose(model, config, Registry()))
     form, variants = derivation.form, Variants(derivation)
-    limits = {component: parse_count(tomli.loads(f"a = {limit}")["a"]) for component, limit in budget(derivation)}
+    limits = {component: parse_count(tomli.loads(f"a = {limit}")["a"]) for component, limit in list_limits(derivation)}
     parts = [name for name in derivation.family.component_names(form.dims) if "." not in name]
     assert limits.keys() == {"total", *parts}
     for component, limit in limits.items():

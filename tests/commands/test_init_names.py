@@ -8,7 +8,7 @@ import pytest
 
 from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
-from pytest_bertsize.commands.init.naming import model_name
+from pytest_bertsize.commands.init.proposal import make_name
 from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, started
 
@@ -28,7 +28,7 @@ from tests.support.starting_projects import holds, lay, proposed, started
     ],
 )
 def test_a_model_is_called_after_its_folder_its_file_or_its_family(reference: str, name: str) -> None:
-    assert model_name(reference, "deberta", ()) == name
+    assert make_name(reference, "deberta", ()) == name
 
 
 @pytest.mark.parametrize(

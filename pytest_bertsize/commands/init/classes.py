@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.commands.init.listing import Listing
+    from pytest_bertsize.commands.init.files import Files
 
 LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "sentence_transformers")
 MAKERS = frozenset({"from_pretrained", "from_config", "load_from_checkpoint"})
@@ -29,12 +28,10 @@ _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Out
 _SAYS_LIBRARY = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % b"|".join(map(str.encode, LIBRARIES)), re.MULTILINE
 )
-_WORTH_PARSING = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule|import[ \t]+\*")
+_SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule")
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
-_NAME = re.compile(rb"\b[A-Za-z_]\w*")
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _TRAINS = re.compile(r"train|tun(e|ing)|(^|_)(run|main|fit)", re.IGNORECASE)
-_USES = re.compile(r"convert|export|demo|eval|predict|infer|bench|plot|serv|visuali", re.IGNORECASE)
 _LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
 """First folders of paths on somebody's disk, which could be names of the hub by their letters."""
 
@@ -50,12 +47,13 @@ class Call(NamedTuple):
     """``.from_pretrained`` and the like, where one is called."""
 
     @property
-    def rank(self) -> tuple[int, int, str, int]:
+    def place(self) -> str:
+        return f"{printable(self.file)}:{self.line}"
+
+    @property
+    def rank(self) -> tuple[object, ...]:
         """Scripts that train come first, those near the root before others."""
-        stem = PurePosixPath(self.file).stem
-        is_used = _USES.search(stem) or self.maker == ".load_from_checkpoint"
-        kind = 2 if is_used else 0 if _TRAINS.search(stem) else 1
-        return kind, self.file.count("/"), self.file, self.line
+        return not _TRAINS.search(PurePosixPath(self.file).stem), self.file.count("/"), self.file, self.line
 
 
 class Class(NamedTuple):
@@ -64,12 +62,11 @@ class Class(NamedTuple):
     origin: Origin
     line: int
     """Its class statement; 0 for a class of a library."""
-    call: Call | None = None
+    call: Call | None
     """The likeliest of the places that make it; ``None`` where no call names it."""
-    calls: int = 0
-    module: str = ""
+    module: str
     """The module that it is imported from where it is made; ``""`` where none can be named."""
-    folder: str = ""
+    folder: str
     """The folder in which that module is looked for; ``""`` for the root of the project."""
 
     @property
@@ -78,43 +75,44 @@ class Class(NamedTuple):
 
     @property
     def rank(self) -> tuple[object, ...]:
-        kind, depth, *place = self.call.rank if self.call else (3, self.origin.file.count("/"), self.origin.file)
-        return self.call is None, not self.origin.file, kind, -self.calls, depth, *place, self.line, self.origin
+        """The project's own classes that are made come first, the likeliest before others."""
+        return self.call is None, not self.origin.file, self.call.rank if self.call else (), self.origin
 
 
 class Code:
     """The Python of a project."""
 
-    def __init__(self, listing: Listing, registry: Registry) -> None:
-        self._root = listing.root
-        self._architectures = {name: family for family in registry.names for name in _architectures(registry, family)}
-        self._contents = dict(listing.contents(listing.python, "Python"))
-        self._sources = self._parse(listing)
+    def __init__(self, files: Files, registry: Registry) -> None:
+        self._root = files.root
+        self._families = {
+            architecture.name: family
+            for family in registry.names
+            for each in registry.families(family)
+            for architecture in each.architectures
+        }
+        self._contents = dict(files.read_all(files.python, "Python"))
+        self._sources = self._parse(files)
         self._names = Names(self._sources, self._contents)
         self._derived: dict[Origin, bool] = {}
 
-    def _parse(self, listing: Listing) -> dict[str, Source]:
-        """Parse what may define a model, then what names a class that is defined there."""
+    def _parse(self, files: Files) -> dict[str, Source]:
+        """Parse what may define a model, then what may make one; nothing where no file knows of models."""
         found: dict[str, Source] = {}
         unread: list[str] = []
-        waiting = dict(self._contents)
-        some = [file for file, content in waiting.items() if _WORTH_PARSING.search(content)]
         size = 0
-        while some and size <= MOST_PARSED:
-            classes: set[bytes] = set()
-            for file in some:
-                content = waiting.pop(file)
-                if (size := size + len(content)) > MOST_PARSED:
-                    listing.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
-                    break
-                if source := parse(file, content):
-                    found[file] = source
-                    classes |= {name.encode() for name in source.classes}
-                else:
-                    unread.append(printable(file))
-            some = [file for file, content in waiting.items() if not classes.isdisjoint(_NAME.findall(content))]
+        in_order = sorted(self._contents.items(), key=lambda each: not _SAYS_MODEL.search(each[1]))
+        if in_order and not _SAYS_MODEL.search(in_order[0][1]):
+            return {}
+        for file, content in in_order:
+            if (size := size + len(content)) > MOST_PARSED:
+                files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
+                break
+            if source := parse(file, content):
+                found[file] = source
+            elif _SAYS_MODEL.search(content):
+                unread.append(printable(file))
         if unread:
-            listing.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
+            files.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
         return found
 
     # what the configs ask
@@ -125,23 +123,20 @@ class Code:
         found: dict[str, str] = {}
         for file, content in self._contents.items():
             names = (name.decode() for name in _CLASS.findall(content))
-            families = [self._architectures[name] for name in names if name in self._architectures]
+            families = [self._families[name] for name in names if name in self._families]
             if named := re.fullmatch(r"modeling_(\w+)", PurePosixPath(file).stem):
-                families += [each for each in self._architectures.values() if re.sub(r"\W", "_", each) == named[1]]
+                families += [each for each in self._families.values() if re.sub(r"\W", "_", each) == named[1]]
             for family in families:
                 found.setdefault(family, file)
         return found
 
-    @cached_property
-    def uses_library(self) -> bool:
-        return any(_SAYS_LIBRARY.search(content) for content in self._contents.values())
-
-    def names_class(self, architecture: str) -> bool:
-        """Look for the name of a class, or that of the Auto class which makes one, in every file."""
+    def is_foreign(self, architecture: str) -> bool:
+        """Tell whether files use the library, and none names a class or the Auto class which makes it."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
-        return any(words.search(content) for content in self._contents.values())
+        contents = self._contents.values()
+        return any(map(_SAYS_LIBRARY.search, contents)) and not any(map(words.search, contents))
 
     def describe_key(self, key: str) -> str:
         """Say which file reads a key that the library's class does not; ``""`` where none does."""
@@ -165,9 +160,12 @@ class Code:
         return self._derived[origin]
 
     def _bases(self, origin: Origin) -> list[Origin | None]:
-        source = self._sources[origin.file]
-        statements = source.classes.get(origin.name, [])
-        return [self._names.resolve(origin.file, source.names, base) for each in statements for base in each.bases]
+        statement = self._sources[origin.file].classes.get(origin.name)
+        return [self._names.resolve(origin.file, base) for base in statement.bases] if statement else []
+
+    @cached_property
+    def _classes(self) -> list[Origin]:
+        return [Origin(file, name) for file, source in self._sources.items() for name in source.classes]
 
     @cached_property
     def _resolved(self) -> list[tuple[str, Use, Origin, bool]]:
@@ -177,7 +175,7 @@ class Code:
             for use in source.uses:
                 chain = use.chain[:-1] if len(use.chain) > 1 and use.chain[-1] in MAKERS else use.chain
                 for end in range(len(chain), 0, -1):
-                    if origin := self._names.resolve(file, use.scope, chain[:end]):
+                    if origin := self._names.resolve(file, chain[:end], use.owner):
                         found.append((file, use, origin, end == len(chain)))
                         break
         return found
@@ -187,73 +185,54 @@ class Code:
         """Classes of the project that derive from a module, and hold a model of the library or make what does."""
         users: dict[Origin, set[Origin]] = defaultdict(set)
         holding: list[Origin] = []
-
-        def note(owner: Origin, used: Origin | None) -> None:
-            if used and (_is_model_of_library(used) or (used.name in self._architectures and self.derives(used))):
+        held = [(Origin(file, use.owner), used) for file, use, used, _ in self._resolved if use.owner]
+        for owner, used in (*held, *((each, base) for each in self._classes for base in self._bases(each))):
+            if used and (_is_model_of_library(used) or (used.name in self._families and self.derives(used))):
                 holding.append(owner)
             elif used and used.file:
                 users[used].add(owner)
-
-        for file, use, origin, _ in self._resolved:
-            if use.owner:
-                note(Origin(file, use.owner), origin)
-        for each in self._classes:
-            for base in self._bases(each):
-                note(each, base)
         reached: set[Origin] = set()
         while holding:
             if (each := holding.pop()) not in reached:
                 reached.add(each)
                 holding += users[each]
-        found = reached.intersection(self._classes)
-        return {each for each in found if self.derives(each) and not _LOSS.search(each.name)}
+        return {
+            each for each in reached.intersection(self._classes) if self.derives(each) and not _LOSS.search(each.name)
+        }
 
-    @cached_property
-    def _classes(self) -> list[Origin]:
-        return [Origin(file, name) for file, source in self._sources.items() for name in source.classes]
+    def list_classes(self) -> list[Class]:
+        """Every model class that is made outside of other modules, the project's own and the likeliest first.
 
-    @cached_property
-    def _calls(self) -> dict[Origin, list[tuple[Call, bool]]]:
-        """The calls of each class, each with whether it is outside of every module's own code."""
-        found: dict[Origin, list[tuple[Call, bool]]] = defaultdict(list)
+        Behind them those that no call names and none derives from, such as those of a table of classes.
+        """
+        calls: dict[Origin, list[Call | None]] = defaultdict(list)
+        mentioned: set[Origin | None] = {base for each in self._classes for base in self._bases(each)}
         for file, use, origin, is_whole in self._resolved:
-            if use.is_call and is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
-                call = _call(file, use)
+            if not use.is_call:
+                mentioned.discard(origin)
+            elif is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
                 owner = Origin(file, use.owner)
-                found[origin].append((call, owner == origin or not self.derives(owner)))
-        return found
+                is_outside = owner == origin or not self.derives(owner)
+                calls[origin].append(_read_call(file, use) if is_outside else None)
+        vendored = {each.file for each in self._classes if each.name in self._families}
+        found = []
+        for origin in {*self._models, *calls}:
+            call = min(filter(None, calls[origin]), key=lambda each: each.rank, default=None)
+            is_left = not calls[origin] and origin not in mentioned and origin.file not in vendored
+            if (call or is_left) and not origin.name.endswith("PreTrainedModel"):
+                line = self._sources[origin.file].classes[origin.name].line if origin.file else 0
+                found.append(Class(origin, line, call, *self._find_import(origin, call.file if call else "")))
+        return sorted(found, key=lambda each: each.rank)
 
     def _is_of_library(self, origin: Origin, use: Use, file: str) -> bool:
         """Tell a model of the library that has no name of the hub here, and is not made to convert a checkpoint."""
         is_elsewhere = PurePosixPath(file).stem.startswith("convert") or self._is_of_hub(use, file)
         return _is_model_of_library(origin) and not is_elsewhere
 
-    def classes(self) -> list[Class]:
-        """Every model class that is made outside of other modules, the project's own and the likeliest first.
-
-        Behind them those that no call names and none derives from, such as those of a table of classes.
-        """
-        listed = {origin for _, use, origin, _ in self._resolved if not use.is_call}
-        bases = {base for each in self._classes for base in self._bases(each)} - listed
-        vendored = {each.file for each in self._classes if each.name in self._architectures}
-        found = []
-        for origin in {*self._models, *self._calls}:
-            calls = self._calls.get(origin, [])
-            outside = sorted((call for call, is_outside in calls if is_outside), key=lambda call: call.rank)
-            is_left = not calls and origin not in bases and origin.file not in vendored
-            if (outside or is_left) and not origin.name.endswith("PreTrainedModel"):
-                call = outside[0] if outside else None
-                folder, module = self._import_of(origin, call.file if call else "")
-                found.append(Class(origin, self._line(origin), call, len(outside), module, folder))
-        return sorted(found, key=lambda each: each.rank)
-
-    def _line(self, origin: Origin) -> int:
-        return self._sources[origin.file].classes[origin.name][0].line if origin.file else 0
-
-    def _import_of(self, origin: Origin, caller: str) -> tuple[str, str]:
-        """The folder from which a class is imported where it is made, and its module."""
+    def _find_import(self, origin: Origin, caller: str) -> tuple[str, str]:
+        """Find the module from which a class is imported where it is made, and the folder of that module."""
         if not origin.file:
-            return "", origin.name.rpartition(".")[0]
+            return origin.name.rpartition(".")[0], ""
         path, imported = PurePosixPath(origin.file), self._sources[caller].imported if caller else set()
         folders = [each for each in self._names.folders(caller) if not each or path.is_relative_to(each)]
         for folder in folders:
@@ -261,15 +240,15 @@ class Code:
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             is_meant = origin.file == caller or {*parts[:1]} & imported or folder == folders[-1]
             if is_meant and parts and all(map(str.isidentifier, parts)):
-                return folder, ".".join(parts)
+                return ".".join(parts), folder
         return "", ""
 
-    def hub_names(self) -> dict[str, Call]:
+    def list_hub_names(self) -> dict[str, Call]:
         """Names of the hub that a model is made by, each with the likeliest place."""
         found: dict[str, Call] = {}
         for file, use, origin, is_whole in self._resolved:
             if is_whole and self._is_of_hub(use, file) and self.derives(origin):
-                call = _call(file, use)
+                call = _read_call(file, use)
                 found[use.said] = min(call, found.get(use.said, call), key=lambda each: each.rank)
         return dict(sorted(found.items(), key=lambda each: each[1].rank))
 
@@ -283,14 +262,9 @@ class Code:
         return in_catalogue(name) is not None or ("/" in name and not _LOCAL.match(name.lower()))
 
 
-def _call(file: str, use: Use) -> Call:
+def _read_call(file: str, use: Use) -> Call:
     *_, name = use.chain if len(use.chain) == 1 or use.chain[-1] not in MAKERS else use.chain[:-1]
     return Call(file, use.line, name, f".{use.chain[-1]}" if name != use.chain[-1] else "")
-
-
-def _architectures(registry: Registry, family: str) -> Iterator[str]:
-    for each in registry.families(family):
-        yield from (architecture.name for architecture in each.architectures)
 
 
 def _is_model_of_library(origin: Origin) -> bool:

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Iterator
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
-from pytest_bertsize.commands.init.lines import describe, wrap
-from pytest_bertsize.commands.init.project import (
-    Project,
-    find_project_above,
-    in_the_way,
-    is_toml,
-    read_project,
-    root_above,
-)
-from pytest_bertsize.commands.init.proposal import Proposal, propose
+from pytest_bertsize.commands.console import GOOD, MISTAKEN, print_mistakes, say
+from pytest_bertsize.commands.init.configs import describe_by_hand
+from pytest_bertsize.commands.init.project import Project, find_project_above, find_root_above, read_project
+from pytest_bertsize.commands.init.proposal import Proposal, propose, write_heading
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.model import EXAMPLE
-from pytest_bertsize.table.settings import SettingsError, parse
-from pytest_bertsize.table.toml import in_ascii
-from pytest_bertsize.wording import plural, printable
+from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.table.toml import in_ascii, quoted
+from pytest_bertsize.wording import listed, plural, printable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.commands.init.classes import Call, Class
 
 NOTHING = 1
 """Exit status: nothing was found that can be declared without the user."""
 NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
 """The command for a table that pytest, started here, would not read."""
+MOST_LINES = 20
+"""Lines of one group; classes and names of the hub are one."""
+MOST_CLASSES = 15
+NARROWEST = 60
+"""Columns."""
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
@@ -54,16 +58,15 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
                 return _say_nothing(before, found, err)
             for line in describe(found, code=not before.declares):
                 say(line, err)
-            after = _with_tables(before, found)
+            after = before.add_tables(map(str, found.tables))
             if writes:
                 rewrite.replace_pyproject(before.path, before.text, after)
                 _say_written(before, found, out)
             else:
                 _print_tables(before, found, after, out)
     except SettingsError as error:
-        say(f"ERROR: {error}", err)
-        return MISTAKEN
-    command = _next_command(before)
+        return print_mistakes([str(error)], err)
+    command = _choose_next(before)
     if writes:
         say(f"next: {command}", out)
     else:
@@ -96,11 +99,11 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
     return NOTHING
 
 
-def _next_command(project: Project) -> str:
+def _choose_next(project: Project) -> str:
     """The command that reads the table from where init was started."""
     if not project.is_here:
         return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
-    return NEXT if project.is_root or project.becomes_root or not root_above(project.root) else NEXT_WITHOUT_PYTEST
+    return NEXT if project.is_root or project.becomes_root or not find_root_above(project.root) else NEXT_WITHOUT_PYTEST
 
 
 def _name_folder(folder: Path) -> str:
@@ -109,7 +112,7 @@ def _name_folder(folder: Path) -> str:
 
 def _warn_of_roots(project: Project) -> Iterator[str]:
     """A table makes its folder pytest's root, or is one that pytest does not look for."""
-    above = root_above(project.root)
+    above = find_root_above(project.root)
     if above is None or (project.is_root and not project.becomes_root):
         return
     here = _name_folder(project.root)
@@ -125,7 +128,7 @@ def _warn_of_roots(project: Project) -> Iterator[str]:
 
 def _print_tables(before: Project, found: Proposal, after: str, out: TextIO) -> None:
     """Print what can be appended to the file, which may have no newline at its end."""
-    text = after if before.is_new else f"\n{_joined(found)}"
+    text = after if before.is_new else "\n" + "\n".join(map(str, found.tables))
     try:
         text.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -143,17 +146,101 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
         say(wrap(f"its [tool.pytest.ini_options] {root}"), out)
 
 
-def _with_tables(before: Project, found: Proposal) -> str:
-    """The text of the whole file.
+# what no table is proposed for: a line for each, in groups, and once how a class is declared
 
-    :raises SettingsError: when a table cannot stand at its end, with what to paste.
+
+def describe(proposal: Proposal, *, code: bool) -> Iterator[str]:
+    """Yield the lines for a terminal, wrapped, each group under its heading.
+
+    :param code: whether they tell of the project's Python too.
     """
-    after = before.with_tables(map(str, found.tables))
-    if not is_toml(after):
-        raise SettingsError(f"{before.path.name}: {in_the_way(before.text or '')}, then add\n\n{_joined(found)}")
-    parse(after, before.path)
-    return after
+    classes = proposal.code.list_classes() if code else []
+    names = proposal.code.list_hub_names() if code else {}
+    of_classes = [_describe_class(each, each.call) for each in classes if each.call]
+    if others := [f"{each.name} ({printable(each.origin.file)}:{each.line})" for each in classes if not each.call]:
+        of_classes.append(f"no call is found that makes {listed(others, 5)}")
+    yield from _group("model classes", of_classes, MOST_CLASSES)
+    of_names = [f"{call.place} calls {call.name}{call.maker}({quoted(name)})" for name, call in names.items()]
+    yield from _group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
+    yield from _group("configs to declare by hand", describe_by_hand(proposal.by_hand))
+    yield from _group("left out", proposal.left_out)
+    if example := next((each for each in classes if each.module), None):
+        yield _write_factory(example)
+    elif names:
+        yield _write_hub_table(*next(iter(names.items())))
 
 
-def _joined(found: Proposal) -> str:
-    return "\n".join(map(str, found.tables))
+def _group(title: str, lines: Sequence[str], most: int = MOST_LINES) -> Iterator[str]:
+    if lines:
+        yield f"{title}:"
+        rest = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
+        yield from (wrap(line, "  ", "    ") for line in (*lines[:most], *rest))
+
+
+def wrap(text: str, first: str = "", others: str = "") -> str:
+    """Break a sentence into lines that the terminal can show; a path stays whole.
+
+    :param first: what the first line begins with; the others begin with ``others``.
+    """
+    width = max(shutil.get_terminal_size().columns, NARROWEST) - 1
+    return textwrap.fill(
+        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _describe_class(each: Class, call: Call) -> str:
+    where = f"{printable(each.origin.file)}:{each.line}" if each.line else each.origin.name.partition(".")[0]
+    named = "a class" if call.name == each.name else f"the class {each.name}"
+    return f"{call.place} calls {call.name}{call.maker}, {named} of {where}"
+
+
+FACTORY = """\
+to declare one, here {name}: a function that makes it, in bertsize_models.py
+
+{path}  def {function}():
+{insert}      from {module} import {name}
+
+      return {name}{maker}(...)  # write {gives}
+
+and a table that names it, in pyproject.toml
+
+  {heading}
+  factory = "bertsize_models:{function}"
+  closed_form = false
+  budget.total = "0M"
+
+then pytest --bert-budget --bert-budget-update writes what it counts to
+"""
+HUB_TABLE = """\
+to declare one, here {name}: a table in pyproject.toml
+
+  {heading}
+  config = {config}
+  architecture = {architecture}
+  budget.total = "0M"
+
+then pytest --bert-budget --bert-budget-update writes what it counts to
+"""
+
+
+def _write_factory(each: Class) -> str:
+    """Write the function and the table that declare one class; its arguments are for whoever knows them."""
+    function = re.sub(r"\W|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", each.name).lower()
+    return FACTORY.format(
+        name=each.name,
+        path="  import sys\n\n" if each.folder else "",
+        function=function,
+        insert=f"      sys.path.insert(0, {quoted(each.folder)})\n" if each.folder else "",
+        module=each.module,
+        maker=each.call.maker if each.call else "",
+        gives=f"what {each.call.place} gives it" if each.call else "its arguments",
+        heading=write_heading(function),
+    )
+
+
+def _write_hub_table(name: str, call: Call) -> str:
+    """Write the table that declares a name of the hub as the class that is made."""
+    is_auto = call.name.startswith("Auto")
+    architecture = f'"…"  # the class that {call.name} makes' if is_auto else quoted(call.name)
+    heading = write_heading(name.rpartition("/")[2])
+    return HUB_TABLE.format(name=name, heading=heading, config=quoted(name), architecture=architecture)

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.published import find_in, in_catalogue
@@ -26,7 +26,7 @@ from pytest_bertsize.wording import listed, printable, shown
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.classes import Code
-    from pytest_bertsize.commands.init.listing import Listing
+    from pytest_bertsize.commands.init.files import Files
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.findings import Finding
 
@@ -91,29 +91,30 @@ class Configs:
     """Files by their model_type, of families that are not known."""
 
 
-def find_configs(listing: Listing, registry: Registry, code: Code, hub: Mapping[str, str]) -> Configs:
+def find_configs(files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> Configs:
     """Read every file that can be a config.
 
     :param hub: files of the project by names of the hub, as the table has them.
     """
-    search = _Search(listing, registry, code, hub)
-    for file, content in listing.contents(listing.configs, "JSON and YAML"):
+    search = _Search(files.root, registry, code, hub)
+    for file, content in files.read_all(files.configs, "JSON and YAML"):
         if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
             search.read(file, content)
-    search.leave_out_modules()
-    return search.found
+    found, of_modules = search.found, search.of_modules
+    found.certain = [each for each in found.certain if each.place not in of_modules]
+    found.by_hand = [each for each in found.by_hand if each.reference not in of_modules]
+    return found
 
 
 class _Search:
-    def __init__(self, listing: Listing, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
         self.found = Configs()
-        self._listing = listing
+        self.of_modules: set[str] = set()
+        """Configs in a folder of several modules, which are no models of their own."""
+        self._root = root
         self._registry = registry
         self._code = code
         self._hub = hub
-        self._disk = Disk(listing.root, hub)
-        self._of_modules: set[str] = set()
-        """Files of the modules of a sentence-transformers folder."""
 
     def read(self, file: str, content: bytes) -> None:
         name = PurePosixPath(file).name
@@ -140,39 +141,38 @@ class _Search:
         self.found.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
-        """Note a file that is a config as a whole; whether it is one."""
-        said, named = data.get("model_type"), data.get("architectures")
-        is_usual, is_sized = PurePosixPath(file).name in NAMES, bool(_SIZES & data.keys())
-        if said is None and all(type(data.get(key)) is int for key in GOOGLES):
+        """Note a file that is a config as a whole, and tell whether it is one."""
+        family, named = data.get("model_type"), data.get("architectures")
+        if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
             families = " or ".join(f'family = "{each}"' for each in likely)
             why = f"neither a family nor a class is named: declare it with {families} and architecture"
-            self._leave(file, next(filter(None, map(self._why_own, likely)), why))
+            self._leave(file, next(filter(None, map(self._explain_own, likely)), why))
             return True
-        if not isinstance(said, str) or not (named or (is_sized and (is_usual or "transformers_version" in data))):
+        is_saved = PurePosixPath(file).name in NAMES or "transformers_version" in data
+        if not isinstance(family, str) or not (named or (is_saved and _SIZES & data.keys())):
             return False
-        if not self._registry.families(said):
-            self.found.others[said].append(file)
-        elif why := self._why_uncertain(said, named):
+        if not self._registry.families(family):
+            self.found.others[family].append(file)
+        elif why := self._explain_doubt(family, named):
             self._leave(file, why)
         else:
-            self.found.certain.append(Candidate(file, said))
+            self.found.certain.append(Candidate(file, family))
         return True
 
-    def _why_uncertain(self, family: str, named: object) -> str:
-        """Why nobody can tell which class a config of a known family is of; ``""`` where it says it."""
+    def _explain_doubt(self, family: str, named: object) -> str:
+        """Say why nobody can tell which class a config of a known family is of; ``""`` where it says it."""
         if not named:
             return f"no class is named: declare it with architecture, {YOURS}"
         if not isinstance(named, list) or len(named) != 1:
             return f"several classes are named: declare it with architecture, {YOURS}"
         name = str(named[0])
-        is_known = self._registry.find(family, name) is not None
-        if is_known and self._code.uses_library and not self._code.names_class(name):
+        if self._registry.find(family, name) is not None and self._code.is_foreign(name):
             return f"no Python here names {name}, which this does: declare it with architecture, {YOURS}"
-        return self._why_own(family)
+        return self._explain_own(family)
 
-    def _why_own(self, family: str) -> str:
-        """Why a class of this family that the project runs may be its own."""
+    def _explain_own(self, family: str) -> str:
+        """Say why a class of this family that the project runs may be its own."""
         file = self._code.own_families.get(family)
         what = f"{printable(file or '')} defines classes of the family {family}"
         return f"{what}: if this is for one of them, declare that class by a factory" if file else ""
@@ -190,16 +190,13 @@ class _Search:
                 why = f"a config of the family {family} inside of a file: if your code builds it, name it so as config"
                 self._leave(f"{file}#{path}", why)
 
-    # adapters
-
     def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
         base, task = data.get("base_model_name_or_path"), data.get("task_type")
-        config = self._config_of(base) if isinstance(base, str) else None
+        config = self._read_base(base) if isinstance(base, str) else None
         if config is None:
             where = "is neither in the project nor in the catalogue"
-            self._leave(
-                file, f"its base model, {shown(base)}, {where}: declare it with config, architecture and adapter"
-            )
+            why = f"its base model, {shown(base)}, {where}: declare it with config, architecture and adapter"
+            self._leave(file, why)
             return
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
@@ -207,7 +204,7 @@ class _Search:
         said = (data.get("auto_mapping") or {}).get("base_model_class")
         certain = [said] if said in known else [name for name in config.architectures if name in of_task]
         certain = certain or (of_task if task not in LABELLED else [])
-        if own := self._why_own(family):
+        if own := self._explain_own(family):
             self._leave(file, own)
         elif len(certain) == 1:
             architecture = "" if [*config.architectures] == certain else certain[0]
@@ -218,17 +215,16 @@ class _Search:
             keys = f"config = {quoted(str(base))}, architecture{likely}{labels} and adapter = {quoted(file)}"
             self._leave(file, f"nothing says which class it adapts, with how many labels: declare it with {keys}")
 
-    def _config_of(self, base: str) -> ModelConfig | None:
-        """The config of an adapter's base, from a file of the project or the catalogue."""
-        is_known = os.path.lexists(self._listing.root / base) or find_in(self._hub, base) or in_catalogue(base)
+    def _read_base(self, base: str) -> ModelConfig | None:
+        """Read the config of an adapter's base, from a file of the project or the catalogue."""
+        is_known = os.path.lexists(self._root / base) or find_in(self._hub, base) or in_catalogue(base)
         try:
-            return in_file(self._disk, base) if base and is_known else None
+            return in_file(Disk(self._root, self._hub), base) if base and is_known else None
         except Unusable:
             return None
 
-    # folders of sentence-transformers
-
     def _read_modules(self, file: str, content: bytes) -> None:
+        """Note a folder of sentence-transformers."""
         try:
             entries = json.loads(content)
         except (ValueError, RecursionError):
@@ -238,34 +234,28 @@ class _Search:
             return
         folder = PurePosixPath(file).parent
         for entry in entries:
-            self._of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
+            self.of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
         if _can_be_named(file):
             self.found.certain.append(Candidate(str(folder), "sentence-transformers"))
 
-    def leave_out_modules(self) -> None:
-        """A config that belongs to a folder of several modules is no model of its own."""
-        found = self.found
-        found.certain = [each for each in found.certain if each.place not in self._of_modules]
-        found.by_hand = [each for each in found.by_hand if each.reference not in self._of_modules]
-
 
 def explain(findings: Sequence[Finding], file: str) -> ByHand:
-    """The first of the mistakes for which a config cannot be used."""
+    """Make a line of the first of the mistakes for which a config cannot be used."""
     first, *rest = findings
     more = f" (and {len(rest)} more)" if rest else ""
     return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")
 
 
-def describe_by_hand(places: Iterable[ByHand]) -> Iterator[str]:
-    """Yield a sentence for all places with one reason."""
+def describe_by_hand(places: Iterable[ByHand]) -> list[str]:
+    """Write a sentence for all places with one reason."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for each in places:
         by_reason[each.why].append(printable(each.place))
-    yield from (f"{listed(those, 1)}: {why}" for why, those in by_reason.items())
+    return [f"{listed(those, 1)}: {why}" for why, those in by_reason.items()]
 
 
 def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
-    """One sentence for all configs of families that are not known."""
+    """Write one sentence for all configs of families that are not known."""
     named = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
     if others:
         yield f"not of a family that is known: {', '.join(named)}"

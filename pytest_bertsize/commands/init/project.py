@@ -12,7 +12,15 @@ from typing import Any
 
 import tomli
 
-from pytest_bertsize.table.settings import NothingDeclared, Settings, load, load_without_models, parse, tables_of_models
+from pytest_bertsize.table.settings import (
+    NothingDeclared,
+    Settings,
+    SettingsError,
+    load,
+    load_without_models,
+    parse,
+    tables_of_models,
+)
 from pytest_bertsize.wording import shown
 
 NEW = """\
@@ -79,16 +87,24 @@ class Project:
             return found
         return replace(found, interpreter=here.interpreter, transformers=here.transformers, hub=here.hub)
 
-    def with_tables(self, tables: Iterable[str]) -> str:
-        """The file with what is proposed at its end, in its own line endings."""
-        added = "\n".join(tables)
+    def add_tables(self, tables: Iterable[str]) -> str:
+        """Return the file with what is proposed at its end, in its own line endings.
+
+        :raises SettingsError: when a table cannot stand at its end, with what to paste.
+        """
+        before, added = self.text or "", "\n".join(tables)
         if self.is_new:
-            start = NEW if self.becomes_root else NEW_BESIDE_SETTINGS
-            return f"{self.text or ''}{start}\n{added}"
-        before = self.text or ""
+            return f"{before}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}\n{added}"
         newline = "\r\n" if before.count("\r\n") > before.count("\n") / 2 else "\n"
         apart = newline if before.endswith("\n") else newline * 2
-        return f"{before}{apart}{added.replace(chr(10), newline)}"
+        after = f"{before}{apart}{added.replace(chr(10), newline)}"
+        try:
+            tomli.loads(after)
+        except tomli.TOMLDecodeError:
+            problem = _explain_what_is_in_the_way(before)
+            raise SettingsError(f"{self.path.name}: {problem}, then add\n\n{added}") from None
+        parse(after, self.path)
+        return after
 
 
 def read_project(root: Path) -> Project:
@@ -97,7 +113,7 @@ def read_project(root: Path) -> Project:
     :raises SettingsError: with the mistakes in its table, one that is probably meant to be ours included.
     """
     path = root / "pyproject.toml"
-    is_root = bool(settings_of_pytest(root))
+    is_root = bool(find_settings_of_pytest(root))
     if not os.path.lexists(path):
         return Project(path, None, None, is_root)
     try:
@@ -109,16 +125,8 @@ def read_project(root: Path) -> Project:
     return Project(path, settings.text, settings, is_root)
 
 
-def is_toml(text: str) -> bool:
-    try:
-        tomli.loads(text)
-    except tomli.TOMLDecodeError:
-        return False
-    return True
-
-
-def in_the_way(text: str) -> str:
-    """Why no table can be added at the end of a valid TOML file, and what to do."""
+def _explain_what_is_in_the_way(text: str) -> str:
+    """Say why no table can be added at the end of a valid TOML file, and what to do."""
     for name in ("tool", "tool.bertsize", "tool.bertsize.models"):
         here: Any = tomli.loads(text)
         for part in name.split("."):
@@ -129,13 +137,13 @@ def in_the_way(text: str) -> str:
     return f"{message}; write it as [tool.bertsize.models.NAME]"
 
 
-def settings_of_pytest(folder: Path) -> str:
-    """The name of the file in which pytest has its settings, if it has them in this folder."""
+def find_settings_of_pytest(folder: Path) -> str:
+    """Find the name of the file in which pytest has its settings, if it has them in this folder."""
     for name, section in _OF_PYTEST.items():
-        text = _text(folder / name)
+        text = _read_text(folder / name)
         if text is not None and re.search(section, text, re.MULTILINE):
             return name
-    tools: Any = _table(folder / "pyproject.toml").get("tool")
+    tools: Any = _read_table(folder / "pyproject.toml").get("tool")
     return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
 
 
@@ -145,32 +153,32 @@ def find_project_above(folder: Path) -> Path | None:
     It has a table of ours, settings of pytest, or a pyproject.toml where this folder has none.
     """
     here = folder.absolute()
-    if settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
+    if find_settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
         return None
     is_bare = not (here / "pyproject.toml").exists()
     for inner, outer in pairwise((here, *here.parents)):
         if (inner / ".git").exists():
             return None
         file = outer / "pyproject.toml"
-        if settings_of_pytest(outer) or tables_of_models(file) is not None or (is_bare and file.is_file()):
+        if find_settings_of_pytest(outer) or tables_of_models(file) is not None or (is_bare and file.is_file()):
             return outer
     return None
 
 
-def root_above(folder: Path) -> Path | None:
-    """The folder above that pytest takes for the root of one that has no settings, and where it looks for our table."""
-    return next((above for above in folder.absolute().parents if settings_of_pytest(above)), None)
+def find_root_above(folder: Path) -> Path | None:
+    """Find the folder above that pytest takes for the root of one without settings, and looks for our table in."""
+    return next((above for above in folder.absolute().parents if find_settings_of_pytest(above)), None)
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     try:
         return path.read_text("utf-8", errors="replace") if path.is_file() else None
     except OSError:
         return None
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _read_table(path: Path) -> dict[str, Any]:
     try:
-        return tomli.loads(_text(path) or "")
+        return tomli.loads(_read_text(path) or "")
     except (tomli.TOMLDecodeError, RecursionError):
         return {}

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.commands.init.classes import Code
 from pytest_bertsize.commands.init.configs import ByHand, describe_others, explain, find_configs
-from pytest_bertsize.commands.init.limits import budget
-from pytest_bertsize.commands.init.listing import list_files
-from pytest_bertsize.commands.init.naming import heading, model_name
+from pytest_bertsize.commands.init.files import list_files
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.quantity import SCALES
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.model import NAMES, TABLE
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import listed, printable
 
@@ -24,10 +27,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.configs import Candidate
-    from pytest_bertsize.commands.init.listing import Listing
+    from pytest_bertsize.commands.init.files import Files
     from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.review.review import Review
 
 MOST_TABLES = 200
 _STEP = re.compile(r"(checkpoint|ckpt|global_step|step|epoch)[-_]?\d+", re.IGNORECASE)
@@ -35,10 +37,22 @@ _WEIGHTS = re.compile(
     r"(model|pytorch_model|tf_model|flax_model|adapter_model|optimizer|scheduler|trainer_state|training_args|rng_state)"
     r".*\.(safetensors|bin|pt|pth|h5|msgpack)|trainer_state\.json|.+\.(safetensors|ckpt|ckpt\.(index|meta|data-.+))",
 )
+SAYS_NOTHING = frozenset(
+    {
+        *("config", "configs", "configuration", "conf", "cfg", "model", "models", "src", "params", "hparams", "json"),
+        *("train", "training", "args", "arguments", "settings", "data", "resources", "assets", "checkpoints"),
+    }
+)
+"""Parts of a path that name no model."""
+LONGEST = 100
+"""Characters of a name."""
+FEWEST_DIGITS = 3
+"""Digits of a limit: at most one percent of room."""
+MOST_DIGITS = 5
+"""Digits of a limit with a unit: one that needs more is easier to read as a whole number."""
 
 
-@dataclass(frozen=True)
-class ProposedTable:
+class ProposedTable(NamedTuple):
     """The table of one model."""
 
     name: str
@@ -48,16 +62,15 @@ class ProposedTable:
     def __str__(self) -> str:
         """Write it as TOML; held to no limit, where there is none yet."""
         of = self.candidate
-        lines = [heading(self.name), f"config = {quoted(of.reference)}"]
+        lines = [write_heading(self.name), f"config = {quoted(of.reference)}"]
         lines += [f"architecture = {quoted(of.architecture)}"] if of.architecture else []
         lines += [f"adapter = {quoted(of.adapter)}"] if of.adapter else []
         lines += [f"budget.{key(component)} = {limit}" for component, limit in self.limits]
         return "".join(f"{line}\n" for line in (*lines, *([] if self.limits else ['budget = "report-only"'])))
 
 
-@dataclass
-class Proposal:
-    """The tables that are proposed for a project, and the lines beside them."""
+class Proposal(NamedTuple):
+    """The tables that are proposed for a project, and what is said beside them."""
 
     tables: list[ProposedTable]
     by_hand: list[ByHand]
@@ -68,13 +81,13 @@ class Proposal:
 class _Counted(NamedTuple):
     """A candidate that its closed form counts."""
 
-    table: ProposedTable
+    candidate: Candidate
     subject: Subject
     derivation: Derivation
 
     @property
     def place(self) -> str:
-        return self.table.candidate.place
+        return self.candidate.place
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -87,12 +100,11 @@ class _Counted(NamedTuple):
 
 def propose(project: Project, registry: Registry) -> Proposal:
     """Propose a table for every config of the project that is not declared yet and that passes its own limits."""
-    listing = list_files(project.root)
-    code = Code(listing, registry)
-    hub = project.settings.hub if project.settings else {}
-    found = find_configs(listing, registry, code, hub)
-    declared = set(_declared_places(project))
-    by_hand = [one for one in found.by_hand if _place(project.root, one.reference) not in declared]
+    files = list_files(project.root)
+    code = Code(files, registry)
+    found = find_configs(files, registry, code, project.settings.hub if project.settings else {})
+    declared = set(_list_declared_places(project))
+    by_hand = [one for one in found.by_hand if _find_place(project.root, one.reference) not in declared]
     candidates = sorted(found.certain, key=lambda each: (each.place.count("/"), each.place))
     if len(candidates) > MOST_TABLES:
         why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
@@ -100,62 +112,49 @@ def propose(project: Project, registry: Registry) -> Proposal:
     counted: list[_Counted] = []
     settled: set[str] = set()
     for candidate in candidates[:MOST_TABLES]:
-        is_declared = _place(project.root, candidate.place) in declared
+        is_declared = _find_place(project.root, candidate.place) in declared
         settled |= {candidate.place} if is_declared else set()
         counted += _count(candidate, project, registry, [] if is_declared else by_hand)
-    copies = _find_copies(counted, settled, listing)
+    copies = _find_copies(counted, settled, files)
     taken = {*(project.settings.models if project.settings else ())}
     tables: list[ProposedTable] = []
     for each in counted:
         if each.place not in settled and each.place not in copies:
-            name = model_name(_named_after(each.table.candidate), each.table.candidate.family, taken)
-            if table := _limited(each, name, project, code, by_hand):
+            name = make_name(_find_telling_path(each.candidate), each.candidate.family, taken)
+            if table := _limit(each, name, project, code, by_hand):
                 tables.append(table)
                 taken.add(name)
-    left_out = [*_describe_copies(copies), *describe_others(found.others), *listing.left_out]
+    left_out = [*_describe_copies(copies), *describe_others(found.others), *files.left_out]
     return Proposal(tables, by_hand, left_out, code)
-
-
-def _named_after(candidate: Candidate) -> str:
-    """The path that a model's name is made of; that of a folder, for its only file."""
-    folder = candidate.adapter.rpartition("/")[0] if candidate.adapter else candidate.reference
-    is_file = not candidate.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
-    return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
 
 
 def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: list[ByHand]) -> list[_Counted]:
     """Count a candidate by its closed form; one that cannot be used becomes a line."""
-    table = ProposedTable("model", candidate)
-    settings = project.beside(str(table))
+    settings = project.beside(str(ProposedTable("model", candidate)))
     subject = examine(settings.models["model"], settings, registry)
     if subject.derivation is None or subject.errors:
         by_hand.append(explain(subject.errors, candidate.place))
         return []
-    return [_Counted(table, subject, subject.derivation)]
+    return [_Counted(candidate, subject, subject.derivation)]
 
 
-def _limited(counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]) -> ProposedTable | None:
-    """The table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
-    table = replace(counted.table, name=name, limits=tuple(budget(counted.derivation)))
+def _limit(counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]) -> ProposedTable | None:
+    """Make the table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
+    table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
     settings = project.beside(str(table))
-    subject = replace(counted.subject, model=settings.models[name], settings=settings)
+    review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
+    wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
     own = next(filter(None, map(code.describe_key, counted.derivation.values.unknown)), "")
-    if problem := _problem(conclude_unbuilt(subject)) or own:
+    if problem := f"{wrong[0].message}; {wrong[0].fix}" if wrong else own:
         by_hand.append(ByHand(counted.place, problem))
         return None
     return table
 
 
-def _problem(review: Review) -> str:
-    """Why the gate would fail a proposed model, or would not notice one more layer, or is about another class."""
-    wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
-    return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
-
-
 # what is declared already
 
 
-def _declared_places(project: Project) -> Iterator[tuple[Path, str]]:
+def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
     """Yield the files of declared models, and the places in them."""
     for model in project.settings.models.values() if project.settings else ():
         inner = model.config.partition("#")[2]
@@ -167,7 +166,7 @@ def _declared_places(project: Project) -> Iterator[tuple[Path, str]]:
                 continue
 
 
-def _place(root: Path, reference: str) -> tuple[Path, str]:
+def _find_place(root: Path, reference: str) -> tuple[Path, str]:
     file, _, inner = reference.partition("#")
     return (root / file).resolve(), inner
 
@@ -175,14 +174,14 @@ def _place(root: Path, reference: str) -> tuple[Path, str]:
 # what a training run has saved
 
 
-def _find_copies(counted: list[_Counted], settled: set[str], listing: Listing) -> dict[str, str]:
+def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> dict[str, str]:
     """Find configs in folders of checkpoints that say what one outside says, or an earlier step of the same run.
 
     Two files that both may be changed by hand are two configs, though they say the same today.
 
     :returns: the place of each copy, and of what it is a copy of.
     """
-    runs = {each.place: None if each.place in settled else _run_of(each.place, listing) for each in counted}
+    runs = {each.place: None if each.place in settled else _find_run(each.place, files) for each in counted}
     originals: dict[tuple[object, ...], str] = {}
     found: dict[str, str] = {}
     for each in sorted(counted, key=lambda one: (runs[one.place] is not None, runs[one.place] or "")):
@@ -196,8 +195,8 @@ def _find_copies(counted: list[_Counted], settled: set[str], listing: Listing) -
     return found
 
 
-def _run_of(file: str, listing: Listing) -> str | None:
-    """The folder of the training run that saved a file in a folder like ``checkpoint-500``.
+def _find_run(file: str, files: Files) -> str | None:
+    """Find the folder of the training run that saved a file in a folder like ``checkpoint-500``.
 
     :returns: ``""`` for a file beside weights, which a run has ended with; ``None`` for one that no run has saved.
     """
@@ -205,7 +204,7 @@ def _run_of(file: str, listing: Listing) -> str | None:
     step = next((depth for depth, name in enumerate(folders) if _STEP.fullmatch(name)), None)
     if step is not None:
         return "/".join(folders[:step]) or "."
-    return "" if listing.has_files(str(PurePosixPath(file).parent), _WEIGHTS) else None
+    return "" if files.has_name(str(PurePosixPath(file).parent), _WEIGHTS) else None
 
 
 def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
@@ -214,3 +213,82 @@ def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
         of[original].append(printable(copy))
     for original, those in of.items():
         yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
+
+
+# names: after the folder or the file, and like no other
+
+
+def write_heading(name: str) -> str:
+    """Write the first line of a model's table: ``[tool.bertsize.models.encoder]``."""
+    return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
+
+
+def make_name(path: str, family: str, taken: Collection[str]) -> str:
+    """Make a name that a table can have and that no other model has.
+
+    :param path: of the config: ``models/encoder/config.json`` is called ``encoder``.
+    :param family: what the model is called where no part of the path says anything.
+    """
+    file = PurePosixPath(path)
+    stem = "" if file.name in NAMES and (file.parent.name or file.name == NAMES[0]) else file.stem
+    parts = [name for part in (stem, *reversed(file.parent.parts)) if (name := _make_valid(part))]
+    telling = [name for name in parts if name.lower() not in SAYS_NOTHING]
+    name = telling[0] if telling else _make_valid(family) or "model"
+    longer = (f"{other}-{name}"[:LONGEST] for other in (*telling, *parts) if other != name)
+    numbered = (f"{name[:90]}-{number}" for number in count(2))
+    return next(each for each in chain([name], longer, numbered) if each not in taken)
+
+
+def _find_telling_path(candidate: Candidate) -> str:
+    """Return the path that a model's name is made of; that of a folder, for its only file."""
+    folder = candidate.adapter.rpartition("/")[0] if candidate.adapter else candidate.reference
+    is_file = not candidate.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
+    return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
+
+
+def _make_valid(part: str) -> str:
+    """Return a part of a path as a test id can have it, without what only says that it is a config."""
+    name = re.sub(r"[^\w.+@-]+", "-", part)
+    name = re.sub(r"[._-]conf(ig)?$", "", name, flags=re.IGNORECASE)
+    return re.sub(r"^\W+|-+$", "", name)[:LONGEST]
+
+
+# limits a little above today's counts, as an author writes them
+
+
+def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
+    """Yield a limit for the total and for each of its largest parts, with less room than one more layer would take.
+
+    Parts that only other classes of the family have are kept out; beside an adapter, what trains is limited too.
+    """
+    form, variants = derivation.form, Variants(derivation)
+    layers = [size.key for size in variants.sizes.values() if size.repeats]
+    deeper = [varied for each in layers if (varied := variants.varied(**{each: variants.now(each) + 1}))]
+    parts = [name for name, count in form.components.items() if "." not in name and count]
+    for component in (TOTAL, *([TRAINABLE] if "adapters" in parts else []), *parts):
+        larger = [each[component] for each in deeper if each[component] > form[component]]
+        yield component, write_limit_above(form[component], min(larger, default=None))
+    known = derivation.family.component_names(form.dims)
+    yield from ((name, "0") for name in known if "." not in name and name not in parts)
+
+
+def write_limit_above(count: int, too_much: int | None = None) -> str:
+    """``109_482_240`` → ``'"110M"'``: rounded up to as few digits as tell it from a model that is too large."""
+    digits = len(str(count))
+    for kept in range(FEWEST_DIGITS, digits + 1):
+        step = 10 ** (digits - kept)
+        rounded = -(-count // step) * step
+        if too_much is None or rounded < too_much:
+            return _write_limit(rounded, kept)
+    return _write_limit(count, digits)
+
+
+def _write_limit(count: int, digits: int) -> str:
+    """Write a limit with its zeros, as in ``"65.0K"``: what accepts a larger count writes as many digits."""
+    if digits > MOST_DIGITS:
+        return f"{count:_}"
+    unit = max((unit for unit, scale in SCALES.items() if scale <= max(count, 1)), key=SCALES.__getitem__)
+    if not unit:
+        return str(count)
+    places = max(0, digits - len(str(count // SCALES[unit])))
+    return f'"{Decimal(count) / SCALES[unit]:.{places}f}{unit}"'

@@ -18,12 +18,11 @@ from pytest_bertsize.wording import listed, printable, reason
 
 CONFIGS = (".json", ".yaml", ".yml")
 PYTHON = ".py"
-MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """Files of each kind that are opened, those near the root first."""
 MOST_BYTES = 64 * 1024 * 1024
 TABLE = "pyproject.toml"
-LEFT_OUT = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
+FOREIGN = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
 """Like hidden folders and environments: copies of other people's code."""
 OF_AN_ENVIRONMENT = "pyvenv.cfg"
 _OF_TESTS = re.compile(
@@ -32,7 +31,7 @@ _OF_TESTS = re.compile(
 
 
 @dataclass
-class Listing:
+class Files:
     """The files of a project by their paths, ``/`` between folders, those near the root first."""
 
     root: Path
@@ -42,45 +41,42 @@ class Listing:
     left_out: list[str] = field(default_factory=list)
     """A sentence for each thing that is not looked into, although it may hold a model."""
 
-    def contents(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
-        """Each file with its bytes; one that is too large or cannot be read has none, and the search has an end."""
-        opened = size = 0
-        for file in files:
+    def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
+        """Yield each file with its bytes, none of one that is too large or cannot be read; the search has an end."""
+        size = 0
+        for opened, file in enumerate(files):
             if opened == MOST_FILES or size > MOST_BYTES:
                 self.left_out.append(f"{len(files) - opened:,} files of {what} behind the first {opened:,}")
                 return
-            content = self.content(file)
-            opened, size = opened + 1, size + len(content)
+            content = self._read(file)
+            size += len(content)
             yield file, content
 
-    def content(self, file: str) -> bytes:
-        """The bytes of a file; none of a file that cannot be read, or that is larger than a config."""
-        is_config = PurePosixPath(file).name in NAMES
+    def _read(self, file: str) -> bytes:
+        problem = f"is larger than {LARGEST:,} bytes"
         try:
             with regular(self.root / file) as stream:
                 content = stream.read(LARGEST + 1)
         except OSError as error:
-            if is_config:
-                self.left_out.append(f"{printable(file)}, which cannot be read: {reason(error)}")
-            return b""
-        if len(content) <= LARGEST:
-            return content
-        if is_config:
-            self.left_out.append(f"{printable(file)}, which is larger than {LARGEST:,} bytes")
+            content, problem = b"", f"cannot be read: {reason(error)}"
+        else:
+            if len(content) <= LARGEST:
+                return content
+        if PurePosixPath(file).name in NAMES:
+            self.left_out.append(f"{printable(file)}, which {problem}")
         return b""
 
-    def has_files(self, folder: str, pattern: re.Pattern[str]) -> bool:
+    def has_name(self, folder: str, pattern: re.Pattern[str]) -> bool:
         """Look for a file with such a name in a folder, be it one that git ignores."""
         try:
-            with os.scandir(self.root / folder) as entries:
-                return any(pattern.fullmatch(entry.name) for entry in entries)
+            return any(map(pattern.fullmatch, os.listdir(self.root / folder)))  # noqa: PTH208  (names alone)
         except OSError:
             return False
 
 
-def list_files(root: Path) -> Listing:
+def list_files(root: Path) -> Files:
     """List what git does not ignore; every file, where there is no repository."""
-    found = Listing(root)
+    found = Files(root)
     is_foreign = _Foreign(root)
     paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
     others = _find_other_projects(found, paths)
@@ -91,17 +87,16 @@ def list_files(root: Path) -> Listing:
         if kind is None or name.startswith(".") or path.startswith(others) or is_foreign.has(path):
             continue
         if _OF_TESTS.search(path):
-            of_tests += [path] if name in NAMES else []
+            of_tests += [printable(path)] if name in NAMES else []
         elif _is_regular(path, found):
             kind.append(path)
     found.configs.sort(key=lambda file: (PurePosixPath(file).name not in NAMES, file.count("/"), file))
     found.python.sort(key=lambda file: (file.count("/"), file))
-    if of_tests:
-        found.left_out.append(f"{listed([*map(printable, of_tests)], 1)}, of tests")
+    found.left_out += [f"{listed(of_tests, 1)}, of tests"] if of_tests else []
     return found
 
 
-def _list_by_git(found: Listing) -> list[str]:
+def _list_by_git(found: Files) -> list[str]:
     """List what git tracks, and what is new and not ignored; nothing where there is no repository."""
     answer = ask_git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     if answer is None or answer.returncode != 0:
@@ -114,27 +109,17 @@ def _list_by_git(found: Listing) -> list[str]:
     return paths
 
 
-def _list_by_walking(found: Listing, is_foreign: _Foreign) -> list[str]:
+def _list_by_walking(found: Files, is_foreign: _Foreign) -> list[str]:
+    def note(error: OSError) -> None:
+        folder = os.path.relpath(error.filename, found.root)
+        what = "the project" if folder == os.curdir else printable(folder)
+        found.left_out.append(f"{what}, which cannot be read: {reason(error)}")
+
     files: list[str] = []
-    waiting = [""]
-    for _ in range(MOST_FOLDERS):
-        if not waiting:
-            break
-        folder = waiting.pop()
-        try:
-            with os.scandir(found.root / folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except OSError as error:
-            found.left_out.append(f"{printable(folder) or 'the project'}, which cannot be read: {reason(error)}")
-            continue
-        for entry in entries:
-            path = f"{folder}{entry.name}"
-            if not entry.is_dir(follow_symlinks=False):
-                files.append(path)
-            elif not is_foreign.has(f"{path}/"):
-                waiting.append(f"{path}/")
-    if waiting:
-        found.left_out.append(f"all folders behind the first {MOST_FOLDERS:,}")
+    for folder, inner, names in os.walk(found.root, onerror=note):
+        place = PurePosixPath(os.path.relpath(folder, found.root))
+        inner[:] = sorted(name for name in inner if not is_foreign.has(f"{place / name}/"))
+        files += [str(place / name) for name in names]
     return files
 
 
@@ -150,13 +135,13 @@ class _Foreign:
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
-            is_made = name in LEFT_OUT or os.path.lexists(self._root / folder / OF_AN_ENVIRONMENT)
-            is_one = name.startswith(".") or is_made
-            self._known[folder] = is_one or (bool(outer) and self.has(f"{outer}/"))
+            is_one = name.startswith(".") or name in FOREIGN
+            is_one = is_one or os.path.lexists(self._root / folder / OF_AN_ENVIRONMENT)
+            self._known[folder] = is_one or self.has(f"{outer}/")
         return self._known[folder]
 
 
-def _find_other_projects(found: Listing, paths: list[str]) -> tuple[str, ...]:
+def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:
     """Find the folders below that have a table of their own; each ends with a slash."""
     tables = [path for path in paths if path.endswith(f"/{TABLE}") and tables_of_models(found.root / path) is not None]
     folders = sorted(path.removesuffix(TABLE) for path in tables)
@@ -166,7 +151,7 @@ def _find_other_projects(found: Listing, paths: list[str]) -> tuple[str, ...]:
     return tuple(folders)
 
 
-def _is_regular(path: str, found: Listing) -> bool:
+def _is_regular(path: str, found: Files) -> bool:
     """Tell a regular file from a symlink and from one that was deleted since git saw it."""
     try:
         mode = (found.root / path).lstat().st_mode
