@@ -28,7 +28,8 @@ _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Out
 _SAYS_LIBRARY = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % b"|".join(map(str.encode, LIBRARIES)), re.MULTILINE
 )
-_SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule")
+_SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule|import[ \t]+\*")
+_WORD = re.compile(rb"\b[A-Za-z_]\w*")
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _TRAINS = re.compile(r"train|tun(e|ing)|(^|_)(run|main|fit)", re.IGNORECASE)
@@ -96,21 +97,23 @@ class Code:
         self._derived: dict[Origin, bool] = {}
 
     def _parse(self, files: Files) -> dict[str, Source]:
-        """Parse what may define a model, then what may make one; nothing where no file knows of models."""
+        """Parse what may define a model, then what names a class that is defined there."""
         found: dict[str, Source] = {}
         unread: list[str] = []
-        size = 0
-        in_order = sorted(self._contents.items(), key=lambda each: not _SAYS_MODEL.search(each[1]))
-        if in_order and not _SAYS_MODEL.search(in_order[0][1]):
-            return {}
-        for file, content in in_order:
-            if (size := size + len(content)) > MOST_PARSED:
-                files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
-                break
-            if source := parse(file, content):
-                found[file] = source
-            elif _SAYS_MODEL.search(content):
-                unread.append(printable(file))
+        waiting, size = dict(self._contents), 0
+        some = [file for file, content in waiting.items() if _SAYS_MODEL.search(content)]
+        while some and size <= MOST_PARSED:
+            for file in some:
+                content = waiting.pop(file)
+                if (size := size + len(content)) > MOST_PARSED:
+                    files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
+                    break
+                if source := parse(file, content):
+                    found[file] = source
+                else:
+                    unread.append(printable(file))
+            classes = {name.encode() for source in found.values() for name in source.classes}
+            some = [file for file, content in waiting.items() if not classes.isdisjoint(_WORD.findall(content))]
         if unread:
             files.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
         return found
