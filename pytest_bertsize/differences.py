@@ -30,7 +30,7 @@ AXES = {1: ("length",), 2: ("rows", "columns")}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference, however many tensors it is made of."""
+    """A difference, however many tensors it is made of."""
 
     kind: Kind
     name: str
@@ -74,7 +74,7 @@ def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]
 
 
 class _Side:
-    """One of the two inventories, by its modules."""
+    """An inventory by its modules."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.tensors = inventory.by_name
@@ -99,7 +99,7 @@ class _Side:
 
     @cached_property
     def groups(self) -> dict[str, set[str]]:
-        """All names of each tensor that has several."""
+        """The names of each tensor that has several."""
         found: dict[str, set[str]] = {}
         for tensor in self.tensors.values():
             found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
@@ -176,7 +176,7 @@ class _Comparison:
                 name,
                 sign * each * len(paths),
                 side.names_within(paths),
-                detail + (like or _describe(paths[0], side)),
+                detail + (like or _describe_module(paths[0], side)),
                 other=next((str(tensor.tied_to) for tensor in inside if tensor.tied_to), ""),
                 is_plural=_is_list(paths),
                 is_name_alone=all(tensor.tied_to for tensor in inside),
@@ -351,7 +351,7 @@ def _describe_count(count: int) -> str:
     return signed(count) if count else "no count changed"
 
 
-def _describe(path: str, side: _Side) -> str:
+def _describe_module(path: str, side: _Side) -> str:
     """Return ``(weight 768×9, bias 9)`` of what is small, and how many tensors a larger module has."""
     inside = side.paths[path]
     if len(inside) > MOST_SHAPES:

@@ -55,7 +55,7 @@ class Left(NamedTuple):
 
     @property
     def is_loosened(self) -> bool:
-        """Whether a limit may have left with it, and nobody says why."""
+        """True if a limit may have left with it, and nobody says why."""
         return not self.reason and (self.former is None or bool(self.former.model.limits))
 
 
@@ -78,7 +78,7 @@ class Baseline:
 
     @property
     def is_strict(self) -> bool:
-        """Whether its table makes a difference from the lock an error."""
+        """True if its table makes a difference from the lock an error."""
         return is_strict(self.project.table)
 
     def find_former(self, name: str) -> ModelAtCommit | None:

@@ -28,7 +28,7 @@ _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
 
 
 class Unreadable(Exception):
-    """What is there, or may be there, and could not be read."""
+    """A file is there, or may be there, and could not be read."""
 
     def __init__(self, message: str, fix: str) -> None:
         """:param fix: what to do, or to write instead."""
@@ -87,7 +87,7 @@ class CommitFiles:
         :raises Unreadable: when nobody can tell.
         """
         with self.explain_lack(file):
-            if self._follow(file, to_the_end=False) is not None:
+            if self._follow_path(file, to_the_end=False) is not None:
                 return
         here = os.fsdecode(b"/".join((*self._folders[-1], os.fsencode(file))))
         before, _, name = find_renames(self._root, self.commit, ()).get(here, "").rpartition("/")
@@ -103,7 +103,7 @@ class CommitFiles:
 
         :raises ValueError, OSError: when git does not hand out what tells it.
         """
-        there = (folder for folder in self._folders if self._walk(folder, is_read=False))
+        there = (folder for folder in self._folders if self._walk_path(folder, is_read=False))
         return next(there, self._folders[-1])
 
     @contextmanager
@@ -133,7 +133,7 @@ class CommitFiles:
         if inside.startswith(("..", "/")):
             return None
         with self.explain_lack(inside):
-            found = self._follow(inside)
+            found = self._follow_path(inside)
             is_file = found is not None and found.mode not in {_TREE, _SUBMODULE}
             return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
 
@@ -150,7 +150,7 @@ class CommitFiles:
         :raises Unreadable: when nobody can tell.
         """
         with self.explain_lack(path):
-            found = self._follow(path, to_the_end=False)
+            found = self._follow_path(path, to_the_end=False)
         return found is not None and found.mode == _LINK
 
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
@@ -160,12 +160,12 @@ class CommitFiles:
         :raises Unreadable: when nobody can tell.
         """
         with self.explain_lack(folder.rstrip("/")):
-            found = self._follow(folder)
+            found = self._follow_path(folder)
             entries = self._tree(found.name) if found and found.mode == _TREE else {}
             listed = []
             for name, entry in entries.items():
                 child = f"{folder}/{os.fsdecode(name)}"
-                target = self._follow(child) if entry.mode == _LINK else entry
+                target = self._follow_path(child) if entry.mode == _LINK else entry
                 is_folder = target is not None and target.mode == _TREE
                 listed.append((os.fsdecode(name), is_folder, is_folder and entry.mode == _LINK))
             return listed
@@ -173,20 +173,20 @@ class CommitFiles:
     def leads_as_before(self, looked: dict[tuple[tuple[bytes, ...], bool], Entry | None]) -> bool:
         """Tell whether paths that were followed in another commit lead to the same in this one."""
         try:
-            return all(self._walk([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
+            return all(self._walk_path([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
         except (OSError, ValueError):  # whoever reads it says so
             return False
 
-    def _follow(self, path: str, *, to_the_end: bool = True) -> Entry | None:
+    def _follow_path(self, path: str, *, to_the_end: bool = True) -> Entry | None:
         """Return what a path from the folder leads to.
 
         :raises ValueError, OSError: when git does not hand out what tells it.
         """
         parts = [*self.prefix, *os.fsencode(path).split(b"/")]
-        found = self.looked[(*parts,), to_the_end] = self._walk(parts, to_the_end=to_the_end)
+        found = self.looked[(*parts,), to_the_end] = self._walk_path(parts, to_the_end=to_the_end)
         return found
 
-    def _walk(self, parts: list[bytes], *, to_the_end: bool = True, is_read: bool = True) -> Entry | None:
+    def _walk_path(self, parts: list[bytes], *, to_the_end: bool = True, is_read: bool = True) -> Entry | None:
         """Return what a path from the repository's root leads to; ``None`` where to nothing, or outside of it.
 
         :param to_the_end: whether a symlink that the path itself ends in is followed.

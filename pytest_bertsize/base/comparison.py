@@ -51,7 +51,7 @@ class PutBack:
 
 
 class Shares(NamedTuple):
-    """What keys and code moved."""
+    """The parameters that keys and code moved, and the words for what is not known of that."""
 
     moved: tuple[Moved, ...] = ()
     method: str = ""
@@ -60,7 +60,7 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a model was at the base, and what became of it."""
+    """A model as it was at the base, and the changes since."""
 
     revision: str
     commit: str
@@ -127,7 +127,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
     locked = _find_locked(former, today)
     tensors = (*compare_inventories(locked, today.actual),) if locked and today.actual else ()
     if locked is None:
-        shares = _attribute(former, today)
+        shares = _attribute_change(former, today)
     elif today.actual and today.put_back:
         shares = divide_change(today.put_back, locked.own, today.actual, _find_components(today))
         if not any(each.count for each in tensors):  # other names, and no count
@@ -176,7 +176,7 @@ def _find_components(today: Today) -> Callable[[Built], Inventory]:
     return with_components
 
 
-def _attribute(former: ModelAtCommit, today: Today) -> Shares:
+def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
     """Return the keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
         return Shares()

@@ -43,7 +43,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 
 
 class Commit(NamedTuple):
-    """What git says of one commit."""
+    """A commit, as git describes it."""
 
     name: str
     parents: tuple[str, ...]
@@ -80,7 +80,7 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What one commit made of a model."""
+    """A model in one commit, and the change that the commit made."""
 
     commit: Commit
     total: int | None = None
@@ -101,7 +101,7 @@ class Row(NamedTuple):
 
 @dataclass
 class ModelHistory:
-    """One model through all commits."""
+    """A model through all commits."""
 
     name: str
     """The last that it had."""
@@ -193,7 +193,7 @@ def _read_steps(
     Which files a table names is known when it is read: commits that touch those are read then, until no file is new.
     """
     reader = ProjectReader(files, today, registry)
-    start = _describe(today.root, [span.start] if span.start else [])
+    start = _describe_commits(today.root, [span.start] if span.start else [])
     found: dict[str, ProjectAtCommit | str] = {}
     files.places.add(b"/".join((*files.prefix, today.file.encode())))
     while True:
@@ -230,11 +230,11 @@ def _list_tagged(folder: Path, span: Span) -> list[Commit]:
     for name, commit in zip(names, commits, strict=True):
         tags.setdefault(commit, []).append(name.removeprefix("refs/tags/"))
     order = list_lines(folder, "rev-list", "--topo-order", "--reverse", *span.ends)
-    found = _describe(folder, [name for name in order if name in tags or name == span.end])
+    found = _describe_commits(folder, [name for name in order if name in tags or name == span.end])
     return [each._replace(tags=tuple(tags.get(each.name, ()))) for each in found]
 
 
-def _describe(folder: Path, names: Sequence[str]) -> list[Commit]:
+def _describe_commits(folder: Path, names: Sequence[str]) -> list[Commit]:
     return _parse_commits(_list_in_parts(folder, ["rev-list", "--no-walk=unsorted", *_FIELDS], names))
 
 
@@ -276,16 +276,16 @@ class _Follower:
             for each in alive:
                 self._add_uncounted(each, commit, (), project)
             return
-        became = self._match(commit, project.models, alive)
+        became = self._match_models(commit, project.models, alive)
         self._last = commit.name
         stay = set()
         for name, then in project.models.items():
             known = next((each for each in alive if each.name == became.get(name)), None)
-            model, said = (known, ()) if known else self._begin(name, commit, is_start=is_start)
+            model, said = (known, ()) if known else self._begin_history(name, commit, is_start=is_start)
             stay.add(id(model))
             self._take_model(model, commit, then, project, said)
         for name, why in project.wrong.items():
-            mistaken = [each for each in alive if name in each.known_as] or [self._begin(name, commit)[0]]
+            mistaken = [each for each in alive if name in each.known_as] or [self._begin_history(name, commit)[0]]
             stay |= {id(each) for each in mistaken}
             for each in mistaken:
                 each.is_left = False
@@ -297,7 +297,7 @@ class _Follower:
                 why = f": {printable(reason)}" if reason else ""
                 each.rows.append(Row(commit, said=(f"removed from the table{why}",)))
 
-    def _match(
+    def _match_models(
         self, commit: Commit, now: Mapping[str, ModelAtCommit], alive: Iterable[ModelHistory]
     ) -> Mapping[str, str]:
         """Return the name that each model had in the commit before."""
@@ -314,7 +314,9 @@ class _Follower:
         self._files.move_to(commit)
         return self._files.may_have(path)
 
-    def _begin(self, name: str, commit: Commit, *, is_start: bool = False) -> tuple[ModelHistory, tuple[str, ...]]:
+    def _begin_history(
+        self, name: str, commit: Commit, *, is_start: bool = False
+    ) -> tuple[ModelHistory, tuple[str, ...]]:
         """Return a model that the commit before does not declare, and what to say of that."""
         again = next((each for each in self.models if each.name == name and each.then is None), None)
         if again:

@@ -60,7 +60,7 @@ class BadLock(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One model as it was last accepted."""
+    """A model as it was last accepted."""
 
     tensors: tuple[Tensor, ...]
     """Without components: those are of today."""
@@ -182,7 +182,7 @@ def find_line(text: str, key: Sequence[str]) -> int | None:
     A large lock has more lines than a reader of any TOML gets through in the time of a run.
     """
     headers = {f"[{'.'.join(map(_write_key, key[:depth]))}]": depth for depth in range(1, len(key) + 1)}
-    starts = tuple(f"{each}{end}" for each in (key[-1], _quote(key[-1])) for end in (" ", "="))
+    starts = tuple(f"{each}{end}" for each in (key[-1], _quote_text(key[-1])) for end in (" ", "="))
     found: int | None = None
     inside = deepest = 0
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):
@@ -208,7 +208,7 @@ class _Reader:
                 f"{self.file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one"
             )
         if type(data["lock"]) is not int or data["lock"] != FORMAT:
-            self._fail(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
+            self._refuse_key(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
         self._check_keys(data, {"lock", "models"}, ())
         models = self._check_table(data.get("models", {}), ("models",))
         return {name: self._read_model(each, ("models", name)) for name, each in models.items()}
@@ -218,16 +218,16 @@ class _Reader:
         self._check_keys(table, {"config", "built-with", "tensors"}, key)
         for name in ("config", "built-with"):
             if not isinstance(text := table.get(name, ""), str) or text != printable(text):
-                self._fail((*key, name), f"{name} is {shown(text)}, and no text of a line")
+                self._refuse_key((*key, name), f"{name} is {shown(text)}, and no text of a line")
         rows = self._check_table(table.get("tensors", {}), (*key, "tensors"))
         if not rows:
-            self._fail(key, "it has no tensors")
+            self._refuse_key(key, "it has no tensors")
         found: dict[str, Tensor] = {}
         keys: dict[str, tuple[str, ...]] = {}
         for row, shape in rows.items():
             for tensor in self._read_row(row, shape, at := (*key, "tensors", row)):
                 if tensor.name in found:
-                    self._fail(at, f"{shown(tensor.name)} stands there twice")
+                    self._refuse_key(at, f"{shown(tensor.name)} stands there twice")
                 found[tensor.name], keys[tensor.name] = tensor, at
         tensors = tuple(self._find_owner(each, found, keys[each.name]) for each in found.values())
         return Locked(tensors, table.get("config", ""), table.get("built-with", ""))
@@ -238,7 +238,7 @@ class _Reader:
             return tensor
         owner = found.get(tensor.tied_to)
         if owner is None or owner.tied_to:
-            self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
+            self._refuse_key(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
         return owner._replace(name=tensor.name, tied_to=owner.name)
 
     def _read_row(self, row: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
@@ -247,30 +247,32 @@ class _Reader:
         owner = value if isinstance(value, str) else None
         if owner is None and not _is_shape(shape):
             fix = "it is written [768, 768], or as the name of the tensor that it is"
-            self._fail(key, f"{shown(value)} is no shape: {fix}")
+            self._refuse_key(key, f"{shown(value)} is no shape: {fix}")
         try:
             for name, place in unfold_name(row):
                 self.count += 1
                 if self.count > MOST_TENSORS:
-                    self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
+                    self._refuse_key(key, f"these are more than {MOST_TENSORS:,} tensors")
                 if "" in name.split(".") or name != printable(name):
-                    self._fail(key, f"{shown(row)} is no name that a tensor has")
+                    self._refuse_key(key, f"{shown(row)} is no name that a tensor has")
                 tied_to = owner if owner is None else _put_layer(owner, place)
                 yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)  # type: ignore[misc]
         except ValueError as error:
-            self._fail(key, f"{shown(row)} is no name: {error}")
+            self._refuse_key(key, f"{shown(row)} is no name: {error}")
 
     def _check_table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            self._fail(key, f"{shown(value)} is no table")
+            self._refuse_key(key, f"{shown(value)} is no table")
         return value
 
     def _check_keys(self, table: Iterable[str], known: set[str], at: tuple[str, ...]) -> None:
         for key in table:
             if key not in known:
-                self._fail((*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(known))}")
+                self._refuse_key(
+                    (*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(known))}"
+                )
 
-    def _fail(self, key: tuple[str, ...], message: str) -> NoReturn:
+    def _refuse_key(self, key: tuple[str, ...], message: str) -> NoReturn:
         line = find_line(self.text, key)
         raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_way_out(self.file)}")
 
@@ -303,9 +305,9 @@ def render_model(name: str, locked: Locked) -> str:
     """Return the block of one model, its tensors sorted by name."""
     table = f"models.{_write_key(name)}"
     pairs = (("config", locked.config), ("built-with", locked.built_with))
-    keys = "".join(f"{key} = {_quote(value)}\n" for key, value in pairs if value)
+    keys = "".join(f"{key} = {_quote_text(value)}\n" for key, value in pairs if value)
     rows = sorted(_fold_rows(locked.tensors), key=lambda row: (_split_numbers(row[0]), row[0]))
-    tensors = "".join(f"{_quote(row)} = {value}\n" for row, value in rows)
+    tensors = "".join(f"{_quote_text(row)} = {value}\n" for row, value in rows)
     return f"[{table}]\n{keys}\n[{table}.tensors]\n{tensors}"
 
 
@@ -325,7 +327,7 @@ def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
     for (template, value, is_of_layer), places in groups.items():
         for box in group_indices(places):
             row = write_folded(template, box)
-            yield row, _quote(write_folded(value, box, STAR)) if is_of_layer else value
+            yield row, _quote_text(write_folded(value, box, STAR)) if is_of_layer else value
 
 
 def _write_value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
@@ -333,7 +335,7 @@ def _write_value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
     if tensor.tied_to:
         template, owners_place = split_indices(escape_name(tensor.tied_to))
         is_of_layer = bool(place) and owners_place == place
-        return (template, True) if is_of_layer else (_quote(escape_name(tensor.tied_to)), False)
+        return (template, True) if is_of_layer else (_quote_text(escape_name(tensor.tied_to)), False)
     shape = f"[{', '.join(map(str, tensor.shape))}]"
     return (shape if tensor.trainable else f"{{ frozen = {shape} }}"), False
 
@@ -345,8 +347,8 @@ def _split_numbers(name: str) -> list[str | tuple[int, str]]:
 
 
 def _write_key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quote(name)
+    return name if _BARE.fullmatch(name) else _quote_text(name)
 
 
-def _quote(text: str) -> str:
+def _quote_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

@@ -154,7 +154,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 class _Scale(NamedTuple):
-    """What one model comes to by a measure."""
+    """A scale on which two limits of a model are compared."""
 
     bits: int = 1
     """Of a parameter: it comes to so many times as much."""

@@ -43,7 +43,7 @@ ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=ma
 
 
 class Missing(Exception):
-    """What a model needs is not there in the commit."""
+    """A file that a model needs is not there in the commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ModelAtCommit:
 
     @property
     def by(self) -> str:
-        """What counts it: its ``closed form``, where none is meant to its ``lock``, or nothing."""
+        """``closed form``, ``lock`` where no closed form is meant to count it, or ``""``."""
         return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""
 
     @property
@@ -78,7 +78,7 @@ class ModelAtCommit:
 
 
 class ProjectAtCommit(NamedTuple):
-    """What a commit declares."""
+    """The models that a commit declares, its table and its lock."""
 
     models: Mapping[str, ModelAtCommit]
     wrong: Mapping[str, str]
@@ -90,7 +90,7 @@ class ProjectAtCommit(NamedTuple):
 
     @property
     def why_not_locked(self) -> str:
-        """Why a model that is not locked is not: there is no lock, or it has others."""
+        """The reason why a model that is not locked is not: there is no lock, or it has others."""
         return self.lock if isinstance(self.lock, str) else "its lock does not have this model"
 
     def read_text(self, *path: str) -> str:
@@ -124,21 +124,21 @@ class ProjectReader:
 
         :raises Unreadable: when nobody can tell what it declares.
         """
-        apart, keys, hub = self._once("table", self._read_declared)
+        apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
             self._changed_forms = self._find_changed_forms(apart.table)
         reader = AtCommit(self._files, "", hub)
-        lock = self._once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table))
+        lock = self._make_once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table))
         models = {}
         for name, model in apart.models.items():
             try:
-                found = self._once(keys[name], partial(self._read_model, model, reader))
+                found = self._make_once(keys[name], partial(self._read_model, model, reader))
             except Unreadable as unread:
                 found = ModelAtCommit(model, problem=str(unread), unread=unread)
             models[name] = replace(found, model=model, locked=lock.models.get(name) if isinstance(lock, Lock) else None)
         return ProjectAtCommit(models, apart.wrong, apart.table, lock)
 
-    def _once(self, what: object, make: Callable[[], Any]) -> Any:
+    def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
         """Return what was made of the same files before, if it was.
 
         What is made follows from ``what``, and from the files that making it looks at, one after another: where all of
@@ -314,24 +314,24 @@ class Candidate:
 
     @property
     def how(self) -> str:
-        """What tells models of one file from each other."""
+        """A text that tells models of one file from each other."""
         model = self.model
-        return _join(model.architecture, model.factory, model.overrides, model.options, model.adapter)
+        return _join_parts(model.architecture, model.factory, model.overrides, model.options, model.adapter)
 
     @cached_property
     def content(self) -> str | None:
-        """What tells its config from others, whatever its file is called."""
+        """A text that tells its config from others, whatever its file is called."""
         config = self.read_config()
-        return None if config is None else _join(self.model.factory, config.data)
+        return None if config is None else _join_parts(self.model.factory, config.data)
 
 
 KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
     "name": lambda each: each.model.name,
-    "file and options": lambda each: _join(each.file, each.how),
+    "file and options": lambda each: _join_parts(each.file, each.how),
     "file": lambda each: each.file,
     "content": lambda each: each.content,
     GIT_RENAME: lambda each: each.file,
-    "table": lambda each: _join(*each.model.table_key),
+    "table": lambda each: _join_parts(*each.model.table_key),
 }
 """The keys by which a model of one side is one of the other, the surest first; by table, where that has many models."""
 
@@ -379,5 +379,5 @@ def _rename_files(
     return {became[new]: was[old] for new, old in found.items() if new in became and old in was}
 
 
-def _join(*parts: object) -> str:
+def _join_parts(*parts: object) -> str:
     return json.dumps(parts, sort_keys=True, default=str)

@@ -1,5 +1,5 @@
-"""What a run is compared with: the revision that is named or that CI runs for, and the lock; and what may not change
-with the table alone, the interpreter. git, base and lock are loaded where a run has one: most runs have none.
+"""Find what a run is compared with: the revision that is named or that CI runs for, and the lock; and refuse an
+interpreter that the table alone has changed. git, base and lock are loaded where a run has one: most runs have none.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ _Size = Annotated[int, Meta(ge=0)]
 
 
 class _Entry(msgspec.Struct):
-    """One tensor in a header."""
+    """A tensor in a header."""
 
     dtype: str
     shape: Annotated[list[_Size], Meta(max_length=MOST_DIMENSIONS)]
@@ -74,7 +74,7 @@ class _Entry(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Stored:
-    """What a checkpoint holds."""
+    """The tensors of a checkpoint."""
 
     file: str
     """As messages show it, relative to the project's root."""
@@ -85,7 +85,7 @@ class Stored:
 
     @property
     def bytes(self) -> int:
-        """What the tensors take."""
+        """Bytes of all tensors."""
         return sum(map(self.bytes_of, self.inventory.tensors))
 
     def bytes_of(self, tensor: Tensor) -> int:

@@ -38,7 +38,7 @@ FAIRSEQ_SPECIALS = 5
 
 
 class Vocabulary(NamedTuple):
-    """How many ids there are: the highest one, and 1."""
+    """The number of ids of a tokenizer: the highest one, and 1."""
 
     file: str
     """As messages show it, relative to the project's root."""
@@ -129,12 +129,12 @@ def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vo
     """
     place = Place(root, reference, "tokenizer", "config-invalid")
     try:
-        return Vocabulary(place.file, _count(place))
+        return Vocabulary(place.file, _count_file(place))
     except Unusable as unusable:
         return unusable.findings
 
 
-def _count(place: Place) -> int:
+def _count_file(place: Place) -> int:
     if place.reference.endswith(".txt"):
         return max(_count_lines(place.text(place.content(LARGEST_TEXT))), _count_added_beside(place))
     data = _read_object(place, "name a tokenizer.json, a vocab.txt or a vocab.json")
