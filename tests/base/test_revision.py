@@ -253,7 +253,7 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
     inside = [line for line in result.stderr.lines if line]
     given = make_parser().parse_args(["check", f"--base={revision}"])
     out, err = io.StringIO(), io.StringIO()
-    assert check(given.project, Helper(), base=given.base, out=out, err=err) == MISTAKEN
+    assert check(pytester.path, Helper(), base=given.base, out=out, err=err) == MISTAKEN
     assert out.getvalue() == ""
     assert inside == [err.getvalue().rstrip().replace("--base", "--bert-budget-base")]
     return inside[0].removeprefix("ERROR: --bert-budget-base=")

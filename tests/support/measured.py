@@ -8,14 +8,13 @@ import subprocess
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.builder import helper, own_process
+from pytest_bertsize.builder import own_process
 
 if TYPE_CHECKING:
     import pytest
 
 SECONDS = 3.0
 """That a process has to write it down; one that hangs is killed after them, as it is at once where nothing is measured."""
-ENDING = (own_process, helper)
 _end = own_process.end_process
 
 
@@ -41,5 +40,4 @@ def _has_ended(number: int) -> bool:
 
 
 def patched(patch: pytest.MonkeyPatch) -> None:
-    for module in ENDING:
-        patch.setattr(module, "end_process", end_when_written)
+    patch.setattr(own_process, "end_process", end_when_written)
