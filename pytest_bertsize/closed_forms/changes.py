@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_bertsize.closed_forms.blocks import STAR, Count, Term
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import is_within, levels
 from pytest_bertsize.wording import nearest_to, printable, shown
@@ -114,7 +115,7 @@ def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
     """Freeze some modules, and all that share a tensor with them.
 
     :param modules: ``"bert.embeddings"``, a slice of layers ``"bert.encoder.layer[:6]"``, or a tensor's full name.
-    :raises ValueError: in words, for a path that leads nowhere.
+    :raises Unusable: for a path that leads nowhere.
     """
     owners = find_owners(terms)
     paths = {path for module in modules for path in find_modules("frozen", module, owners)}
@@ -132,7 +133,7 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number =
 
     :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
         component: ``"embeddings.position"``.
-    :raises ValueError: in words, for one that is not there.
+    :raises Unusable: for one that is not there.
     """
     if not parts:
         return terms
@@ -140,7 +141,7 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number =
     paths = {path for part in parts for path in _find_part(part, components)}
     owners = {name: owner for name, owner in find_owners(terms, number).items() if not is_under(name, paths)}
     if not owners:
-        raise ValueError("without: nothing is left of the backbone")
+        raise _refusal("without", "nothing is left of the backbone")
     heirs: dict[str, str] = {}
     for name in sorted(owners, key=lambda name: owners[name] != name):  # an owner that stays, else the first
         heirs.setdefault(owners[name], name)
@@ -153,12 +154,12 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number =
 def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
     try:
         return list(find_modules("without", part, components))
-    except ValueError:
+    except Unusable:
         levels_of_all = {level for component in components.values() for level in levels(component)}
         if part in levels_of_all:
             return [name for name, component in components.items() if is_within(component, part)]
         if meant := nearest_to(part, levels_of_all, cutoff=0.8):
-            raise ValueError(f"without: the model has no {printable(part)}; did you mean {shown(meant)}?") from None
+            raise _refusal("without", f"the model has no {printable(part)}; did you mean {shown(meant)}?") from None
         raise
 
 
@@ -175,7 +176,7 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
     """Make one module another, tensor by tensor.
 
     :param tied: modules or tensors, and those that they are.
-    :raises ValueError: in words, for what is not there, or cannot be one.
+    :raises Unusable: for what is not there, or cannot be one.
     """
     if not tied:
         return terms
@@ -186,12 +187,12 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
         for name in [name for name in shapes if is_under(name, (one,))]:
             twin = other + name.removeprefix(one)
             if twin not in shapes:
-                raise ValueError(f"tied: {printable(one)} has {printable(name)}, and there is no {printable(twin)}")
+                raise _refusal("tied", f"{printable(one)} has {printable(name)}, and there is no {printable(twin)}")
             if shapes[twin] != shapes[name]:
                 shape, of_twin = (tuple(map(number, shapes[each])) for each in (name, twin))
                 if shape != of_twin:
                     both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
-                    raise ValueError(f"tied: {both}: they cannot be one")
+                    raise _refusal("tied", f"{both}: they cannot be one")
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
     return tie_to_owners(terms, owners, number)
@@ -200,11 +201,16 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
 def _find_one(path: str, names: Collection[str]) -> str:
     found = list(find_modules("tied", path, names))
     if len(found) != 1:
-        raise ValueError(f"tied: {printable(path)} is {len(found)} modules; name one")
+        raise _refusal("tied", f"{printable(path)} is {len(found)} modules; name one")
     return found[0]
 
 
 # paths
+
+
+def _refusal(key: str, message: str) -> Unusable:
+    """Return the error of a key of the table that names something that is not there."""
+    return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {key}", table_key=(key,)))
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
@@ -218,12 +224,12 @@ def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str
 
     :param key: of the table, that has the path.
     :param names: of the model's tensors.
-    :raises ValueError: in words, for a path that leads nowhere.
+    :raises Unusable: for a path that leads nowhere.
     """
     if not _PATH.fullmatch(written):
         meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
         fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
-        raise ValueError(f"{key}: {shown(written)} is no path; write {fix}")
+        raise _refusal(key, f"{shown(written)} is no path; write {fix}")
     found = [""]
     for part in _PART.finditer(written):
         if part[0].startswith("["):
@@ -231,7 +237,7 @@ def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str
         else:
             found = [f"{path}.{part[0]}".removeprefix(".") for path in found]
             if not any(f"{name}.".startswith(f"{path}.") for name in names for path in found):
-                raise ValueError(f"{key}: the model has no {printable(found[0])}; {_instead(found[0], part, names)}")
+                raise _refusal(key, f"the model has no {printable(found[0])}; {_instead(found[0], part, names)}")
     yield from found
 
 
@@ -260,10 +266,10 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
     """The indices that ``[:6]`` or ``[0]`` means among those that a list has."""
     matched = _SLICE.fullmatch(part)
     if matched is None or not any(matched.groups()):
-        raise ValueError(f"{key}: {shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]")
+        raise _refusal(key, f"{shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]")
     there = _indices_in(path, names)
     if not there:
-        raise ValueError(f"{key}: {printable(path)} in {shown(written)} is no list of layers; leave {part} out")
+        raise _refusal(key, f"{printable(path)} in {shown(written)} is no list of layers; leave {part} out")
     first, colon, last = matched.groups()
     if colon:
         taken = there[int(first) if first else None : int(last) if last else None]
@@ -271,7 +277,7 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
         at = int(first)
         taken = there[at : at + 1 or None]
     if not taken:
-        raise ValueError(f"{key}: {shown(written)} names no layer: {printable(path)} has {there[0]} to {there[-1]}")
+        raise _refusal(key, f"{shown(written)} names no layer: {printable(path)} has {there[0]} to {there[-1]}")
     return taken
 
 

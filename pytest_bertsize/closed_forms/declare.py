@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
-from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
+from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
@@ -274,7 +274,7 @@ def family(
         ``<part>`` or ``{part}`` in one is another. In what families share, ``*`` is the part ``stem``, with which the
         names of their classes begin, and ``{under}`` the attribute of the body, by default the family's name.
     :param more: parts as well, in place of those.
-    :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Deriving` has it.
+    :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Family` has it.
     :param rules: what a class with a tree asks on top of its family, by the tree, as :func:`read_rules` has them.
     """
     own = {**parts, **more}
@@ -291,9 +291,7 @@ def family(
     asked = {each: read_rules(text) for each, text in {**heads.RULES, **rules}.items()}
     architectures = tuple(row.architecture(arguments, asked) for row in rows)
     keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
-    if derive:
-        return Deriving(name, keys, architectures, derive, since=since, classes=classes, trees=trees)
-    return Family(name, keys, architectures, since=since, classes=classes, trees=trees)
+    return Family(name, keys, architectures, since=since, classes=classes, trees=trees, derive=derive)
 
 
 class _Part(NamedTuple):

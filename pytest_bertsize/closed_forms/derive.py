@@ -143,10 +143,7 @@ def _frozen(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
     terms = [*list_terms(architecture.blocks(dims))]
     if dims.numbers is not None:  # no formula says what trains
         return terms
-    try:
-        return freeze_modules(terms, model.frozen)
-    except ValueError as error:
-        raise Unusable(Finding("config-invalid", str(error), "correct frozen", table_key=("frozen",))) from None
+    return freeze_modules(terms, model.frozen)
 
 
 def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[Term]:

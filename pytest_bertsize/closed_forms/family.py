@@ -57,6 +57,10 @@ class Family:
     """The text that :attr:`architectures` were read from, for a family that is like this one."""
     trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
     """The texts that :attr:`classes` names."""
+    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = field(
+        default=None, kw_only=True, repr=False
+    )
+    """From all that is written to what the config class takes for keys that are not, where that follows from others."""
 
     def at(self, release: Release) -> Self:
         """The family as a release of transformers has it."""
@@ -72,13 +76,17 @@ class Family:
         return next((each for each in self.architectures if each.name == name), None)
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """What a config says for the family's keys.
+        """Return what a config says for the family's keys.
 
         :raises Unusable: with a finding for everything that is wrong, all at once.
         """
-        from pytest_bertsize.config.values import resolve
+        from pytest_bertsize.config.values import Written, resolve
 
-        return resolve(self.keys, config, overrides, architecture)
+        if self.derive is None:
+            return resolve(self.keys, config, overrides, architecture)
+        written = Written(self.keys, config, overrides)
+        complete = replace(config, data={**config.data, **self.derive(written.as_written)})
+        return resolve(self.keys, complete, overrides, architecture)._replace(for_build=written.for_build)
 
     def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (of those that are made of others)
         """The keys that stand behind a model's sizes and switches; of one that is made of others, theirs."""
@@ -230,20 +238,3 @@ class _Derived(Inventory):
             for level in levels(component):
                 found.setdefault(level, set()).add((times, trainable))
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Deriving(Family):
-    """A family with keys whose default follows from other keys."""
-
-    derive: Callable[[Mapping[str, object]], Mapping[str, object]]
-    """From all that is written to what the config class takes for keys that are not."""
-
-    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """What a config says, and what follows from it."""
-        from pytest_bertsize.config.values import Written
-
-        written = Written(self.keys, config, overrides)
-        follows = self.derive(written.as_written)
-        found = Family.resolve(self, replace(config, data={**config.data, **follows}), overrides, architecture)
-        return found._replace(for_build=written.for_build)

@@ -83,13 +83,7 @@ def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
     held = put_below(model.backbone, list_terms(backbone.blocks(dims)))
-    key = "without"
-    try:
-        left = remove_modules(held, model.without, dims.number)
-        key = "tied"
-        return tie_modules(left, model.tied, dims.number)
-    except ValueError as error:
-        raise Unusable(Finding("config-invalid", str(error), f"correct {key}", table_key=(key,))) from None
+    return tie_modules(remove_modules(held, model.without, dims.number), model.tied, dims.number)
 
 
 def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
@@ -146,9 +140,9 @@ def _names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
     names = [name for name, _ in name_tensors(held, dims.number)]
     try:
         return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
-    except ValueError as error:
+    except Unusable as unusable:
         fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
-        raise Unusable(Finding("config-invalid", str(error), fix, table_key=("extra",))) from None
+        raise Unusable(unusable.findings[0]._replace(fix=fix)) from None
 
 
 def _count(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:

@@ -26,7 +26,6 @@ class Registry:
     def __init__(
         self,
         contributed: Iterable[tuple[str, Family]] = (),
-        builtin: Mapping[str, Family] = FAMILIES,
         *,
         release: Release = NEWEST,
         installed: Callable[[], Iterable[tuple[str, Family]]] = tuple,
@@ -39,59 +38,45 @@ class Registry:
         :raises Conflict: when an architecture of a family has a closed form already.
         """
         self.release = release
-        self._builtin = builtin
-        self._contributed: list[Family] = []
-        self._origins: dict[tuple[str, str], str] = {}
         self._installed = installed
+        self._contributed: list[tuple[str, Family]] = []
+        self._origins: dict[tuple[str, str], str] = {}
         for origin, family in contributed:
-            self._add(family, origin)
+            self._add(origin, family)
 
-    def _add(self, family: Family, origin: str) -> None:
-        for architecture in family.architectures:
-            other = self._origin(family.name, architecture.name)
+    def _add(self, origin: str, family: Family) -> None:
+        builtin = FAMILIES.get(family.name)
+        for each in family.architectures:
+            is_builtin = builtin and builtin.architecture(each.name)
+            other = "pytest-bertsize itself" if is_builtin else self._origins.get((family.name, each.name))
             if other:
                 raise Conflict(
-                    f"{origin} contributes a closed form for {architecture.name} of the family {family.name!r}, "
+                    f"{origin} contributes a closed form for {each.name} of the family {family.name!r}, "
                     f"and so does {other}: remove one of them"
                 )
-            self._origins[family.name, architecture.name] = origin
-        self._contributed.append(family)
-
-    def _origin(self, family: str, architecture: str) -> str:
-        builtin = self._builtin.get(family)
-        if builtin and builtin.architecture(architecture):
-            return "pytest-bertsize itself"
-        return self._origins.get((family, architecture), "")
+            self._origins[family.name, each.name] = origin
+        self._contributed.append((origin, family))
 
     def without(self, origins: Collection[str]) -> Registry:
-        """The same, but for what some contribute.
-
-        :param origins: who.
-        """
-        rest = Registry(builtin=self._builtin, release=self.release, installed=self._installed)
-        rest._origins = {known: origin for known, origin in self._origins.items() if origin not in origins}
-        rest._contributed = [
-            family
-            for family in self._contributed
-            if not any(self._origins[family.name, each.name] in origins for each in family.architectures)
-        ]
-        return rest
+        """Return the registry without what some contribute."""
+        rest = [(origin, family) for origin, family in self._contributed if origin not in origins]
+        return Registry(rest, release=self.release, installed=self._installed)
 
     @property
     def names(self) -> list[str]:
         """Every family by its ``model_type``."""
-        return list(dict.fromkeys([*self._builtin, *(family.name for family in self._contributed)]))
+        return list(dict.fromkeys([*FAMILIES, *(family.name for _, family in self._contributed)]))
 
     def families(self, name: str) -> list[Family]:
         """What there is for a ``model_type``, the built-in family first; empty where there is nothing."""
-        builtin = [self._builtin[name]] if name in self._builtin else []
-        known = (*builtin, *(family for family in self._contributed if family.name == name))
+        builtin = [FAMILIES[name]] if name in FAMILIES else []
+        known = (*builtin, *(family for _, family in self._contributed if family.name == name))
         if not known and self._has_more():
             return self.families(name)
         return [family.at(self.release).among(self.families) for family in known]
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
-        """The closed form of one architecture of a family.
+        """Return the closed form of one architecture of a family.
 
         :raises Unusable: when two installed packages have one for it, or one of them raises.
         """
@@ -105,7 +90,7 @@ class Registry:
         found = [*installed()]
         try:
             for origin, family in found:
-                self._add(family, origin)
+                self._add(origin, family)
         except Conflict as conflict:
             raise Unusable(Finding("unknown-closed-form", str(conflict))) from None
         return bool(found)
@@ -143,4 +128,4 @@ class Registry:
         return get_close_matches(architecture, [each.name for known in among for each in known.architectures], n=3)
 
     def _all(self) -> list[Family]:
-        return [*self._builtin.values(), *self._contributed]
+        return [*FAMILIES.values(), *(family for _, family in self._contributed)]

@@ -11,6 +11,7 @@ from pytest_bertsize.closed_forms.blocks import Term, list_tensors, list_terms
 from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.layers import describe_frozen
 from tests.support.family_configs import Case, case, typical
@@ -162,9 +163,10 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
     ],
 )
 def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
-    with pytest.raises(ValueError, match=r"^frozen: ") as raised:
+    with pytest.raises(Unusable) as raised:
         freeze_modules(bert().closed_form().terms, [written])
-    assert str(raised.value) == f"frozen: {said}"
+    (finding,) = raised.value.findings
+    assert (finding.message, finding.fix, finding.table_key) == (f"frozen: {said}", "correct frozen", ("frozen",))
 
 
 @pytest.mark.parametrize(
