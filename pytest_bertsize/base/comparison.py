@@ -180,9 +180,9 @@ def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
     """Return the keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
         return Shares()
-    from pytest_bertsize.closed_forms.attribution import Moved, Side, attribute, difference
+    from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
 
-    found = attribute(Side.of(former.derivation), Side.of(today.derivation))
+    found = attribute(former.derivation, today.derivation)
     code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
     return Shares((*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method)
 

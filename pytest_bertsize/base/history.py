@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, ask_git, find_renames, list_lines, resolve_commit
 from pytest_bertsize.base.project_at_commit import ProjectReader, list_candidates, match_models
-from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import printable, shown
@@ -370,7 +370,7 @@ def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:
     if before.derivation and now.derivation:
         if dict(before.derivation.form.own) == dict(now.derivation.form.own):
             return row
-        found = attribute(Side.of(before.derivation), Side.of(now.derivation))
+        found = attribute(before.derivation, now.derivation)
         return row._replace(moved=tuple(each for each in found.moved if each.own), method=found.method)
     if before.by == now.by and before.locked and now.locked:
         changes = compare_inventories(Inventory(before.locked.tensors), Inventory(now.locked.tensors))

@@ -19,8 +19,8 @@ from pytest_bertsize.closed_forms.tracing import (
     Ways,
     end_at,
     follow_every_way,
-    list_conditions,
     list_ends,
+    symbols_asked,
     untraced,
 )
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size
@@ -74,13 +74,12 @@ class AllSizes:
     def counted(self) -> frozenset[str]:
         """The symbols that a count depends on."""
         counts = (each.symbols for each in list_ends(self.counts) if isinstance(each, Counts))
-        return frozenset().union(*counts, *(each.count.symbols for each in list_conditions(self.counts)))
+        return symbols_asked(self.counts).union(*counts)
 
     @property
     def asked(self) -> frozenset[str]:
         """The symbols that a rule depends on."""
-        asked = (each for ruled in self.rules for each in list_conditions(ruled.holds))
-        return frozenset().union(*(each.count.symbols for each in asked))
+        return frozenset().union(*(symbols_asked(ruled.holds) for ruled in self.rules))
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
         """Return the parameters of every component at every level; why there are none where there are none."""

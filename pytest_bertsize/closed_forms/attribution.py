@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.closed_forms.family import ClosedForm
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
-    from pytest_bertsize.closed_forms.family import Architecture, Family
+    from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""Of a list in the table, how many rows that are otherwise are said."""
+"""Rows of a list in the table that are said, of those that are otherwise."""
 TOGETHER = "together"
 """The key of the row that has what no key explains alone: wider layers, and more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
-Counts: TypeAlias = dict[str, int]
+Counts: TypeAlias = Mapping[str, int]
 """Parameters by component, without those of the components below it."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two models that are compared."""
-
-    family: Family
-    architecture: Architecture
-    dims: Dims
-
-    @classmethod
-    def of(cls, derivation: Derivation) -> Side:
-        return cls(derivation.family, derivation.form.architecture, derivation.form.dims)
-
-    @cached_property
-    def own(self) -> Counts:
-        return dict(ClosedForm(self.architecture, self.dims).own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +31,15 @@ class Moved:
     key: str
     before: str
     after: str
-    own: Mapping[str, int]
-    """By component, without those below it; only what it moved."""
+    own: Counts
+    """Only what it moved."""
 
     @property
     def total(self) -> int:
         return sum(self.own.values())
 
     @property
-    def components(self) -> Counts:
+    def components(self) -> dict[str, int]:
         """At every level."""
         return {name: count for name, count in roll_up(dict(self.own)).items() if count}
 
@@ -73,29 +53,19 @@ class Attribution:
     """Why keys stand in one row, where they do."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A key that changed, and how a side becomes one in which it has."""
-
-    key: str
-    before: object
-    after: object
-    change: Callable[[Side], Side]
-
-
-def attribute(before: Side, after: Side) -> Attribution:
+def attribute(before: Derivation, after: Derivation) -> Attribution:
     """Tell what each changed key moves alone, and what they move together beyond that.
 
     :returns: a row for every changed key, also for one that moved nothing; a row :data:`TOGETHER` for the rest.
     """
     if before.family.name != after.family.name:
         names = shown(before.family.name), shown(after.family.name)
-        return Attribution((Moved("model_type", *names, difference(after.own, before.own)),))
-    start, end = _completed(before, after), _completed(after, before)
-    changes = list(_changes(start, end))
-    said = [(each.key, shown(each.before), shown(each.after)) for each in changes]
+        return Attribution((Moved("model_type", *names, difference(after.form.own, before.form.own)),))
+    start, end = _complete(before.form, after.form), _complete(after.form, before.form)
+    changes = list(_list_changes(start, end, after))
+    said = [(key, shown(was), shown(became)) for key, was, became, _ in changes]
     try:
-        counts = [end.own] if len(changes) == 1 else [each.change(start).own for each in changes]
+        counts = [end.own] if len(changes) == 1 else [form.own for *_, form in changes]
     except Exception:  # noqa: BLE001  (a mixture of two configs may be one that no closed form counts)
         return Attribution((in_one_row(said, difference(end.own, start.own)),), INSEPARABLE)
     return Attribution(alone_and_together(said, start.own, counts, end.own))
@@ -123,58 +93,49 @@ def in_one_row(said: Sequence[tuple[str, str, str]], own: Counts) -> Moved:
     return Moved(key, before, after, own)
 
 
-def difference(new: Mapping[str, int], old: Mapping[str, int]) -> Counts:
-    """By component, what is not the same."""
+def difference(new: Counts, old: Counts) -> dict[str, int]:
+    """Return what is not the same, by component."""
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in {**old, **new}}
     return {name: delta for name, delta in deltas.items() if delta}
 
 
-def came_and_went(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[int, int]:
-    """Gross: what the growing components gained, and what the shrinking ones lost; neither is negative."""
+def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
+    """Return what the growing components gained, and what the shrinking ones lost; neither is negative."""
     deltas = difference(new, old).values()
     return sum(delta for delta in deltas if delta > 0), -sum(delta for delta in deltas if delta < 0)
 
 
-def _completed(side: Side, other: Side) -> Side:
-    """What only the other architecture has, its labels or its pooler, is no change of a key."""
-    sizes, switches = {**other.dims.sizes, **side.dims.sizes}, {**other.dims.switches, **side.dims.switches}
-    if len(sizes) == len(side.dims.sizes) and len(switches) == len(side.dims.switches):
-        return side
-    return replace(side, dims=replace(side.dims, sizes=sizes, switches=switches))
+def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
+    """Add what only the other class has, its labels or its pooler: it is no change of a key."""
+    sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
+    return replace(form, dims=replace(form.dims, sizes=sizes, switches=switches))
 
 
-def _changes(start: Side, end: Side) -> Iterator[_Change]:
-    keys = {size.symbol: size.key for size in end.family.keys.sizes} | {LABELS: "num_labels"}
+def _list_changes(
+    start: ClosedForm, end: ClosedForm, after: Derivation
+) -> Iterator[tuple[str, object, object, ClosedForm]]:
+    """Yield each key that changed with both of its values, and the start with that change alone."""
+    keys = {size.symbol: size.key for size in after.family.keys.sizes} | {LABELS: "num_labels"}
     options = {*start.architecture.options, *end.architecture.options}
-    before, after = ({"architecture": [side.architecture.name], **side.architecture.added} for side in (start, end))
-    if changed := [key for key in {**before, **after} if before.get(key, ()) != after.get(key, ())]:
+    before, now = ({"architecture": [form.architecture.name], **form.architecture.added} for form in (start, end))
+    if changed := [key for key in {**before, **now} if before.get(key, ()) != now.get(key, ())]:
         was, became = (
-            ", ".join(_beside(side.get(key, ()), other.get(key, ())) for key in changed)
-            for side, other in ((before, after), (after, before))
+            ", ".join(_say_beside(side.get(key, ()), other.get(key, ())) for key in changed)
+            for side, other in ((before, now), (now, before))
         )
-        yield _Change(", ".join(changed), was, became, partial(replace, architecture=end.architecture))
+        yield ", ".join(changed), was, became, replace(start, architecture=end.architecture)
     for symbol, size in end.dims.sizes.items():
-        if start.dims.sizes[symbol] != size:
-            change = partial(_with, "sizes", symbol, size)
-            yield _Change(keys.get(symbol, symbol), start.dims.sizes[symbol], size, change)
+        if (was_size := start.dims.sizes[symbol]) != size:
+            dims = replace(start.dims, sizes={**start.dims.sizes, symbol: size})
+            yield keys.get(symbol, symbol), was_size, size, replace(start, dims=dims)
     for key, value in end.dims.switches.items():
-        if start.dims.switches[key] != value:
-            change = partial(_with, "switches", key, value)
-            yield _Change(f"options.{key}" if key in options else key, start.dims.switches[key], value, change)
+        if (was_value := start.dims.switches[key]) != value:
+            dims = replace(start.dims, switches={**start.dims.switches, key: value})
+            yield f"options.{key}" if key in options else key, was_value, value, replace(start, dims=dims)
 
 
-def _beside(said: Sequence[str], other: Sequence[str]) -> str:
-    """What one side says and the other does not; all of it, where they say the same in another order."""
+def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
+    """Write what one side says and the other does not; all of it, where they say the same in another order."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
     rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
     return f"{', '.join(here[:MOST_SAID])}{rest}" or "nothing"
-
-
-def _with(table: str, name: str, value: object, side: Side) -> Side:
-    changed = {**getattr(side.dims, table), name: value}
-    return replace(
-        side,
-        dims=Dims(
-            **{"sizes": side.dims.sizes, "switches": side.dims.switches, table: changed}, release=side.dims.release
-        ),
-    )

@@ -27,18 +27,6 @@ class NeedsNumber(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A sum is zero, or else it is more than zero."""
-
-    count: Expression
-    is_zero: bool
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        value = self.count.at(sizes)
-        return value == 0 if self.is_zero else value > 0
-
-
-@dataclass(frozen=True, slots=True)
 class End(Generic[T]):
     """The result of one way."""
 
@@ -47,11 +35,16 @@ class End(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Generic[T]):
-    """Two ways, and the condition of the first."""
+    """Two ways: the first where a sum is zero, or else where it is more than zero."""
 
-    condition: Condition
-    then: Branch[T] | End[T]
-    otherwise: Branch[T] | End[T]
+    count: Expression
+    is_zero: bool
+    then: Ways[T]
+    otherwise: Ways[T]
+
+    def choose(self, sizes: Mapping[str, int]) -> Ways[T]:
+        value = self.count.at(sizes)
+        return self.then if (value == 0 if self.is_zero else value > 0) else self.otherwise
 
 
 Ways: TypeAlias = Branch[T] | End[T]
@@ -60,7 +53,7 @@ Ways: TypeAlias = Branch[T] | End[T]
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
     """Return what it comes to with these sizes."""
     while isinstance(ways, Branch):
-        ways = ways.then if ways.condition.holds(sizes) else ways.otherwise
+        ways = ways.choose(sizes)
     return ways.value
 
 
@@ -68,10 +61,11 @@ def list_ends(ways: Ways[T]) -> list[T]:
     return [*list_ends(ways.then), *list_ends(ways.otherwise)] if isinstance(ways, Branch) else [ways.value]
 
 
-def list_conditions(ways: Ways[T]) -> list[Condition]:
-    if isinstance(ways, End):
-        return []
-    return [ways.condition, *list_conditions(ways.then), *list_conditions(ways.otherwise)]
+def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
+    """Return the symbols that decide on the way."""
+    if not isinstance(ways, Branch):
+        return frozenset()
+    return ways.count.symbols | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
 
 
 def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterable[str]) -> Ways[T]:
@@ -89,10 +83,10 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
         trail = _Trail(answers)
         found: Ways[T] = End(function({name: Traced(symbol(name), trail) for name in names}))
         asked = list(trail.answered.items())
-        met.append(asked[-1][0].count.symbols if asked else frozenset())
+        met.append(asked[-1][0][0].symbols if asked else frozenset())
         for at in reversed(range(len(answers), len(asked))):
             other = tuple(answer for _, answer in asked[:at])
-            found = Branch(asked[at][0], found, follow((*other, False)))
+            found = Branch(*asked[at][0], found, follow((*other, False)))
         return found
 
     return follow(())
@@ -108,7 +102,7 @@ class _Trail:
     """The questions of one way, and their answers: those given, and then yes."""
 
     given: tuple[bool, ...]
-    answered: dict[Condition, bool] = field(default_factory=dict)
+    answered: dict[tuple[Expression, bool], bool] = field(default_factory=dict)
 
     def decide(self, count: Count, *, is_zero: bool) -> bool:
         """Decide whether a count is zero, or else whether it is positive.
@@ -119,9 +113,9 @@ class _Trail:
             return count == 0 if is_zero else count > 0
         opposite = -count if is_zero else 1 - count
         is_opposite = terms_of(count)[0].number < 0 and isinstance(opposite, Expression)
-        condition = Condition(opposite if is_opposite else count, is_zero)  # type: ignore[arg-type]
+        question = opposite if is_opposite else count, is_zero
         at = len(self.answered)
-        answer = self.answered.setdefault(condition, self.given[at] if at < len(self.given) else True)
+        answer = self.answered.setdefault(question, self.given[at] if at < len(self.given) else True)  # type: ignore[arg-type]
         return answer != (is_opposite and not is_zero)
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.attribution import Side, attribute, came_and_went
+from pytest_bertsize.closed_forms.attribution import attribute, came_and_went
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
 from pytest_bertsize.commands.named_model import Explained, Named, explain_model
@@ -100,11 +100,10 @@ class Pair:
     @property
     def explanation(self) -> list[str]:
         """A sentence for each changed key, then net and gross."""
-        first, second = Side.of(self.before.derivation), Side.of(self.after.derivation)
-        found = attribute(first, second)
+        found = attribute(self.before.derivation, self.after.derivation)
         sentences = [describe_change(row) for row in found.moved]
         sentences += [found.method] if found.method else []
-        came, went = came_and_went(second.own, first.own)
+        came, went = came_and_went(self.after.form.own, self.before.form.own)
         gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
         net = self.after.form.total - self.before.form.total
         return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]

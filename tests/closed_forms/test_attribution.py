@@ -10,47 +10,45 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm
-from pytest_bertsize.closed_forms.attribution import INSEPARABLE, TOGETHER, Attribution, Moved, Side, attribute
+from pytest_bertsize.closed_forms.attribution import INSEPARABLE, TOGETHER, Attribution, Moved, attribute
 from pytest_bertsize.closed_forms.blocks import Block, module
+from pytest_bertsize.closed_forms.derive import Derivation
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import Values
 from pytest_bertsize.inventory import is_within
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
 from tests.support.family_configs import PAIRS, Case, case, drawn
 
 ATTENTION, NORM, FEED_FORWARD = "encoder.attention", "encoder.norm", "encoder.feed_forward"
+NO_VALUES = Values({}, {}, {}, ())
 SYMBOLS = {"V": "vocab_size", "D": "hidden_size", "L": "num_hidden_layers", "I": "intermediate_size"}
 
 
-def side(architecture: Any = "BertForMaskedLM", *, options: Any = None, **changes: Any) -> Side:
+def side(architecture: Any = "BertForMaskedLM", *, options: Any = None, **changes: Any) -> Derivation:
     """bert-base-chinese with some sizes (by symbol) and switches (by key) changed."""
     found = BERT.architecture(architecture)
     assert found
     sizes = {**SIZES, **{key: value for key, value in changes.items() if key.isupper()}}
     switches = {**SWITCHES, **{key: value for key, value in changes.items() if not key.isupper()}}
-    return Side(BERT, found, Dims(sizes, {**switches, **(options or {})}))
+    return Derivation(BERT, ClosedForm(found, Dims(sizes, {**switches, **(options or {})})), NO_VALUES, {})
 
 
 CLASSIFIER = "BertForSequenceClassification"
 POOLED, UNPOOLED = (side("BertModel", options={"add_pooling_layer": on}) for on in (True, False))
 
 
-def side_of(drawn_case: Case) -> Side:
-    form = drawn_case.closed_form()
-    return Side(drawn_case.family, form.architecture, form.dims)
+def side_of(drawn_case: Case) -> Derivation:
+    return Derivation(drawn_case.family, drawn_case.closed_form(), NO_VALUES, {})
 
 
-def components(each: Side) -> dict[str, int]:
-    return ClosedForm(each.architecture, each.dims).components
+def with_form(each: Derivation, **changes: Any) -> Derivation:
+    return each._replace(form=replace(each.form, **changes))
 
 
-def total(each: Side) -> int:
-    return ClosedForm(each.architecture, each.dims).total
-
-
-def is_counted(each: Side) -> bool:
+def is_counted(each: Derivation) -> bool:
     """What is drawn at random may be no model of its family."""
     try:
-        return total(each) >= 0
+        return each.form.total >= 0
     except Exception:  # noqa: BLE001  (whatever its blocks raise)
         return False
 
@@ -61,10 +59,10 @@ def by_key(found: Attribution) -> dict[str, Moved]:
     return {row.key: row for row in found.moved}
 
 
-def assert_adds_up(before: Side, after: Side, found: Attribution) -> None:
+def assert_adds_up(before: Derivation, after: Derivation, found: Attribution) -> None:
     """In all, for every component at every level, and from each row's parts to its whole."""
-    assert sum(row.total for row in found.moved) == total(after) - total(before)
-    old, new = components(before), components(after)
+    assert sum(row.total for row in found.moved) == after.form.total - before.form.total
+    old, new = before.form.components, after.form.components
     names = {*old, *new, *(name for row in found.moved for name in row.components)}
     for name in names:
         moved = sum(row.components.get(name, 0) for row in found.moved)
@@ -111,7 +109,7 @@ def test_a_key_that_no_count_depends_on_has_a_row_and_moves_nothing() -> None:
     ],
 )
 def test_a_key_is_told_as_the_file_writes_it(
-    before: Side, after: Side, key: str, was: str, became: str, moved: int
+    before: Derivation, after: Derivation, key: str, was: str, became: str, moved: int
 ) -> None:
     (row,) = attribute(before, after).moved
     assert (row.key, row.before, row.after, row.total) == (key, was, became, moved)
@@ -175,7 +173,7 @@ def only_square(dims: Dims) -> Block:
 
 def test_keys_that_have_no_count_one_without_the_other_go_together() -> None:
     square = Architecture("Square", only_square)
-    before, after = (replace(side(D=width, I=width, L=width), architecture=square) for width in (3, 5))
+    before, after = (with_form(side(D=width, I=width, L=width), architecture=square) for width in (3, 5))
     found = attribute(before, after)
     (row,) = found.moved
     assert found.method == INSEPARABLE
@@ -205,7 +203,8 @@ def test_any_two_configs_of_a_family_add_up(family: str, pairs: int) -> None:
         before = side_of(drawn(family, rng.choice(names), rng))
         base = drawn(family, rng.choice(names), rng)
         after = side_of(base)
-        mixed = replace(before, dims=Dims({**before.dims.sizes, **_some(after.dims.sizes, rng)}, before.dims.switches))
+        dims = before.form.dims
+        mixed = with_form(before, dims=Dims({**dims.sizes, **_some(after.form.dims.sizes, rng)}, dims.switches))
         for end in (after, mixed):
             if is_counted(end):
                 assert_adds_up(before, end, attribute(before, end))

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.source import Disk
@@ -158,7 +158,7 @@ def test_a_key_that_moved_is_told_with_the_module_that_has_it(tmp_path: Path) ->
     after = subject(tmp_path)
     assert before.derivation is not None
     assert after.derivation is not None
-    (row,) = attribute(Side.of(before.derivation), Side.of(after.derivation)).moved
+    (row,) = attribute(before.derivation, after.derivation).moved
     assert (row.key, dict(row.own)) == ("2_Dense.out_features", {"head.2_Dense": 2 * 4 + 2})
 
 

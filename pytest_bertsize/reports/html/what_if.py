@@ -261,7 +261,7 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
     def write(ways: Ways[T]) -> str:
         if not isinstance(ways, Branch):
             return write_end(ways.value, names)
-        asked = f"{write_count(ways.condition.count, names)} {'===' if ways.condition.is_zero else '>'} 0n"
+        asked = f"{write_count(ways.count, names)} {'===' if ways.is_zero else '>'} 0n"
         return f"({asked} ? {write(ways.then)} : {write(ways.otherwise)})"
 
     return f"([{', '.join(names.values())}]) => ({write(ways)})"
