@@ -128,7 +128,7 @@ class Place:
         """
         path = self.path
         try:
-            return regular(path)
+            return open_regular(path)
         except FileNotFoundError:
             what = self.what_to_name or self.what
             fix = f"write the path of the {what}"
@@ -182,7 +182,7 @@ class Place:
             self.fail(message, f"name the {self.what} of one model")
         text = self.text(content)
         try:
-            return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+            return json.loads(text, object_pairs_hook=refuse_repeated_keys, parse_constant=_no_constant)
         except RepeatedKey as error:
             self.fail(f"the key {shown(error.args[0])} stands there twice in one object", "keep one of them")
         except json.JSONDecodeError as error:
@@ -205,7 +205,7 @@ class RepeatedKey(ValueError):
     """An object says one thing twice; ``json`` would silently keep the last."""
 
 
-def unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """:raises RepeatedKey: naming the first key that stands twice."""
     found: dict[str, object] = {}
     for key, value in pairs:
@@ -223,7 +223,7 @@ class NotRegular(OSError):
     """A pipe or a device."""
 
 
-def regular(path: Path | str) -> BinaryIO:
+def open_regular(path: Path | str) -> BinaryIO:
     """A regular file, at its first byte, opened once.
 
     :raises OSError: when it cannot be opened, a folder and a symlink included.

@@ -34,8 +34,8 @@ class Unsupported(ValueError):
     """A release that no closed form is known for, or a name of none; why, in one sentence."""
 
 
-def parsed(text: str) -> Release:
-    """A release as the table writes it: ``"4.57"`` or ``"4.57.6"``.
+def parse_release(text: str) -> Release:
+    """Return a release as the table writes it: ``"4.57"`` or ``"4.57.6"``.
 
     :raises Unsupported: where it is none that closed forms know.
     """
@@ -45,8 +45,8 @@ def parsed(text: str) -> Release:
     return _supported(found)
 
 
-def of_metadata(version: str) -> Release:
-    """A release as its distribution calls it: ``"5.24.0.dev0"`` is that which it will be.
+def read_version(version: str) -> Release:
+    """Return a release as its distribution calls it: ``"5.24.0.dev0"`` is that which it will be.
 
     :raises Unsupported: where it is none that closed forms know.
     """
@@ -57,8 +57,8 @@ def of_metadata(version: str) -> Release:
 
 
 def is_said_by(written: str, version: str) -> bool:
-    """Whether ``"4.57"`` and ``"4.57.6"`` both are what an installed 4.57.6 is called."""
-    release = of_metadata(version)
+    """Return whether ``"4.57"`` and ``"4.57.6"`` both are what an installed 4.57.6 is called."""
+    release = read_version(version)
     return tuple(release[: written.count(".") + 1]) == tuple(int(part) for part in written.split("."))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.files import NotRegular, regular, replace_file
+from pytest_bertsize.files import NotRegular, open_regular, replace_file
 
 
 @pytest.fixture
@@ -24,12 +24,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_is_no_regular_file_is_not_opened(path: Path) -> None:
-    with regular(path) as stream:
+    with open_regular(path) as stream:
         assert stream.read() == b"before"
     with pytest.raises(NotRegular):
-        regular(Path(os.devnull))
+        open_regular(Path(os.devnull))
     with pytest.raises(IsADirectoryError):
-        regular(path.parent)
+        open_regular(path.parent)
 
 
 # replaced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.release import OLDEST, Release, Unsupported, is_said_by, of_metadata, parsed
+from pytest_bertsize.release import OLDEST, Release, Unsupported, is_said_by, parse_release, read_version
 
 
 @pytest.mark.parametrize(
@@ -12,13 +12,13 @@ from pytest_bertsize.release import OLDEST, Release, Unsupported, is_said_by, of
     [("4.57", Release(4, 57)), ("4.57.6", Release(4, 57, 6)), ("5.1", Release(5, 1)), ("6.0", Release(6, 0))],
 )
 def test_a_table_writes_a_release_with_or_without_its_patch(written: str, release: Release) -> None:
-    assert parsed(written) == release
+    assert parse_release(written) == release
 
 
 @pytest.mark.parametrize("written", ["4", "4.57.*", ">=4.57", "v4.57", "4.57.6.1", "newest", "", "4.057"])
 def test_what_is_no_release_is_refused_with_an_example(written: str) -> None:
     with pytest.raises(Unsupported, match=r'is no release of transformers; write "4\.57", for example'):
-        parsed(written)
+        parse_release(written)
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ def test_what_is_no_release_is_refused_with_an_example(written: str) -> None:
     ],
 )
 def test_metadata_may_say_more_than_numbers(version: str, release: Release) -> None:
-    assert of_metadata(version) == release
+    assert read_version(version) == release
 
 
 def test_what_is_older_than_the_oldest_is_refused() -> None:
     with pytest.raises(Unsupported) as refused:
-        of_metadata("4.39.3")
+        read_version("4.39.3")
     assert str(refused.value) == "transformers 4.39.3 is older than 4.40, the oldest whose closed forms are known"
-    assert of_metadata("4.40.0") == OLDEST
+    assert read_version("4.40.0") == OLDEST
 
 
 @pytest.mark.parametrize("version", ["5.0.0", "5.0.2", "5.0.0rc1"])
 def test_every_5_0_is_refused_by_name(version: str) -> None:
     with pytest.raises(Unsupported, match=r"loses ties on the meta device, as every 5\.0 does: its counts are wrong"):
-        of_metadata(version)
+        read_version(version)
 
 
 @pytest.mark.parametrize(

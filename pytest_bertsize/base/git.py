@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_bertsize.files import regular
+from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 SECONDS = 10.0
@@ -95,7 +95,7 @@ def _read_git_dir(entry: Path) -> Path | None:
         real = entry.resolve()
         if real.is_dir():
             return real
-        with regular(real) as stream:
+        with open_regular(real) as stream:
             before, named, path = stream.read(LONGEST_PATH).decode().partition("gitdir: ")
         return (entry.parent / path.rstrip("\r\n")).resolve() if named and not before else None
     except (OSError, ValueError, RuntimeError):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.files import regular
+from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
 from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import SettingsError
@@ -129,7 +129,7 @@ def _read_queue(environment: Mapping[str, str]) -> str:
     if environment.get("GITHUB_EVENT_NAME") != "merge_group":
         return ""
     try:
-        with regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
+        with open_regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
             said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return ""

@@ -26,7 +26,7 @@ from pytest_bertsize.config.model_config import (
     keys_of,
     not_plain,
 )
-from pytest_bertsize.files import LFS_POINTER, Place, RepeatedKey, unique
+from pytest_bertsize.files import LFS_POINTER, Place, RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, reason, shown
@@ -95,7 +95,7 @@ def _load_json(text: str, file: str) -> object:
     if not text.strip():
         fail(file, "the file is empty", "write the model's config")
     try:
-        value = json.loads(text, object_pairs_hook=unique)
+        value = json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except RepeatedKey as error:
         key, line = repeated_in_json(text) or (error.args[0], None)
         fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)

@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.files import regular
-from pytest_bertsize.release import LIBRARY, NEWEST, Release, Unsupported, is_said_by, of_metadata, parsed
+from pytest_bertsize.files import open_regular
+from pytest_bertsize.release import LIBRARY, NEWEST, Release, Unsupported, is_said_by, parse_release, read_version
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -48,12 +48,14 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     if settings is None or settings.transformers is None:
         version = f"{NEWEST.major}.{NEWEST.minor}"
         return AskedAbout(NEWEST, version, "the newest that is known: none is installed")
-    return AskedAbout(parsed(settings.transformers), settings.transformers, "as the table says: none is installed")
+    return AskedAbout(
+        parse_release(settings.transformers), settings.transformers, "as the table says: none is installed"
+    )
 
 
 def _release(version: str) -> Release:
     try:
-        return of_metadata(version)
+        return read_version(version)
     except Unsupported as error:
         raise SettingsError(f"{printable(str(error))}; install transformers 4.40 or newer, 5.0 excepted") from None
 
@@ -103,7 +105,7 @@ def _find_folders(python: Path) -> list[Path]:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        with regular(os.path.realpath(path)) as stream:
+        with open_regular(os.path.realpath(path)) as stream:
             return stream.read(LARGEST).decode("utf-8", "replace").splitlines()
     except OSError:
         return []

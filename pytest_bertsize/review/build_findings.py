@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
+from pytest_bertsize.release import NEWEST, Unsupported, read_version
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
         return []
     asked = derivation.family.release
     try:
-        imported = min(of_metadata(built.transformers), NEWEST)
+        imported = min(read_version(built.transformers), NEWEST)
     except Unsupported as error:
         return [Finding("build-failed", str(error), "build with a release that it knows")]
     if imported == asked:
@@ -39,44 +39,30 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
     return [Finding("build-failed", message, "have one transformers only where it is built")]
 
 
-def compare_values(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
+def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid, *, is_off: bool) -> Iterator[Finding]:
     """Find keys that are one thing to the closed form and another to the library: a default, an alias, a new meaning.
 
-    A key that the config object does not have says nothing: the class does what its code says, and the tensors show
-    whether that is what the closed form assumes.
+    A key that the config object does not have says nothing unless the model is off its closed form: the class does what
+    its code says, and the tensors show whether that is what the closed form assumes.
     """
     for key, assumed in values.assumed.items():
         if key in library.said and not _is_same(assumed, library.said[key]):
-            yield _describe_assumption(key, assumed, f"says {_show_value(library.said[key])}", values, config, library)
-
-
-def find_keys_unknown_to_library(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
-    """Find keys that the closed form takes to be there by default, and that the config object does not have."""
-    for key, assumed in values.assumed.items():
-        if key not in library.said and not _is_none_of_it(assumed):
-            yield _describe_assumption(
-                key, assumed, "has no such key unless the file writes it", values, config, library
-            )
-
-
-def find_keys_unknown_to_closed_form(config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
-    """Find keys of the file that were not handed over, although the library reads them."""
-    for key in library.read:
+            otherwise = f"says {_show_value(library.said[key])}"
+        elif key not in library.said and is_off and not _is_none_of_it(assumed):
+            otherwise = "has no such key unless the file writes it"
+        else:
+            continue
+        path = tuple(key.split("."))
+        message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
+        if _is_written(values.for_build, path):
+            fix, line = "report it: the library does not take the file at its word", config.line(*path)
+        else:
+            fix, line = f"write {shown(path[-1])} with the value that is meant", None
+        yield Finding("read-otherwise", message, fix, file=config.file, line=line)
+    for key in library.read:  # of the file, and not handed over
         message = f"{library.by} reads {printable(key)}, which the closed form does not know"
         fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
-        line = config.line(*key.split("."))
-        yield Finding("read-otherwise", message, fix, file=config.file, line=line)
-
-
-def _describe_assumption(
-    key: str, assumed: object, otherwise: str, values: Values, config: ModelConfig, library: ConfigSaid
-) -> Finding:
-    path = tuple(key.split("."))
-    message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
-    if _is_written(values.for_build, path):
-        fix = "report it: the library does not take the file at its word"
-        return Finding("read-otherwise", message, fix, file=config.file, line=config.line(*path))
-    return Finding("read-otherwise", message, f"write {shown(path[-1])} with the value that is meant", file=config.file)
+        yield Finding("read-otherwise", message, fix, file=config.file, line=config.line(*key.split(".")))
 
 
 def _is_same(assumed: object, said: object) -> bool:

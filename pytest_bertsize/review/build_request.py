@@ -39,7 +39,9 @@ def ask_with_closed_form(
     architecture = found.form.architecture
     own = model.factory is not None
     if config.modules:
-        return _ask_for_modules(model, settings, config, found)
+        modules = tuple(_list_modules(model, config, found))
+        common = _list_common(model, settings, None, runs_code=False)
+        return Request(model.name, "", architecture.name, {}, {}, modules=modules, **common)
     return Request(
         model.name,
         found.family.name,
@@ -53,33 +55,18 @@ def ask_with_closed_form(
     )
 
 
-def _ask_for_modules(model: Model, settings: Settings, config: ModelConfig, found: Derivation) -> Request:
-    """Ask for what the folder's files write, module by module, and nothing that the closed form takes for granted."""
-    given: dict[str, Any] = found.values.for_build
-    modules = [
-        Module(
-            each.kind,
-            each.at,
-            {key: each.settings[key] for key in _SETTINGS if key in each.settings},
-            str(each.config.model_type) if each.is_transformer else "",
-            given[each.part] if each.is_transformer else make_part_config(each.part, model, config),
-        )
-        for each in config.modules
-    ]
-    architecture = found.form.architecture.name
-    beside = _list_common(model, settings, None, runs_code=False)
-    return Request(model.name, "", architecture, {}, {}, modules=tuple(modules), **beside)
+def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
+    """Yield what the folder's files write, module by module, and nothing that the closed form takes for granted."""
+    for_build: dict[str, Any] = found.values.for_build
+    written = make_factory_config(model, config)
+    for each in config.modules:
+        settings = {key: each.settings[key] for key in _SETTINGS if key in each.settings}
+        family = str(each.config.model_type) if each.is_transformer else ""
+        given = (for_build if each.is_transformer else written)[each.part]
+        yield Module(each.kind, each.at, settings, family, given)
 
 
 _SETTINGS = ("transformer_task", "model_args", "model_kwargs")
-
-
-def make_part_config(name: str, model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return one part's config as its own code knows it, with the table's overrides of it."""
-    overrides = model.overrides.get(name, {})
-    return make_factory_config(
-        model.replace(overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name]
-    )
 
 
 def ask_without_closed_form(
@@ -87,19 +74,28 @@ def ask_without_closed_form(
 ) -> Request:
     """Ask for a model that is held to its budget alone.
 
-    :raises Unusable: as :func:`~pytest_bertsize.review.build_request.clean_config` does.
+    :raises Unusable: for a config that names no class, has a key which is refused, or asks for too much.
     """
-    family, architecture = name_class(model, config, registry)
+    common = _list_common(model, settings, adapter, runs_code=model.factory is not None)
+    if model.factory:  # as far as anything says what it builds
+        named = model.family or config.model_type
+        family, architecture = named if isinstance(named, str) else "", model.architecture or model.factory
+    else:
+        family = derive.family_name(model, config, registry)
+        architecture = derive.architecture_name(model, config, family, registry)
     from_config = clean_config(model, config)
     given = make_factory_config(model, config) if model.factory else from_config
-    beside = _list_common(model, settings, adapter, runs_code=model.factory is not None)
-    return Request(model.name, family, architecture, given, model.options, **beside)
+    return Request(model.name, family, architecture, given, model.options, **common)
 
 
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
     """Return the config as the project's own code knows it: by its own names, with the table's overrides."""
     if config.parts:
-        return {name: make_part_config(name, model, config) for name in config.parts}
+        overrides = {name: model.overrides.get(name) for name in config.parts}
+        own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}
+        return {
+            name: make_factory_config(model.replace(overrides=own[name]), part) for name, part in config.parts.items()
+        }
     data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
         full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
@@ -131,18 +127,6 @@ def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, r
         "seconds": model.build.seconds or 0.0,
         "memory": model.build.memory or 0,
     }
-
-
-def name_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, str]:
-    """Name the family and the class to build; of what a function of the project builds, as far as anything says so.
-
-    :raises Unusable: for a config that names no class.
-    """
-    if model.factory:
-        said = model.family or config.model_type
-        return said if isinstance(said, str) else "", model.architecture or model.factory
-    family = derive.family_name(model, config, registry)
-    return family, derive.architecture_name(model, config, family, registry)
 
 
 def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:

@@ -152,10 +152,8 @@ def _find_read_otherwise(found: Review, built: Built) -> Iterator[Finding]:
     """Find where the library reads the file otherwise than the closed form does; without a closed form, nothing."""
     derivation, config = found.subject.derivation, found.subject.config
     if derivation and config and built.config:
-        yield from build_findings.compare_values(derivation.values, config, built.config)
-        yield from build_findings.find_keys_unknown_to_closed_form(config, built.config)
-        if found.is_off_closed_form:
-            yield from build_findings.find_keys_unknown_to_library(derivation.values, config, built.config)
+        is_off = found.is_off_closed_form
+        yield from build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
 
 
 def _compare_checkpoint(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:

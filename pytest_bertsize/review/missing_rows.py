@@ -20,12 +20,12 @@ MOST_ROWS = 40
 
 
 def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[str]:
-    """Rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
+    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
 
     :param undeclared: what is built and not in the table.
     :param kinds: torch's own classes, by the paths of their modules.
     """
-    rows = _in_lists(list(_rows(undeclared, kinds)))
+    rows = _join_lists(list(_list_rows(undeclared, kinds)))
     return [str(row) for row in rows] if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
 
 
@@ -40,13 +40,13 @@ class _Row:
 
     def __str__(self) -> str:
         also = {**self.arguments, **({"count": self.count} if self.count else {})}
-        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {_sizes(self.sizes)}"]
+        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {_write_sizes(self.sizes)}"]
         said += [f"{key} = {json.dumps(value)}" for key, value in also.items()]
         ties = ", ".join(f"{key} = {json.dumps(source)}" for key, source in self.tied.items())
         return f"{{ {', '.join((*said, *([f'tied = {{ {ties} }}'] if ties else [])))} }}"
 
 
-def _sizes(sizes: tuple[int, ...]) -> str:
+def _write_sizes(sizes: tuple[int, ...]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else str(list(sizes))
 
 
@@ -55,15 +55,15 @@ def _can_be_said(row: _Row) -> bool:
     return fits and MODULE_PATH.fullmatch(row.name) is not None
 
 
-def _rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[_Row]:
-    """One for each module of torch's, the outermost first, and one for each parameter of nobody's."""
+def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[_Row]:
+    """Yield one for each module of torch's, the outermost first, and one for each parameter of nobody's."""
     waiting = {tensor.name: tensor for tensor in undeclared}
     while waiting:
         name = next(iter(waiting))
         parts = name.split(".")
         for path in (".".join(parts[:depth]) for depth in range(1, len(parts))):
             inside = {each: waiting[each] for each in waiting if each.startswith(f"{path}.")}
-            if row := _of_module(path, kinds.get(path, ""), inside):
+            if row := _describe_module(path, kinds.get(path, ""), inside):
                 yield row
                 waiting = {each: tensor for each, tensor in waiting.items() if each not in inside}
                 break
@@ -73,8 +73,8 @@ def _rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[_R
                 yield _Row(name, "parameter", tensor.shape)
 
 
-def _of_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | None:
-    """What a block of ours says, if it says just that."""
+def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | None:
+    """Return what a block of ours says, if it says just that."""
     if kind not in _GUESSES:
         return None
     shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
@@ -92,8 +92,8 @@ def _of_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | Non
     return _Row(path, block, sizes, arguments, ties)
 
 
-def _in_lists(rows: list[_Row]) -> list[_Row]:
-    """What stands in a list, each like the first, as one row with their number."""
+def _join_lists(rows: list[_Row]) -> list[_Row]:
+    """Join what stands in a list, each like the first, as one row with their number."""
     alike: dict[tuple[str, str, tuple[int, ...], str], list[_Row]] = {}
     for row in rows:
         outer, _, index = row.name.rpartition(".")
@@ -116,58 +116,58 @@ def _in_lists(rows: list[_Row]) -> list[_Row]:
 Guess = tuple[tuple[int, ...], dict[str, Any]]
 
 
-def _bias(shapes: Shapes, name: str = "bias") -> dict[str, Any]:
+def _read_bias(shapes: Shapes, name: str = "bias") -> dict[str, Any]:
     return {} if name in shapes else {"bias": False}
 
 
-def _linear(shapes: Shapes) -> Guess:
+def _guess_linear(shapes: Shapes) -> Guess:
     outputs, inputs = shapes["weight"]
-    return (inputs, outputs), _bias(shapes)
+    return (inputs, outputs), _read_bias(shapes)
 
 
-def _table(shapes: Shapes) -> Guess:
+def _guess_table(shapes: Shapes) -> Guess:
     return shapes["weight"], {}
 
 
-def _norm(shapes: Shapes) -> Guess:
-    return shapes["weight"], _bias(shapes)
+def _guess_norm(shapes: Shapes) -> Guess:
+    return shapes["weight"], _read_bias(shapes)
 
 
-def _convolution(shapes: Shapes) -> Guess:
+def _guess_convolution(shapes: Shapes) -> Guess:
     outputs, inputs, *kernel = shapes["weight"]
     square = kernel[:1] if len(set(kernel)) == 1 else kernel
-    return (inputs, outputs, *square), _bias(shapes)
+    return (inputs, outputs, *square), _read_bias(shapes)
 
 
-def _recurrent(shapes: Shapes) -> Guess:
+def _guess_recurrent(shapes: Shapes) -> Guess:
     layers = sum(name.startswith("weight_ih_l") and not name.endswith("_reverse") for name in shapes)
-    said: dict[str, Any] = _bias(shapes, "bias_ih_l0")
+    said: dict[str, Any] = _read_bias(shapes, "bias_ih_l0")
     said |= {"layers": layers} if layers > 1 else {}
     said |= {"bidirectional": True} if "weight_ih_l0_reverse" in shapes else {}
     return (shapes["weight_ih_l0"][1], shapes["weight_hh_l0"][1]), said
 
 
-def _attention(shapes: Shapes) -> Guess:
-    return shapes["in_proj_weight"][1:], _bias(shapes, "in_proj_bias")
+def _guess_attention(shapes: Shapes) -> Guess:
+    return shapes["in_proj_weight"][1:], _read_bias(shapes, "in_proj_bias")
 
 
-def _layer(shapes: Shapes) -> Guess:
+def _guess_layer(shapes: Shapes) -> Guess:
     feed_forward, width = shapes["linear1.weight"]
-    return (width, feed_forward), _bias(shapes, "linear1.bias")
+    return (width, feed_forward), _read_bias(shapes, "linear1.bias")
 
 
 _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
-    "Linear": ("linear", _linear),
-    "Embedding": ("embedding", _table),
-    "EmbeddingBag": ("embedding", _table),
-    "LayerNorm": ("layer_norm", _norm),
-    "RMSNorm": ("rms_norm", _table),
-    "Conv1d": ("conv1d", _convolution),
-    "Conv2d": ("conv2d", _convolution),
-    "LSTM": ("lstm", _recurrent),
-    "GRU": ("gru", _recurrent),
-    "MultiheadAttention": ("multihead_attention", _attention),
-    "TransformerEncoderLayer": ("transformer_encoder_layer", _layer),
-    "TransformerDecoderLayer": ("transformer_decoder_layer", _layer),
+    "Linear": ("linear", _guess_linear),
+    "Embedding": ("embedding", _guess_table),
+    "EmbeddingBag": ("embedding", _guess_table),
+    "LayerNorm": ("layer_norm", _guess_norm),
+    "RMSNorm": ("rms_norm", _guess_table),
+    "Conv1d": ("conv1d", _guess_convolution),
+    "Conv2d": ("conv2d", _guess_convolution),
+    "LSTM": ("lstm", _guess_recurrent),
+    "GRU": ("gru", _guess_recurrent),
+    "MultiheadAttention": ("multihead_attention", _guess_attention),
+    "TransformerEncoderLayer": ("transformer_encoder_layer", _guess_layer),
+    "TransformerDecoderLayer": ("transformer_decoder_layer", _guess_layer),
 }
 """By the name of torch's class."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_bertsize.files import regular
+from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import shown
 
 LARGEST = 1024 * 1024
@@ -53,7 +53,7 @@ def may_be_named(table: Path) -> bool:
     A wrong answer costs time alone: a helper process that has to be ended, or that starts later.
     """
     try:
-        with regular(os.path.realpath(table)) as stream:
+        with open_regular(os.path.realpath(table)) as stream:
             return _NAMES_PYTHON.search(stream.read(LARGEST)) is not None
     except OSError:
         return False

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct, structs
 
 from pytest_bertsize.quantity import parse_bytes
-from pytest_bertsize.release import parsed
+from pytest_bertsize.release import parse_release
 from pytest_bertsize.table.extra import Extra, is_component
 from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
 from pytest_bertsize.table.reading import (
@@ -373,7 +373,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     removed: dict[str, Text] = {}
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
-    transformers: Annotated[str, Meta(min_length=1), parsed] | None = None
+    transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
     """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
     one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
 

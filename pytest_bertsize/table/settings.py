@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import tomli
 
-from pytest_bertsize.files import NotRegular, regular
+from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import FOLLOWING, BadGlob, Expanded, expand_models, find_matches
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, Limit, read_limit
@@ -259,7 +259,7 @@ def _place_model(each: Expanded, model: Model, path: Path) -> Model:
 
 def _read(path: Path) -> str:
     try:
-        with regular(os.path.realpath(path)) as stream:
+        with open_regular(os.path.realpath(path)) as stream:
             return decoded(stream.read(LARGEST + 1), str(path))
     except (NotRegular, IsADirectoryError):
         raise SettingsError(f"{path}: this is not a regular file") from None

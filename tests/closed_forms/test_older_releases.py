@@ -18,7 +18,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.release import Release, of_metadata
+from pytest_bertsize.release import Release, read_version
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 
@@ -37,7 +37,7 @@ def config(family: str, data: dict[str, Any]) -> ModelConfig:
 
 
 def counted(release: str, family: str, name: str, **data: Any) -> int:
-    there = FAMILIES[family].at(of_metadata(release))
+    there = FAMILIES[family].at(read_version(release))
     architecture = there.architecture(name)
     assert architecture is not None
     values = there.resolve(config(family, data), {}, architecture)
@@ -50,7 +50,7 @@ def refusal(release: str, family: str, name: str, **data: Any) -> str:
     model = Model(name="x", config="config.json", architecture=name, budget=Budget())
     read = config(family, data)
     with pytest.raises(Unusable) as refused:
-        derive(model, read, choose(model, read, Registry(release=of_metadata(release))))
+        derive(model, read, choose(model, read, Registry(release=read_version(release))))
     return "\n".join(finding.sentence for finding in refused.value.findings)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,28 +13,16 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.release import Release
-from pytest_bertsize.review.build_findings import (
-    compare_values,
-    find_keys_unknown_to_closed_form,
-    find_keys_unknown_to_library,
-)
+from pytest_bertsize.review.build_findings import find_read_otherwise
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.keys import Values
-    from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.findings import Finding
 
 BY = "transformers 5.1.0"
 
 
 def said_of(
-    ask: Callable[[Values, ModelConfig, ConfigSaid], Iterator[Finding]],
-    family: str,
-    written: dict[str, Any],
-    **library: Any,
+    family: str, written: dict[str, Any], *, is_off: bool = False, **library: Any
 ) -> list[tuple[str, int | None]]:
     """Each finding's sentence and line, where the library says ``library`` and else what the closed form assumes.
 
@@ -46,7 +33,7 @@ def said_of(
     values = FAMILIES[family].resolve(config, {}, FAMILIES[family].architectures[0])
     said = {key: library.get(key.replace(".", "_"), value) for key, value in values.assumed.items()}
     there = {key: list(each) if isinstance(each, tuple) else each for key, each in said.items() if each is not ...}
-    found = list(ask(values, config, ConfigSaid(there, by=BY)))
+    found = list(find_read_otherwise(values, config, ConfigSaid(there, by=BY), is_off=is_off))
     assert {(each.kind, each.severity) for each in found} <= {("read-otherwise", "error")}
     return [(each.sentence, each.line) for each in found]
 
@@ -99,15 +86,15 @@ SIDES = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "i
     ],
     ids=["a default", "an alias", "a key that is there", "a switch", "a list", "a key in an object"],
 )
-def test_a_key_compare_values_is_named_with_both_and_with_who_says_so(
+def test_a_key_that_is_read_otherwise_is_named_with_both_and_with_who_says_so(
     family: str, written: dict[str, Any], library: dict[str, Any], sentence: str
 ) -> None:
-    ((found, line),) = said_of(compare_values, family, written, **library)
+    ((found, line),) = said_of(family, written, **library)
     assert found.removeprefix(f"config.json:{line}: " if line else "config.json: ") == sentence
 
 
 def test_it_is_placed_where_the_file_has_it() -> None:
-    assert [line for _, line in said_of(compare_values, "bert", {"vocab_size": 9}, vocab_size=7)] == [3]
+    assert [line for _, line in said_of("bert", {"vocab_size": 9}, vocab_size=7)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +109,13 @@ def test_it_is_placed_where_the_file_has_it() -> None:
     ids=["none for off", "none for an empty list", "a list that is empty", "a list", "a key that is not there"],
 )
 def test_what_the_library_says_in_other_words_is_the_same(family: str, library: dict[str, Any]) -> None:
-    assert said_of(compare_values, family, {}, **library) == []
+    assert said_of(family, {}, **library) == []
 
 
 def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
     """Of camembert-base's published config, which transformers up to 5.3 does not tie."""
     without = {"tie_word_embeddings": ..., "is_decoder": ..., "add_cross_attention": ...}
-    assert said_of(find_keys_unknown_to_library, "camembert", {}, **without) == [
+    assert said_of("camembert", {}, is_off=True, **without) == [
         (
             (
                 "config.json: the closed form assumes tie_word_embeddings true, transformers 5.1.0 has no such key unless the "
@@ -143,10 +130,11 @@ def test_a_key_that_the_library_reads_and_the_closed_form_does_not_know_is_named
     data = {"encoder": {"depth": 3}, "head_dim": 128}
     config = parse_json(json.dumps(data, indent=1).encode(), "config.json")
     fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
-    assert [
-        each.sentence
-        for each in find_keys_unknown_to_closed_form(config, ConfigSaid({}, ("head_dim", "encoder.depth"), BY))
-    ] == [
+    values = FAMILIES["bert"].resolve(
+        parse_json(b'{"model_type": "bert"}', "config.json"), {}, FAMILIES["bert"].architectures[0]
+    )
+    library = ConfigSaid({}, ("head_dim", "encoder.depth"), BY)
+    assert [each.sentence for each in find_read_otherwise(values, config, library, is_off=False)] == [
         f"config.json:5: transformers 5.1.0 reads head_dim, which the closed form does not know; {fix}",
         f"config.json:3: transformers 5.1.0 reads encoder.depth, which the closed form does not know; {fix}",
     ]

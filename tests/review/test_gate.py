@@ -68,7 +68,11 @@ def test_a_worker_examines_the_models_of_its_own_tests_and_each_once(
 def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_shown(
     settings: Settings, counted: Callable[[object, str], list[object]]
 ) -> None:
-    opened, listed, walked = counted(files, "regular"), counted(family, "list_tensors"), counted(family, "list_terms")
+    opened, listed, walked = (
+        counted(files, "open_regular"),
+        counted(family, "list_tensors"),
+        counted(family, "list_terms"),
+    )
     gate = of(settings)
     reports = [report_model(gate.review(name)) for name in settings.names]
     assert [report.totals.expected for report in reports] == [59_549 + 49 * index for index in range(5)]

@@ -24,8 +24,8 @@ from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Fam
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
-from pytest_bertsize.release import of_metadata
-from pytest_bertsize.review.build_findings import compare_values, find_keys_unknown_to_closed_form
+from pytest_bertsize.release import read_version
+from pytest_bertsize.review.build_findings import find_read_otherwise
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
@@ -38,7 +38,7 @@ ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
 EVENLY = 0.5
 MOSTLY = 0.875
 
-RELEASE = of_metadata(transformers.__version__)
+RELEASE = read_version(transformers.__version__)
 """The release that is there: what is drawn, and what is held against it, are that release's."""
 
 PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
@@ -106,11 +106,7 @@ class Case:
 
     def read_otherwise(self) -> list[str]:
         """What the library reads otherwise than the closed form does."""
-        library = self.config_said()
-        found = [
-            *compare_values(self.values(), self.file, library),
-            *find_keys_unknown_to_closed_form(self.file, library),
-        ]
+        found = find_read_otherwise(self.values(), self.file, self.config_said(), is_off=False)
         return [each.message for each in found]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.config.model_config import LARGEST
-from pytest_bertsize.files import regular
+from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
 from pytest_bertsize.wording import listed, printable, reason
@@ -55,7 +55,7 @@ class Files:
     def _read(self, file: str) -> bytes:
         problem = f"is larger than {LARGEST:,} bytes"
         try:
-            with regular(self.root / file) as stream:
+            with open_regular(self.root / file) as stream:
                 content = stream.read(LARGEST + 1)
         except OSError as error:
             content, problem = b"", f"cannot be read: {reason(error)}"
