@@ -38,7 +38,3 @@ class Dims:
         if self.numbers is None or isinstance(count, int):
             return int(count)
         return int(count.at(self.numbers))
-
-    def either(self, symbol: str, otherwise: Any) -> Any:
-        """A size that the config may leave out, or what the library takes in its place: ``dims.either("E", D)``."""
-        return otherwise if self.sizes[symbol] is None else self.sizes[symbol]

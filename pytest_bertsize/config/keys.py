@@ -215,17 +215,6 @@ class ConfigKeys:
             found = each.change(found) if release < each.release else found
         return found
 
-    def but(self, **defaults: int | None) -> ConfigKeys:
-        """The same keys with other defaults of the library: ``bert.KEYS.but(vocab_size=50265)``.
-
-        :raises ValueError: for a key that is no size of this family.
-        """
-        unknown = defaults.keys() - set(self.shape_keys)
-        if unknown:
-            raise ValueError(f"no size {', '.join(sorted(unknown))}")
-        sizes = (size._replace(default=defaults.get(size.key, size.default)) for size in self.sizes)
-        return replace(self, sizes=tuple(sizes))
-
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
         """The keys of a part of a model by the names that they have in the whole.
 
@@ -258,10 +247,6 @@ class ConfigKeys:
         words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
         switches, indices = (each.key for each in self.switches), (each.key for each in self.indices)
         return [*(size.key for size in self.sizes), *switches, *words, *indices]
-
-    @cached_property
-    def shape_keys(self) -> list[str]:
-        return [*(size.key for size in self.sizes), "num_labels"]
 
     @cached_property
     def aliases(self) -> dict[str, str]:

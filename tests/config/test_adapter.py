@@ -234,6 +234,3 @@ def test_a_bias_goes_with_no_start_but_the_usual_one(start: str | None) -> None:
     (finding,) = findings(lora_bias=True, init_lora_weights=start)
     assert finding.message == f"lora_bias is true beside init_lora_weights = {json.dumps(start)}: PEFT refuses that"
     assert parse({**PLAIN, "lora_bias": True, "init_lora_weights": False}).lora_bias
-
-
-# patterns

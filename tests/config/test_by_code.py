@@ -71,11 +71,10 @@ def test_a_change_within_the_same_second_is_seen(root: Path, monkeypatch: pytest
 DICT = "def make(): return {'vocab_size': 30522, 'id2label': {0: 'O'}, 'sizes': (1, 2.5), 'none': None, 'on': True}"
 SAID = {"vocab_size": 30522, "id2label": {"0": "O"}, "sizes": [1, 2.5], "none": None, "on": True}
 TAKEN = {
-    "a dict": ((DICT, SAID)),
-    "what prints": (("import sys\ndef make(): print('{}'); print('x', file=sys.stderr); return {'a': 1}", {"a": 1})),
+    "a dict": (DICT, SAID),
+    "what prints": ("import sys\ndef make(): print('{}'); print('x', file=sys.stderr); return {'a': 1}", {"a": 1}),
     "a dataclass": (
-        (
-            """
+        """
         from dataclasses import dataclass, field
         @dataclass
         class Inner:
@@ -85,12 +84,10 @@ TAKEN = {
             hidden_size: int = 768
             attention: Inner = field(default_factory=Inner)
         """,
-            {"hidden_size": 768, "attention": {"heads": 12}},
-        )
+        {"hidden_size": 768, "attention": {"heads": 12}},
     ),
     "members of enumerations": (
-        (
-            """
+        """
         from enum import Enum, IntEnum
         class Act(str, Enum):
             GELU = "gelu"
@@ -98,12 +95,10 @@ TAKEN = {
             BASE = 768
         def make(): return {"hidden_act": Act.GELU, "hidden_size": Size.BASE}
         """,
-            {"hidden_act": "gelu", "hidden_size": 768},
-        )
+        {"hidden_act": "gelu", "hidden_size": 768},
     ),
     "attributes of a class, of an object and of its base": (
-        (
-            """
+        """
         class Base:
             vocab_size = 9
         class make(Base):
@@ -113,16 +108,13 @@ TAKEN = {
             def intermediate_size(self): return 4 * self.hidden_size
             def method(self): return 1
         """,
-            {"vocab_size": 9, "hidden_size": 768, "intermediate_size": 3072, "layers": 3},
-        )
+        {"vocab_size": 9, "hidden_size": 768, "intermediate_size": 3072, "layers": 3},
     ),
     "a Namespace": (
-        (
-            "import argparse\ndef make(): return argparse.Namespace(sizes=argparse.Namespace(hidden_size=768))",
-            {"sizes": {"hidden_size": 768}},
-        )
+        "import argparse\ndef make(): return argparse.Namespace(sizes=argparse.Namespace(hidden_size=768))",
+        {"sizes": {"hidden_size": 768}},
     ),
-    "a method": (("class Configs:\n    @staticmethod\n    def make(): return {'a': 1}", {"a": 1})),
+    "a method": ("class Configs:\n    @staticmethod\n    def make(): return {'a': 1}", {"a": 1}),
 }
 
 
@@ -177,17 +169,7 @@ MIXED = {"hidden_size": 768, "log": pathlib.Path("log"), "model": {"x": 1, "devi
 """
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Plain",
-        "PLAIN",
-        "LIBRARY",
-        "A_MAPPING",
-        "NAMESPACE",
-        "NODE#MODEL",
-    ],
-)
+@pytest.mark.parametrize("name", ["Plain", "PLAIN", "LIBRARY", "A_MAPPING", "NAMESPACE", "NODE#MODEL"])
 def test_what_is_there_already_is_the_config(root: Path, name: str) -> None:
     assert made(root, CONSTANTS, f"pkg.cfg:{name}").data == {"hidden_size": 768}
 
@@ -205,32 +187,25 @@ def test_what_is_not_plain_is_told_where_it_is_read(root: Path) -> None:
 # what is refused
 
 CODE = {
-    "raise KeyError('x')": ((f"{NOT_MADE}it raised KeyError: 'x' (pkg/cfg.py:3)", MEND)),
-    "raise SystemExit(0)": ((f"{NOT_MADE}it raised SystemExit: 0 (pkg/cfg.py:3)", MEND)),
-    "import pytest; pytest.skip('not here')": ((f"{NOT_MADE}it raised Skipped: not here (pkg/cfg.py:3)", MEND)),
-    "os._exit(0)": ((f"{NOT_MADE}its process ended early, with status 0", CALL)),
-    "os.kill(os.getpid(), 9)": ((f"{NOT_MADE}its process was killed by SIGKILL", CALL)),
-    "os.write(3, b'[]\\n')": ((f"{NOT_MADE}its process answered nonsense", CALL)),
-    "pass": ((f"{NOT_MADE}it returned None, not a config", RETURN)),
-    "return object()": ((f"{NOT_MADE}it returned an object, not a config", RETURN)),
+    "raise KeyError('x')": (f"{NOT_MADE}it raised KeyError: 'x' (pkg/cfg.py:3)", MEND),
+    "raise SystemExit(0)": (f"{NOT_MADE}it raised SystemExit: 0 (pkg/cfg.py:3)", MEND),
+    "import pytest; pytest.skip('not here')": (f"{NOT_MADE}it raised Skipped: not here (pkg/cfg.py:3)", MEND),
+    "os._exit(0)": (f"{NOT_MADE}its process ended early, with status 0", CALL),
+    "os.kill(os.getpid(), 9)": (f"{NOT_MADE}its process was killed by SIGKILL", CALL),
+    "os.write(3, b'[]\\n')": (f"{NOT_MADE}its process answered nonsense", CALL),
+    "pass": (f"{NOT_MADE}it returned None, not a config", RETURN),
+    "return object()": (f"{NOT_MADE}it returned an object, not a config", RETURN),
     "import numpy; return {'a': {'b': [1, numpy.int64(3)]}}": (
-        (
-            f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot say",
-            PLAIN,
-        )
+        f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot say",
+        PLAIN,
     ),
-    "return {'a': float('nan')}": (("a is nan, which is no number", "write a number")),
-    "return {'a': 10**5000}": ((f"{NOT_MADE}a is a number of thousands of digits", "return a number")),
-    "return {None: 1}": ((f'{NOT_MADE}it has the key "None", which is None', "make it a string")),
-    "d = {}; d['d'] = d; return d": ((f"{NOT_MADE}it is nested more than 64 deep", RETURN)),
-    "return {'a': 'x' * 1100000}": (("the config is larger than 1,048,576 bytes", "return the config of one model")),
-    "return {'a': 'x' * 2200000}": ((f"{NOT_MADE}its process answered more than 2,097,152 bytes", CALL)),
-    "return {str(i): i for i in range(3000)}": (
-        (
-            "an object has 3,000 keys, more than 2,000",
-            "name one model's config",
-        )
-    ),
+    "return {'a': float('nan')}": ("a is nan, which is no number", "write a number"),
+    "return {'a': 10**5000}": (f"{NOT_MADE}a is a number of thousands of digits", "return a number"),
+    "return {None: 1}": (f'{NOT_MADE}it has the key "None", which is None', "make it a string"),
+    "d = {}; d['d'] = d; return d": (f"{NOT_MADE}it is nested more than 64 deep", RETURN),
+    "return {'a': 'x' * 1100000}": ("the config is larger than 1,048,576 bytes", "return the config of one model"),
+    "return {'a': 'x' * 2200000}": (f"{NOT_MADE}its process answered more than 2,097,152 bytes", CALL),
+    "return {str(i): i for i in range(3000)}": ("an object has 3,000 keys, more than 2,000", "name one model's config"),
 }
 
 
@@ -240,20 +215,16 @@ def test_whatever_the_code_does_there_is_one_sentence(root: Path, line: str) -> 
 
 
 NAMES = {
-    "pkg.cfg:mak": ((f"{NOT_MADE}pkg.cfg has no mak", "did you mean make?")),
-    "pkg.cfg:SIZES": ((f"{NOT_MADE}SIZES is a list, which is no config and cannot be called", RETURN)),
-    "pkg.cfg:Sizes": ((f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none")),
+    "pkg.cfg:mak": (f"{NOT_MADE}pkg.cfg has no mak", "did you mean make?"),
+    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a list, which is no config and cannot be called", RETURN),
+    "pkg.cfg:Sizes": (f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none"),
     "pkg.cfh:make": (
-        (
-            f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml nor installed",
-            "write MODULE:FUNCTION",
-        )
+        f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml nor installed",
+        "write MODULE:FUNCTION",
     ),
     "hidden.cfg:make": (
-        (
-            f"{NOT_MADE}there is no module hidden, neither in the folder of pyproject.toml nor installed",
-            "install the project: the module is in src",
-        )
+        f"{NOT_MADE}there is no module hidden, neither in the folder of pyproject.toml nor installed",
+        "install the project: the module is in src",
     ),
 }
 

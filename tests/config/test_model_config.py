@@ -248,13 +248,7 @@ def test_a_key_that_is_not_in_the_file_is_named_with_those_that_are(
     assert refused(root, f"train.json#{keys}").message == message
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [
-        ("list", "a list"),
-        ("none", "null"),
-    ],
-)
+@pytest.mark.parametrize(("key", "kind"), [("list", "a list"), ("none", "null")])
 def test_what_the_keys_lead_to_has_to_be_an_object(root: Path, key: str, kind: str) -> None:
     write(root / "train.json", NESTED)
     assert refused(root, f"train.json#model.{key}").message == f"model.{key} is {kind}, not an object"

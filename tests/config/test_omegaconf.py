@@ -183,11 +183,7 @@ def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("defaults", "named"),
-    [
-        ("\n- model: bert\n- _self_", '{"model": "bert"}'),
-        (" [_self_, base]", '"base"'),
-    ],
+    ("defaults", "named"), [("\n- model: bert\n- _self_", '{"model": "bert"}'), (" [_self_, base]", '"base"')]
 )
 @pytest.mark.parametrize("inner", ["", "#model"])
 def test_a_file_that_hydra_composes_of_others_is_refused(tmp_path: Path, defaults: str, named: str, inner: str) -> None:

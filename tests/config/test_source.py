@@ -181,9 +181,3 @@ def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
     project.write("both/config.json", {})
     project.write("both/bert_config.json", {})
     assert missing_at(project, model("both")) == "both holds both config.json and bert_config.json at main"
-
-
-# what a config is known by
-
-
-# what to write where

@@ -86,24 +86,24 @@ def test_a_value_is_what_the_training_code_reads(written: str) -> None:
 # what is refused
 
 WRONG = {
-    "a:\n\tb: 1": ((2, "not YAML: the line is indented by a tab")),
-    "a: 1\n---\nb: 2": ((2, "the file holds more than one document")),
-    "b: 1\na: *b": ((2, "not YAML: found undefined alias")),
-    "a: 1\nb: 2\na: 3": ((3, 'the key "a" stands there twice in one object')),
-    "a: {<<: {b: 1}, <<: {b: 2}}": ((1, 'the key "<<" stands there twice in one object')),
-    "a: 1\n<<: 3": ((2, "what << merges into the file is no object")),
-    "a: 2024-01-01": ((1, "a is the date 2024-01-01, which JSON cannot say")),
-    "a: !!binary aGk=": ((1, "a has the tag !!binary, which is not read")),
-    "a: {b: !!python/name:os.system x}": ((1, "a.b has the tag !!python/name:os.system, which is not read")),
-    "a: !!int x": ((1, 'a is "x", and its tag says !!int')),
-    "a:\n  b: -.inf": ((2, "a.b is -inf, which is no number")),
-    "yes: 1": ((1, "the key yes is no string in YAML, but !!bool")),
-    "? [a]\n: 2": ((1, "a key of the file is an object or a list")),
-    "a: " + "9" * 4_301: ((1, "a is a number of thousands of digits")),
-    "a: 0x" + "f" * 4_000: ((1, "a is a number of thousands of digits")),
-    f"{'k' * 201}: 1": ((1, f'the key "{"k" * 20}" and so on has 201 characters, more than 200')),
-    "": ((None, "the file is empty")),
-    "- 1": ((None, "the file holds a list, not an object")),
+    "a:\n\tb: 1": (2, "not YAML: the line is indented by a tab"),
+    "a: 1\n---\nb: 2": (2, "the file holds more than one document"),
+    "b: 1\na: *b": (2, "not YAML: found undefined alias"),
+    "a: 1\nb: 2\na: 3": (3, 'the key "a" stands there twice in one object'),
+    "a: {<<: {b: 1}, <<: {b: 2}}": (1, 'the key "<<" stands there twice in one object'),
+    "a: 1\n<<: 3": (2, "what << merges into the file is no object"),
+    "a: 2024-01-01": (1, "a is the date 2024-01-01, which JSON cannot say"),
+    "a: !!binary aGk=": (1, "a has the tag !!binary, which is not read"),
+    "a: {b: !!python/name:os.system x}": (1, "a.b has the tag !!python/name:os.system, which is not read"),
+    "a: !!int x": (1, 'a is "x", and its tag says !!int'),
+    "a:\n  b: -.inf": (2, "a.b is -inf, which is no number"),
+    "yes: 1": (1, "the key yes is no string in YAML, but !!bool"),
+    "? [a]\n: 2": (1, "a key of the file is an object or a list"),
+    "a: " + "9" * 4_301: (1, "a is a number of thousands of digits"),
+    "a: 0x" + "f" * 4_000: (1, "a is a number of thousands of digits"),
+    f"{'k' * 201}: 1": (1, f'the key "{"k" * 20}" and so on has 201 characters, more than 200'),
+    "": (None, "the file is empty"),
+    "- 1": (None, "the file holds a list, not an object"),
 }
 
 
@@ -120,22 +120,22 @@ MERGES = "a0: &a0 {k0: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\
 WIDE = "x: &x\n" + "".join(f"  k{i}: {i}\n" for i in range(1_900)) + "".join(f"m{i}: {{<<: *x}}\n" for i in range(900))
 DOUBLING = "a0: &a0 {k: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 63))
 HOSTILE = {
-    "an anchor that holds itself": (("a: &a [*a]", "", "nested more than 64 deep")),
-    "a billion laughs": ((LAUGHS, "", "more than 20,000 objects and lists")),
+    "an anchor that holds itself": ("a: &a [*a]", "", "nested more than 64 deep"),
+    "a billion laughs": (LAUGHS, "", "more than 20,000 objects and lists"),
     "a long string a thousand times": (
-        (
-            f"s: &s {'x' * 500_000}\na: [{'*s,' * 1_000}]",
-            "",
-            "with every alias written out, this is larger than 1,048,576 bytes",
-        )
+        f"s: &s {'x' * 500_000}\na: [{'*s,' * 1_000}]",
+        "",
+        "with every alias written out, this is larger than 1,048,576 bytes",
     ),
-    "a chain of merges": ((MERGES, "a8999", "nested more than 64 deep")),
-    "merges that double": ((DOUBLING, "a62", "more than 20,000 objects and lists")),
-    "many merges of many keys": ((WIDE, "", "with every alias written out, this is larger than 1,048,576 bytes")),
-    "lists in lists": (("[" * 100_000, "", "nested more than 64 deep")),
-    "very many values": ((f"a: [{'1,' * 400_000}]", "", "more than 200,000 keys and values")),
+    "a chain of merges": (MERGES, "a8999", "nested more than 64 deep"),
+    "merges that double": (DOUBLING, "a62", "more than 20,000 objects and lists"),
+    "many merges of many keys": (WIDE, "", "with every alias written out, this is larger than 1,048,576 bytes"),
+    "lists in lists": ("[" * 100_000, "", "nested more than 64 deep"),
+    "very many values": (f"a: [{'1,' * 400_000}]", "", "more than 200,000 keys and values"),
     "very many keys": (
-        (f"a: {{{','.join(f'k{i}: {i}' for i in range(3_000))}}}", "", "an object has 3,000 keys, more than 2,000")
+        f"a: {{{','.join(f'k{i}: {i}' for i in range(3_000))}}}",
+        "",
+        "an object has 3,000 keys, more than 2,000",
     ),
 }
 

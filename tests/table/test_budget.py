@@ -34,13 +34,7 @@ def limits(folder: Path, *lines: str) -> tuple[Limit, ...]:
     ],
 )
 def test_a_limit_has_bounds_and_says_what_it_measures(
-    tmp_path: Path,
-    key: str,
-    least: str,
-    most: str,
-    beside: str,
-    measure: Measure | None,
-    bounds: tuple[int, int],
+    tmp_path: Path, key: str, least: str, most: str, beside: str, measure: Measure | None, bounds: tuple[int, int]
 ) -> None:
     for written, expected in ((MIN_AND_MAX, bounds), (EXACT, (bounds[0], bounds[0]))):
         (found,) = limits(tmp_path, f"budget.{key} = {written.format(least, most, beside)}")

@@ -170,11 +170,7 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
         (
             "de-base.v2",
             "{folder}-{stem}",
-            {
-                "config": "models/de/base.v2.json#model.bert",
-                "budget": {"total": 1},
-                "checkpoint": "w/de/base.v2.bin",
-            },
+            {"config": "models/de/base.v2.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/de/base.v2.bin"},
         ),
         (
             "en-base",

@@ -170,40 +170,27 @@ def test_no_table_of_bad_input_is_refused_that_the_gate_reads_and_most_are_that_
 
 NUMBERS = st.text("0123456789._", max_size=9)
 VALUES = {
-    "factory": (('factory = {}\nbudget = "report-only"', st.text("aZ0_.:é", max_size=12) | st.just("own.py:build"))),
+    "factory": ('factory = {}\nbudget = "report-only"', st.text("aZ0_.:é", max_size=12) | st.just("own.py:build")),
     "name": (
-        (
-            f"{OWN}extra = [{{{{ name = {{}}, linear = [1, 2] }}}}]",
-            st.text("aZ0_.é", max_size=8) | st.integers(98, 102).map("x".__mul__),
-        )
+        f"{OWN}extra = [{{{{ name = {{}}, linear = [1, 2] }}}}]",
+        st.text("aZ0_.é", max_size=8) | st.integers(98, 102).map("x".__mul__),
     ),
     "seq_len": (
-        (
-            f"{CONFIG}budget.flops = {{{{ max = 1, seq_len = {{}} }}}}",
-            st.integers(-1, 2) | st.integers(999_999, 1_000_001),
-        )
+        f"{CONFIG}budget.flops = {{{{ max = 1, seq_len = {{}} }}}}",
+        st.integers(-1, 2) | st.integers(999_999, 1_000_001),
     ),
     "release": (
-        (
-            f"[tool.bertsize]\ntransformers = {{}}\n{CONFIG}budget.total = 1",
-            st.from_regex(r"[3-7]\.[0-9]{1,2}(\.[0-9])?", fullmatch=True),
-        )
+        f"[tool.bertsize]\ntransformers = {{}}\n{CONFIG}budget.total = 1",
+        st.from_regex(r"[3-7]\.[0-9]{1,2}(\.[0-9])?", fullmatch=True),
     ),
-    "total": (
-        (f"{CONFIG}budget.total = {{}}", st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *SCALES, "mb"])))
-    ),
+    "total": (f"{CONFIG}budget.total = {{}}", st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *SCALES, "mb"]))),
     "bytes": (
-        (
-            f"{CONFIG}budget.bytes = {{}}",
-            st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTES.scales, " M"]))
-            | st.sampled_from(list(NAMED)),
-        )
+        f"{CONFIG}budget.bytes = {{}}",
+        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTES.scales, " M"])) | st.sampled_from(list(NAMED)),
     ),
     "flops": (
-        (
-            f"{CONFIG}budget.flops = {{{{ seq_len = 1, max = {{}} }}}}",
-            st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOPS.scales, "m"])) | st.integers(-1, 10**16),
-        )
+        f"{CONFIG}budget.flops = {{{{ seq_len = 1, max = {{}} }}}}",
+        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOPS.scales, "m"])) | st.integers(-1, 10**16),
     ),
 }
 

@@ -43,14 +43,7 @@ def test_a_file_is_replaced_and_nothing_else_is_left_in_its_folder(path: Path) -
     assert only(path) == AFTER.encode()
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        0o600,
-        0o755,
-    ],
-    ids=oct,
-)
+@pytest.mark.parametrize("mode", [0o600, 0o755], ids=oct)
 def test_the_rights_of_the_file_are_kept(path: Path, mode: int) -> None:
     path.chmod(mode)
     replace_pyproject(path, BEFORE, AFTER)

@@ -268,13 +268,7 @@ def test_what_is_no_file_is_refused(pyproject: Path) -> None:
     assert load_mistakes(pyproject) == f"{pyproject}: it is a symlink that leads nowhere"
 
 
-@pytest.mark.parametrize(
-    ("part", "dot"),
-    [
-        ("a", "."),
-        ("a-b", " . "),
-    ],
-)
+@pytest.mark.parametrize(("part", "dot"), [("a", "."), ("a-b", " . ")])
 def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path, part: str, dot: str) -> None:
     pyproject.write_text(f"\n[project]\n{dot.join([part] * 100)} = 1\nb = 1\nc = 1\n")
     assert "no model is declared" in load_mistakes(pyproject)

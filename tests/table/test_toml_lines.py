@@ -17,27 +17,27 @@ def number_of(line: str, text: str) -> int:
 
 
 LAYOUTS = {
-    "a table": (("# note\n\n[x]\na = 1\nb = 2", "x.b", "b = 2")),
-    "quoted key": (("[x]\n\"a.b\" = 1\n'c d' = 2", "x/a.b", '"a.b" = 1')),
-    "dotted keys": (("[x]\na.b.c = 1\na.b.d = 2", "x.a.b.d", "a.b.d = 2")),
-    "dotted and quoted": (('[x]\na.b = 1\na."b.c" = { max = 2 }', "x/a/b.c/max", 'a."b.c" = { max = 2 }')),
-    "inline table": (("[x]\nt = { a = 1, b = { c = 2 } }\nu = 3", "x.t.b.c", "t = { a = 1, b = { c = 2 } }")),
-    "after a text of several lines": (('[x]\na = """\nq\nr"""\nb = 2', "x.b", "b = 2")),
-    "out-of-order table": (("[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.d", "[a.d]")),
-    "table after its own sub-table": (("[x.y.b]\n\nc = 1\n[x.y]\na = 2", "x.y.a", "a = 2")),
-    "implicit table": (("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]")),
-    "array of tables below another": (("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]")),
-    "table of dotted keys": (("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1")),
-    "out-of-order parent": (("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a", "[a.b]")),
+    "a table": ("# note\n\n[x]\na = 1\nb = 2", "x.b", "b = 2"),
+    "quoted key": ("[x]\n\"a.b\" = 1\n'c d' = 2", "x/a.b", '"a.b" = 1'),
+    "dotted keys": ("[x]\na.b.c = 1\na.b.d = 2", "x.a.b.d", "a.b.d = 2"),
+    "dotted and quoted": ('[x]\na.b = 1\na."b.c" = { max = 2 }', "x/a/b.c/max", 'a."b.c" = { max = 2 }'),
+    "inline table": ("[x]\nt = { a = 1, b = { c = 2 } }\nu = 3", "x.t.b.c", "t = { a = 1, b = { c = 2 } }"),
+    "after a text of several lines": ('[x]\na = """\nq\nr"""\nb = 2', "x.b", "b = 2"),
+    "out-of-order table": ("[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.d", "[a.d]"),
+    "table after its own sub-table": ("[x.y.b]\n\nc = 1\n[x.y]\na = 2", "x.y.a", "a = 2"),
+    "implicit table": ("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]"),
+    "array of tables below another": ("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]"),
+    "table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1"),
+    "out-of-order parent": ("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a", "[a.b]"),
 }
 MISSING = {
-    "in a table": (("q = 1\n[x]\na = 1", "x.b", "[x]")),
-    "two levels down": (("q = 1\n[x]\na = 1", "x.b.c", "[x]")),
-    "below a value": (("[x]\nq = 1\na = 1", "x.a.b", "a = 1")),
-    "in an inline table": (("[x]\nt = { a = 1 }", "x.t.b", "t = { a = 1 }")),
-    "in a table whose sub-table follows": (("q = 1\n[x]\na = 1\n[x.y]\nb = 1", "x.b", "[x]")),
-    "in a table of dotted keys": (("[x]\nq = 1\na.b = 1\na.c = 2", "x.a.d", "a.b = 1")),
-    "in an out-of-order table": (("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.e", "[a.b]")),
+    "in a table": ("q = 1\n[x]\na = 1", "x.b", "[x]"),
+    "two levels down": ("q = 1\n[x]\na = 1", "x.b.c", "[x]"),
+    "below a value": ("[x]\nq = 1\na = 1", "x.a.b", "a = 1"),
+    "in an inline table": ("[x]\nt = { a = 1 }", "x.t.b", "t = { a = 1 }"),
+    "in a table whose sub-table follows": ("q = 1\n[x]\na = 1\n[x.y]\nb = 1", "x.b", "[x]"),
+    "in a table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a.d", "a.b = 1"),
+    "in an out-of-order table": ("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.e", "[a.b]"),
 }
 
 
