@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
@@ -186,6 +186,21 @@ def made(data: dict[str, object], file: str, inner: str = "") -> ModelConfig:
     return ModelConfig(file, keys_of(inner), descend(data, keys_of(inner), file), digest)
 
 
+def config_at(
+    content: bytes, file: str, value: object, inner: str, line_of: Callable[[KeyPath], int | None], **more: Any
+) -> ModelConfig:
+    """Return the config that a file has at the keys behind the ``#`` of a reference.
+
+    :param value: what the file says.
+    :raises Unusable: when there is no object, or one that is no config.
+    """
+    key_path = keys_of(inner)
+    data = descend(value, key_path, file)
+    if found := not_plain(data):
+        fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
+    return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, **more)
+
+
 class NotPlain(NamedTuple):
     """Why a value is no config."""
 
@@ -280,22 +295,32 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     :raises Unusable: with a finding for each of ``keys`` that cannot be.
     """
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
-    whole = {path: alias for alias, path in paths.items()}
+    aliases = {path: alias for alias, path in paths.items()}
     left = config.data
     found: dict[str, object] = {}
     wrong: list[Finding] = []
-    for alias, target in keys.items():
-        outer = (paths[alias][:depth] for depth in range(1, len(paths[alias])))
-        if (path := next((each for each in outer if each in whole), None)) is not None:
-            message = f"keys names both {printable(whole[path])} and {printable(alias)}, which is a part of it"
+    for alias, path in paths.items():
+        outer = next((aliases[path[:depth]] for depth in range(1, len(path)) if path[:depth] in aliases), None)
+        if outer is not None:
+            message = f"keys names both {printable(outer)} and {printable(alias)}, which is a part of it"
             wrong.append(_finding(alias, message, "keep one of them"))
             continue
         try:
-            found[alias] = _value(config.data, paths[alias])
-            left = _without(left, paths[alias])
+            found[alias] = value_at(config.data, path)
+            left = _without(left, path)
         except KeyError:
-            wrong.append(_not_there(alias, target, config, hint=len(wrong) < MOST_HINTS))
-    wrong += _clashes(keys, left, config, found)
+            wrong.append(_not_there(alias, keys[alias], config, hint=len(wrong) < MOST_HINTS))
+    first: dict[str, str] = {}
+    for alias, target in keys.items():
+        if first.setdefault(target, alias) != alias:
+            both = f"{printable(first[target])} and {printable(alias)}"
+            wrong.append(_finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them"))
+        elif target in left and alias in found:
+            line = config.line(target)
+            at = f", on line {line}" if line else ""
+            message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"
+            fix = f"remove {printable(alias)} from keys, or one of them from the file"
+            wrong.append(_finding(alias, message, fix))
     if wrong:
         raise Unusable(*wrong)
     names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
@@ -303,7 +328,7 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     return replace(config, data=data, by_own_names=config.data, names_in_file=names)
 
 
-def _value(data: object, path: tuple[str, ...]) -> object:
+def value_at(data: object, path: Sequence[str]) -> object:
     """:raises KeyError: when there is none."""
     for key in path:
         if not isinstance(data, dict):
@@ -321,39 +346,14 @@ def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object
 
 
 def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
-    names = [name for name in _names(config.data) if name != target] if hint else ()
+    message = f"keys names {printable(alias)}, which is not in {config.reference}"
     if target in config.data:
-        message = f"keys names {printable(alias)}, which is not in {config.reference}, and {printable(target)} is"
-        return _finding(alias, message, f"remove {printable(alias)} from keys")
-    fix = did_you_mean(
-        alias, names, "write the name that the file has", lambda name: f"{printable(name)} = {shown(target)}"
-    )
-    return _finding(alias, f"keys names {printable(alias)}, which is not in {config.reference}", fix)
-
-
-def _names(data: Mapping[str, object]) -> Iterator[str]:
-    """What an alias can be: the keys, and those of objects in the object."""
-    for key, value in data.items():
-        yield key
-        if isinstance(value, dict):
-            yield from (f"{key}.{inner}" for inner in value)
-
-
-def _clashes(
-    keys: Mapping[str, str], left: Mapping[str, object], config: ModelConfig, there: Mapping[str, object]
-) -> Iterator[Finding]:
-    """Aliases that stand for what is said already."""
-    first: dict[str, str] = {}
-    for alias, target in keys.items():
-        if target in first:
-            both = f"{printable(first[target])} and {printable(alias)}"
-            yield _finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them")
-        elif target in left and alias in there:
-            line = config.line(target)
-            at = f", on line {line}" if line else ""
-            message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"
-            yield _finding(alias, message, f"remove {printable(alias)} from keys, or one of them from the file")
-        first.setdefault(target, alias)
+        return _finding(alias, f"{message}, and {printable(target)} is", f"remove {printable(alias)} from keys")
+    below = (f"{key}.{name}" for key, inner in config.data.items() if isinstance(inner, dict) for name in inner)
+    names = [name for name in (*config.data, *below) if name != target] if hint else ()
+    write = "write the name that the file has"
+    fix = did_you_mean(alias, names, write, lambda name: f"{printable(name)} = {shown(target)}")
+    return _finding(alias, message, fix)
 
 
 def _finding(alias: str, message: str, fix: str) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from codecs import BOM_UTF8
@@ -20,11 +19,11 @@ from pytest_bertsize.config.model_config import (
     ONE_MODEL,
     KeyPath,
     ModelConfig,
-    descend,
+    config_at,
     describe_kind,
     fail,
-    keys_of,
     not_plain,
+    value_at,
 )
 from pytest_bertsize.files import LFS_POINTER, Place, RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.table.model import NAMES
@@ -71,13 +70,8 @@ def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = decode_text(content, file)
-    data = descend(_load_json(text, file), keys_of(inner), file)
-
-    @cache
-    def lines() -> dict[KeyPath, int]:
-        return lines_in_json(text)
-
-    return ModelConfig(file, keys_of(inner), data, hashlib.sha256(content).hexdigest(), lambda path: lines().get(path))
+    lines = cache(lambda: lines_in_json(text))
+    return config_at(content, file, _load_json(text, file), inner, lambda path: lines().get(path))
 
 
 def parse_json_list(content: bytes, file: str) -> list[object]:
@@ -169,24 +163,18 @@ def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = decode_text(content, file)
-    key_path = keys_of(inner)
     try:
         whole = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
         fail(file, f"not TOML: {printable(error.msg)}", "correct the file", error.lineno)
     except (ValueError, RecursionError) as error:
         fail(file, f"not TOML: {printable(str(error))}", "correct the file")
-    data = descend(whole, key_path, file)
 
-    @cache
     def line_of(path: KeyPath) -> int | None:
-        value: object = whole
-        for key in path:
-            if not isinstance(value, dict) or key not in value:
-                return None
-            value = value[key]
+        try:
+            value_at(whole, path)
+        except KeyError:
+            return None
         return line_in_toml(text, path)
 
-    if found := not_plain(data):
-        fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
-    return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, pair=IN_TOML)
+    return config_at(content, file, whole, inner, line_of, pair=IN_TOML)

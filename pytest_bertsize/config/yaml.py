@@ -8,7 +8,6 @@ that stands elsewhere in a training file is none of our business.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -24,10 +23,9 @@ from pytest_bertsize.config.model_config import (
     ONE_MODEL,
     KeyPath,
     ModelConfig,
-    descend,
+    config_at,
     fail,
     keys_of,
-    not_plain,
     refuse_missing_key,
 )
 from pytest_bertsize.config.text_files import decode_text
@@ -60,13 +58,9 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
     if document.is_omegaconf:
         value, unknown = resolve(text, value, key_path, file)
-    line_of = document.lines.get
-    if found := not_plain(value):
-        fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
     for key in reversed(key_path):
         value = {key: value}
-    data = descend(value, key_path, file)
-    return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, unknown=unknown)
+    return config_at(content, file, value, inner, document.lines.get, unknown=unknown)
 
 
 class _Entry(NamedTuple):
