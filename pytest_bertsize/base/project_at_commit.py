@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.lock import Lock, read_lock_at
 from pytest_bertsize.closed_forms.derive import choose, derive
-from pytest_bertsize.config import by_hub_name, source
+from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
-from pytest_bertsize.config.by_hub_name import Found
+from pytest_bertsize.config.source import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, find_matches, find_matches_in
@@ -225,7 +225,7 @@ class AtCommit:
         try:
             return self._find_config(location)
         except Missing:
-            if found := by_hub_name.find(location, self._hub, self._find_config):
+            if found := source.find_published_config(location, self._hub, self._find_config):
                 return found
             raise
 

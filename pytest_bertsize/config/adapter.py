@@ -169,6 +169,10 @@ NEVER_PASSED_ON = frozenset(
     }
 )
 """Initial values of a method, and the files and models that they come from."""
+PASSED_TO_LORA = (
+    *("r", "target_modules", "layers_to_transform", "layers_pattern", "modules_to_save", "bias", "use_dora"),
+    "task_type",
+)
 BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
 
 
@@ -210,27 +214,12 @@ class Adapter:
         """
         if self.method != "LORA":
             return {"peft_type": self.method, **self.passed_on}
-        lists = ("target_modules", "layers_to_transform", "layers_pattern", "modules_to_save")
-        excluded = _tuple_as_list(self.exclude_modules)
-        return {
-            "r": self.r,
-            **{
-                key: (list(value) if isinstance(value := getattr(self, key), tuple) else value) or None for key in lists
-            },
-            "bias": self.bias,
-            "use_dora": self.use_dora,
-            "rank_pattern": dict(self.rank_pattern),
-            "task_type": self.task_type,
-            "inference_mode": False,
-            **({"exclude_modules": excluded} if excluded else {}),
-            **({"lora_bias": True} if self.lora_bias else {}),
-            **({"init_lora_weights": self.start} if self.start.startswith(HANDED_OVER) else {}),
-            **self.passed_on,
-        }
-
-
-def _tuple_as_list(said: object) -> object:
-    return list(said) if isinstance(said, tuple) else said
+        given = {key: getattr(self, key) for key in PASSED_TO_LORA}
+        since = {"exclude_modules": self.exclude_modules, "lora_bias": self.lora_bias}
+        since["init_lora_weights"] = self.start if self.start.startswith(HANDED_OVER) else ""
+        given |= {key: value for key, value in since.items() if value}
+        plain = {key: (list(value) or None) if isinstance(value, tuple) else value for key, value in given.items()}
+        return {**plain, "rank_pattern": dict(self.rank_pattern), "inference_mode": False, **self.passed_on}
 
 
 def in_table(key: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.config.model_config import ModelConfig, fail
 from pytest_bertsize.config.text_files import parse_json, parse_json_list
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import FLOPS
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -80,8 +82,7 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     :param read: reads one of them, as that of a model.
     :raises Unusable: when one of them cannot be read.
     """
-    _refuse(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
-    _refuse_flops(model, "several backbones")
+    _refuse_keys_of_one_model(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
     found: dict[str, ModelConfig] = {}
     wrong: list[Finding] = []
     for name, reference in model.backbones.items():
@@ -110,21 +111,19 @@ def _together(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = ""
     )
 
 
-def _refuse(model: Model, keys: tuple[str, ...], of: str) -> None:
+def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str, alone: str = "") -> None:
+    """:param alone: how one of several is named by itself."""
+    remove = partial(Finding, "config-invalid", fix="remove it")
     wrong = [
-        Finding("config-invalid", f"{key} says something of one model, and this is {of}", "remove it", table_key=(key,))
+        remove(f"{key} says something of one model, and this is {several}{alone}", table_key=(key,))
         for key in keys
         if getattr(model, key)
     ]
+    if not wrong and any(limit.component == FLOPS for limit in model.limits):
+        message = f"budget.flops is about one forward pass of one model, and this is {several}"
+        wrong = [remove(message, table_key=("budget", FLOPS))]
     if wrong:
         raise Unusable(*wrong)
-
-
-def _refuse_flops(model: Model, of: str) -> None:
-    for limit in model.limits:
-        if limit.component == "flops":
-            message = f"budget.flops is about one forward pass of one model, and this is {of}"
-            raise Unusable(Finding("config-invalid", message, "remove it", table_key=("budget", "flops")))
 
 
 # a folder of modules
@@ -140,11 +139,11 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     entries = parse_json_list(content, file)
     reading = _Folder(folder, reader, entries)
     if model is not None:
-        alone = f'several modules ({file}); config = "{reading.alone}" is its transformer alone'
-        _refuse(model, ("architecture", "family", "keys", "adapter", "checkpoint"), alone)
-        _refuse_flops(model, f"several modules ({file})")
+        several, alone = f"several modules ({file})", f'; config = "{reading.alone}" is its transformer alone'
+        of_one = ("architecture", "family", "keys", "adapter", "checkpoint")
+        _refuse_keys_of_one_model(model, of_one, several, alone)
         if not model.closed_form:
-            message = "closed_form = false holds what a class or a factory builds, and this is " + alone
+            message = f"closed_form = false holds what a class or a factory builds, and this is {several}{alone}"
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     modules = tuple(reading.modules(entries, file))
     if not modules:
@@ -203,20 +202,23 @@ class _Folder:
         yield Module(part, kind, at, config, self._settings(path) if kind in TRANSFORMERS else {})
 
     def _config(self, kind: str, path: str) -> ModelConfig:
-        content = self.reader.file(self.path(path, CONFIG))
-        where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
-        if content is None:
+        config = self._read_json(path, CONFIG)
+        if config is None:
+            where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
             fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
-        return parse_json(content, where)
+        return config
 
     def _settings(self, path: str) -> Mapping[str, Any]:
-        for name in SETTINGS:
-            content = self.reader.file(self.path(path, name))
-            if content is not None:
-                found = parse_json(content, f"{printable(self.path(path, name))}{self.reader.at}")
-                _refuse_sizes(found)
-                return {key: value for key, value in found.data.items() if value is not None}
-        return {}
+        found = next(filter(None, (self._read_json(path, name) for name in SETTINGS)), None)
+        if found is None:
+            return {}
+        _refuse_sizes(found)
+        return {key: value for key, value in found.data.items() if value is not None}
+
+    def _read_json(self, *parts: str) -> ModelConfig | None:
+        path = self.path(*parts)
+        content = self.reader.file(path)
+        return None if content is None else parse_json(content, f"{printable(path)}{self.reader.at}")
 
 
 def _refuse_sizes(settings: ModelConfig) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
-from pytest_bertsize.builder.published import is_name
-from pytest_bertsize.config import by_hub_name, parts
-from pytest_bertsize.config.by_hub_name import Found
+from pytest_bertsize.builder.published import CONFIG, find_in, find_published, is_name, suggest_fetching
+from pytest_bertsize.config import parts
 from pytest_bertsize.config.model_config import (
     IN_TOML,
     LARGEST,
@@ -43,6 +42,18 @@ JSONNET_FIX = (
     'config = "module:function"'
 )
 MEND = "mend the function, or name a file"
+
+
+class Found(NamedTuple):
+    """A config file as a reader finds it."""
+
+    name: str
+    """Whose suffix says what it is written in."""
+    file: str
+    """What messages call it."""
+    content: bytes
+    origin: str = ""
+    """Of a config that is named as the hub names it: where it is from."""
 
 
 class Reader(Protocol):
@@ -91,9 +102,9 @@ class Disk:
 
     def config(self, location: str) -> Found:
         if is_name(location) and not self._has(location):
-            if published := by_hub_name.find(location, self._hub, self._file):
+            if published := find_published_config(location, self._hub, self._file):
                 return published
-            by_hub_name.refuse_unknown(location, self._has)
+            _refuse_unknown(location, self._has)
         return self._file(location)
 
     def _has(self, name: str) -> bool:
@@ -119,6 +130,36 @@ class Disk:
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
         return settings.line(key)
+
+
+def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
+    """The published config of a name that is no file of the project; ``None`` where nothing has it.
+
+    :param hub: the table's.
+    :param read: reads a file that it names.
+    """
+    if not is_name(name):
+        return None
+    if (mapped := find_in(hub, name)) is not None:
+        found = read(hub[mapped])
+        return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
+    if (published := find_published(name)) is None:
+        return None
+    return Found(CONFIG, printable(name), published.config, published.origin)
+
+
+def _refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:
+    """Say how a config is fetched whose name only the hub can know.
+
+    :param is_there: whether the project has a folder of a name, so that what begins with it is a path.
+    :raises Unusable: when it can be no path that was meant.
+    """
+    folder, slash, _ = name.partition("/")
+    if is_name(name) and not (slash and is_there(folder)):
+        message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
+        fetch = suggest_fetching(name)
+        elsewhere = (f"{fetch.command}, and name that file",)
+        raise Unusable(Finding("config-invalid", message, fetch.sentence, table_key=("config",), elsewhere=elsewhere))
 
 
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
@@ -301,10 +342,6 @@ def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader
     return replace(made(dict(data), file), key_path=place, line_of=line_of, pair=IN_TOML)
 
 
-def _asked(folder: Path, location: str, inner: str) -> dict[str, object]:
-    return {"root": str(folder), "reference": location, "inner": list(keys_of(inner))}
-
-
 def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig | str:
     """Run the module that a table names, and return the config that it has or makes, or the name of one.
 
@@ -315,8 +352,9 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
     location, _, inner = reference.partition("#")
     file = printable(location)
     folder = root.resolve()
+    asked = {"root": str(folder), "reference": location, "inner": list(keys_of(inner))}
     try:
-        said = answer_of("pytest_bertsize.config.by_code", _asked(folder, location, inner), folder, allowed)
+        said = answer_of("pytest_bertsize.config.by_code", asked, folder, allowed)
     except Lost as lost:
         fail(file, f"the config was not made: {lost}", MEND)
     if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
