@@ -34,7 +34,7 @@ _DIGITS = r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)"
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be counted, and the units that it is written in."""
+    """A kind of count, and the units that it is written in."""
 
     noun: str
     """``"count"``, as in "a count of parameters"."""
@@ -163,7 +163,7 @@ def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
 
 
 def percent_used(actual: int, limit: int) -> str:
-    """How much of a limit is used, in at most four characters; 100% is all of it, not more and not less.
+    """Return the part of a limit that is used, in at most four characters; 100% is all of it, no more and no less.
 
     ``(96, 100)`` → ``'96%'``, ``(1001, 1000)`` → ``'101%'``, ``(95, 10)`` → ``'>9x'``.
     """
@@ -174,7 +174,7 @@ def percent_used(actual: int, limit: int) -> str:
 
 
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
+    """Write a bound that lets ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
     ``86_000_000`` → ``'113_123_456'``. What has more digits than its author would write loses some, and takes the next

@@ -63,19 +63,19 @@ def _escaped(char: str) -> str:
 
 
 def visible(text: str) -> str:
-    """What a reader gets to see of a text, without what stands between: no blanks, nothing of no width."""
+    """Return the letters of a text that a reader sees: no blanks, nothing of no width."""
     return "".join(char for char in _EMPTY.sub("", text) if unicodedata.category(char)[0] not in "CZ")
 
 
 def reason(error: Exception) -> str:
-    """What the system or a parser says, without a path that a message has already, and without advice on Python."""
+    """Return what the system or a parser says, without its path and without advice on Python."""
     if "integer string conversion" in str(error):
         return "a number of thousands of digits"
     return printable((isinstance(error, OSError) and error.strerror) or str(error))
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
+    """Tell whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
     return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None
 
 

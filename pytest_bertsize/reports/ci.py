@@ -34,16 +34,6 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
     return f"{name}={printable(environment[name])}" if name else ""
 
 
-def is_github() -> bool:
-    return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-def summary_path() -> Path | None:
-    """Return the file to which this step may append Markdown."""
-    named = os.environ.get("GITHUB_STEP_SUMMARY")
-    return Path(named) if named else None
-
-
 def append_to_summary(path: Path, report: RunReport) -> None:
     """Put the report behind what others have written there.
 

@@ -8,24 +8,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from pytest_bertsize import files
-from pytest_bertsize.reports import ci
-from pytest_bertsize.reports.from_review import report_run
-from pytest_bertsize.reports.report import to_plain
+from pytest_bertsize.reports import ci, headline
+from pytest_bertsize.reports.report import RunReport, to_plain
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.which_release import AskedAbout
-    from pytest_bertsize.reports.report import ModelReport, RunBase, RunReport
+    from pytest_bertsize.reports.report import ModelReport, RunBase
     from pytest_bertsize.table.settings import Settings
 
 LARGEST = 256 * 1024 * 1024
@@ -109,8 +112,33 @@ class ReportFiles:
         return str(self.asked) if self.asked and self.asked.because and not self.builds else ""
 
     def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str], commit: str | None) -> RunReport:
+        """Return the report of the run.
+
+        :param models: those that were checked, in the order in which they are declared.
+        :param versions: of the libraries that built them.
+        """
+        checked, names = {model.name for model in models}, self.settings.names
+        not_checked = [name for name in names if name not in checked]
+        left = self.base.left_unexplained if self.base else []
         asked = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}
-        return report_run(models, self.settings, {**asked, **versions}, commit, self.base, builds=self.builds)
+        known = {"pytest_bertsize": version("pytest-bertsize"), **asked, **versions}
+        run = RunReport(
+            schema=1,
+            headline="",
+            changed=True,
+            mode="full" if self.builds else "no-build",
+            versions={**known, "python": versions.get("python", platform.python_version())},
+            commit=commit,
+            table_sha256=self.settings.table_sha256,
+            base=self.base,
+            configured=len(names),
+            checked=len(models),
+            failed=sum(model.verdict == "failed" for model in models) + len(left),
+            not_checked=not_checked,
+            models=list(models),
+            complete=not not_checked,
+        )
+        return replace(run, headline=headline.describe_run(run), changed=headline.has_news(run))
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""
@@ -152,20 +180,19 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
         if kind is None:
             raise SettingsError(f"{written}: the file must end in {SUFFIXES}; write {option}=bertsize.json")
         paths.append(_check_path(folder / name, kind, settings, written))
-    return ReportFiles((*paths,), settings, step_summary=ci.summary_path())
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    return ReportFiles((*paths,), settings, step_summary=Path(summary) if summary else None)
 
 
-def page_path(given: str, folder: Path, kind: Format, example: str, settings: Settings | None = None) -> Path:
-    """Return the page that a command is asked to write by ``--page``.
+def what_if_path(given: str) -> Path:
+    """Return the page that ``bertsize explain`` is asked to write by ``--page``.
 
-    :param example: a name for it.
-    :param settings: whose models' files are never overwritten; ``None`` where no table is read.
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no page of this kind.
+    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no such page.
     """
     written = f"--page={printable(given)}"
     if not given.endswith(".html"):
-        raise SettingsError(f"{written}: the file must end in .html; write --page={example}")
-    return _check_path(folder / given, kind, settings, written)
+        raise SettingsError(f"{written}: the file must end in .html; write --page=what-if.html")
+    return _check_path(Path.cwd() / given, WHAT_IF, None, written)
 
 
 def write_page(path: Path, text: str) -> None:

@@ -1,10 +1,7 @@
-"""The report of a run, made from its reviews; nothing downstream computes a verdict again."""
+"""The report of a model, made from its review; nothing downstream computes a verdict again."""
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -29,7 +26,6 @@ from pytest_bertsize.reports.report import (
     PublishedConfig,
     Removed,
     RunBase,
-    RunReport,
     TensorChange,
     Totals,
 )
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.differences import Difference
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.settings import Settings
 
 T = TypeVar("T", bound=Object)
 SEVERITIES = ("error", "warning", "note")
@@ -119,45 +114,6 @@ def report_base(baseline: Baseline | None) -> RunBase | None:
 
 def report_change(row: Moved) -> Change:
     return _copy(Change, row, components=dict(row.components))
-
-
-def report_run(
-    models: Sequence[ModelReport],
-    settings: Settings,
-    versions: Mapping[str, str],
-    commit: str | None,
-    base: RunBase | None = None,
-    *,
-    builds: bool = True,
-) -> RunReport:
-    """Return the report of one run.
-
-    :param models: those that were checked, in the order in which they are declared.
-    :param versions: of the libraries that built them.
-    :param commit: the one that is checked out, if there is any.
-    :param builds: whether the models were built.
-    """
-    checked = {model.name for model in models}
-    not_checked = [name for name in settings.names if name not in checked]
-    unexplained = base.left_unexplained if base else []
-    python = versions.get("python", platform.python_version())
-    run = RunReport(
-        schema=1,
-        headline="",
-        changed=True,
-        mode="full" if builds else "no-build",
-        versions={"pytest_bertsize": version("pytest-bertsize"), **versions, "python": python},
-        commit=commit,
-        table_sha256=settings.table_sha256,
-        base=base,
-        configured=len(settings.names),
-        checked=len(models),
-        failed=sum(model.verdict == "failed" for model in models) + len(unexplained),
-        not_checked=not_checked,
-        models=list(models),
-        complete=not not_checked,
-    )
-    return replace(run, headline=headline.describe_run(run), changed=headline.has_news(run))
 
 
 def _count_unrolled(review: Review) -> int | None:

@@ -21,7 +21,7 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import markdown
 from pytest_bertsize.reports.drawing import Style, drop_columns, fit, powers, usable
-from pytest_bertsize.reports.files import WHAT_IF, page_path, write_page
+from pytest_bertsize.reports.files import what_if_path, write_page
 from pytest_bertsize.wording import did_you_mean, exact, plural, printable, shown
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def write_what_if(named: Named, given: str) -> str:
     """
     from pytest_bertsize.reports.html.what_if import render
 
-    path = page_path(given, Path.cwd(), WHAT_IF, "what-if.html")
+    path = what_if_path(given)
     chosen = explain_model(named)
     write_page(path, render(chosen.model, chosen.config, chosen.derivation))
     return f"{printable(given)}: what if {chosen.model.name or chosen.form.architecture.name}"
