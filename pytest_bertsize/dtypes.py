@@ -53,12 +53,12 @@ _ALIASES = {
 
 
 def whole_bytes(elements: int, bits: int) -> int:
-    """What so many elements take, a byte that is begun counted as a whole."""
+    """Return the bytes of so many elements, one that is begun counted as a whole."""
     return -(-elements * bits // 8)
 
 
 def bits_of(dtype: str) -> int:
-    """How many bits one parameter of a dtype takes.
+    """Return the bits that one parameter of a dtype takes.
 
     :raises BadValue: for any other name than one of :data:`BITS`, saying which to write.
     """
@@ -72,7 +72,7 @@ def bits_of(dtype: str) -> int:
 
 
 def bytes_of(parameters: int, dtype: str) -> int:
-    """The bytes of that many parameters, one that is begun counted as a whole.
+    """Return the bytes of that many parameters, one that is begun counted as a whole.
 
     Parameters and nothing else: what a quantised format keeps beside them (scales, zero points) is not in it, nor are
     buffers and the header of a file.

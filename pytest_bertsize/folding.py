@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,17 +75,10 @@ def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
         template, place = split_indices(name)
         found.setdefault(template, []).append(place)
     return [
-        (write_folded(template, box), count_indices(box))
+        (write_folded(template, box), prod(map(len, box)))
         for template, places in found.items()
         for box in group_indices(places)
     ]
-
-
-def count_indices(box: Sequence[range]) -> int:
-    count = 1
-    for run in box:
-        count *= len(run)
-    return count
 
 
 def escape_name(name: str) -> str:
@@ -102,7 +96,7 @@ def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
     plain = parts[::3]
     if any("[" in part or "]" in part for part in plain):
         raise ValueError("a range is written [0:12]")
-    if not all(len(run) for run in runs) or count_indices(runs) > MOST_NAMES:
+    if not all(len(run) for run in runs) or prod(map(len, runs)) > MOST_NAMES:
         raise ValueError(f"a range goes up, as in [0:12], and stands for at most {MOST_NAMES:,} tensors")
     for place in product(*runs):
         name = plain[0]

@@ -55,7 +55,7 @@ def common(components: Iterable[str], otherwise: str) -> str:
 
 
 def is_within(component: str, outer: str) -> bool:
-    """Whether a component is ``outer`` or below it; everything is within the total."""
+    """Return whether a component is ``outer`` or below it; everything is within the total."""
     return outer == TOTAL or f"{component}.".startswith(f"{outer}.")
 
 
@@ -124,7 +124,7 @@ class Inventory:
 
 
 class Loading(NamedTuple):
-    """What transformers makes of a file's tensors when it loads them into the model."""
+    """A file's tensors as transformers loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
     """Name in the file, name in the model (``None`` where the class passes over it), and shape in the model."""

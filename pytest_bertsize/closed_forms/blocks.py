@@ -86,47 +86,47 @@ Node: TypeAlias = Parameter | Block
 # kinds of modules
 
 
-def _leaves(**shapes: tuple[Count, ...] | None) -> tuple[Parameter, ...]:
+def _make_leaves(**shapes: tuple[Count, ...] | None) -> tuple[Parameter, ...]:
     return tuple(Parameter(name, shape) for name, shape in shapes.items() if shape is not None)
 
 
-def _linear(inputs: Count, outputs: Count, *, bias: bool = True) -> tuple[Node, ...]:
+def _make_linear(inputs: Count, outputs: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``)."""
-    return _leaves(weight=(outputs, inputs), bias=(outputs,) if bias else None)
+    return _make_leaves(weight=(outputs, inputs), bias=(outputs,) if bias else None)
 
 
-def _transposed_linear(inputs: Count, outputs: Count) -> tuple[Node, ...]:
+def _make_transposed_linear(inputs: Count, outputs: Count) -> tuple[Node, ...]:
     """``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``)."""
-    return _leaves(weight=(inputs, outputs), bias=(outputs,))
+    return _make_leaves(weight=(inputs, outputs), bias=(outputs,))
 
 
-def _embedding(rows: Count, width: Count) -> tuple[Node, ...]:
+def _make_embedding(rows: Count, width: Count) -> tuple[Node, ...]:
     """``rows·width`` weights (``torch.nn.Embedding``)."""
-    return _leaves(weight=(rows, width))
+    return _make_leaves(weight=(rows, width))
 
 
-def _layer_norm(width: Count, *, elementwise_affine: bool = True, bias: bool = True) -> tuple[Node, ...]:
+def _make_layer_norm(width: Count, *, elementwise_affine: bool = True, bias: bool = True) -> tuple[Node, ...]:
     """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither."""
-    return _leaves(weight=(width,), bias=(width,) if bias else None) if elementwise_affine else ()
+    return _make_leaves(weight=(width,), bias=(width,) if bias else None) if elementwise_affine else ()
 
 
-def _rms_norm(width: Count, *, elementwise_affine: bool = True) -> tuple[Node, ...]:
+def _make_rms_norm(width: Count, *, elementwise_affine: bool = True) -> tuple[Node, ...]:
     """``width`` weights, and no bias (``torch.nn.RMSNorm``)."""
-    return _layer_norm(width, elementwise_affine=elementwise_affine, bias=False)
+    return _make_layer_norm(width, elementwise_affine=elementwise_affine, bias=False)
 
 
-def _activation(function: str) -> tuple[Node, ...]:
+def _make_activation(function: str) -> tuple[Node, ...]:
     """The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none."""
     learned = {"prelu": ("weight",), "xielu": ("alpha_p", "alpha_n")}.get(function, ())
     return tuple(Parameter(name, (1,)) for name in learned)
 
 
-def _conv1d(inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True) -> tuple[Node, ...]:
+def _make_conv1d(inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``)."""
-    return _leaves(weight=(outputs, inputs, kernel), bias=(outputs,) if bias else None)
+    return _make_leaves(weight=(outputs, inputs, kernel), bias=(outputs,) if bias else None)
 
 
-def _conv2d(
+def _make_conv2d(
     inputs: Count, outputs: Count, height: Count, width: Count | None = None, *, bias: bool = True
 ) -> tuple[Node, ...]:
     """``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).
@@ -134,23 +134,23 @@ def _conv2d(
     :param width: of the kernel; ``None`` for a square one.
     """
     kernel = (height, height if width is None else width)
-    return _leaves(weight=(outputs, inputs, *kernel), bias=(outputs,) if bias else None)
+    return _make_leaves(weight=(outputs, inputs, *kernel), bias=(outputs,) if bias else None)
 
 
-def _lstm(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
+def _make_lstm(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
     """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
 
     :param named: ``layers`` (1), ``bidirectional`` (``False``) and ``bias`` (``True``).
     """
-    return _recurrent(4 * hidden, hidden, inputs, **named)
+    return _make_recurrent(4 * hidden, hidden, inputs, **named)
 
 
-def _gru(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
+def _make_gru(inputs: Count, hidden: Count, **named: Any) -> tuple[Node, ...]:
     """``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``)."""
-    return _recurrent(3 * hidden, hidden, inputs, **named)
+    return _make_recurrent(3 * hidden, hidden, inputs, **named)
 
 
-def _recurrent(
+def _make_recurrent(
     gates: Count, hidden: Count, inputs: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
 ) -> tuple[Node, ...]:
     """Return the parameters of all layers; one above the first reads the hidden numbers of each direction below it."""
@@ -161,28 +161,28 @@ def _recurrent(
         for end in (f"l{layer}{direction}" for direction in directions):
             found |= {f"weight_ih_{end}": (gates, width), f"weight_hh_{end}": (gates, hidden)}
             found |= {f"bias_{side}_{end}": (gates,) for side in ("ih", "hh")} if bias else {}
-    return _leaves(**found)
+    return _make_leaves(**found)
 
 
-def _multihead_attention(width: Count, *, bias: bool = True) -> tuple[Node, ...]:
+def _make_multihead_attention(width: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output
     (``torch.nn.MultiheadAttention``).
     """
-    joined = _leaves(in_proj_weight=(3 * width, width), in_proj_bias=(3 * width,) if bias else None)
+    joined = _make_leaves(in_proj_weight=(3 * width, width), in_proj_bias=(3 * width,) if bias else None)
     return (*joined, module("linear", "out_proj", width, width, bias=bias))
 
 
-def _transformer_encoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
+def _make_transformer_encoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
     """Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``)."""
-    return _torch_layer(width, feed_forward, ("self_attn",), bias=bias)
+    return _make_torch_layer(width, feed_forward, ("self_attn",), bias=bias)
 
 
-def _transformer_decoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
-    """That of an encoder with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``)."""
-    return _torch_layer(width, feed_forward, ("self_attn", "multihead_attn"), bias=bias)
+def _make_transformer_decoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Node, ...]:
+    """An encoder's layer with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``)."""
+    return _make_torch_layer(width, feed_forward, ("self_attn", "multihead_attn"), bias=bias)
 
 
-def _torch_layer(width: Count, feed_forward: Count, attentions: Sequence[str], *, bias: bool) -> tuple[Node, ...]:
+def _make_torch_layer(width: Count, feed_forward: Count, attentions: Sequence[str], *, bias: bool) -> tuple[Node, ...]:
     return (
         *(module("multihead_attention", name, width, bias=bias) for name in attentions),
         module("linear", "linear1", width, feed_forward, bias=bias),
@@ -192,21 +192,21 @@ def _torch_layer(width: Count, feed_forward: Count, attentions: Sequence[str], *
 
 
 KINDS: Mapping[str, Callable[..., tuple[Node, ...]]] = {
-    "linear": _linear,
-    "embedding": _embedding,
-    "layer_norm": _layer_norm,
-    "rms_norm": _rms_norm,
-    "activation": _activation,
-    "conv1d": _conv1d,
-    "conv2d": _conv2d,
-    "lstm": _lstm,
-    "gru": _gru,
-    "multihead_attention": _multihead_attention,
-    "transformer_encoder_layer": _transformer_encoder_layer,
-    "transformer_decoder_layer": _transformer_decoder_layer,
-    "transposed_linear": _transposed_linear,
-    "quantised_linear": _linear,
-    "quantised_embedding": _embedding,
+    "linear": _make_linear,
+    "embedding": _make_embedding,
+    "layer_norm": _make_layer_norm,
+    "rms_norm": _make_rms_norm,
+    "activation": _make_activation,
+    "conv1d": _make_conv1d,
+    "conv2d": _make_conv2d,
+    "lstm": _make_lstm,
+    "gru": _make_gru,
+    "multihead_attention": _make_multihead_attention,
+    "transformer_encoder_layer": _make_transformer_encoder_layer,
+    "transformer_decoder_layer": _make_transformer_decoder_layer,
+    "transposed_linear": _make_transposed_linear,
+    "quantised_linear": _make_linear,
+    "quantised_embedding": _make_embedding,
 }
 """The parameters of each kind of module by its sizes: torch's own kinds, GPT-2's and I-BERT's. A closed form's text
 names them, and a row of ``extra`` in a table those that are torch's.
@@ -259,12 +259,12 @@ class Term(NamedTuple):
 
     @property
     def times(self) -> Count:
-        """How many copies there are."""
+        """The number of copies."""
         return prod(each.times for each in self.copies)
 
     @property
     def passes(self) -> Count:
-        """How often a forward pass uses it, all copies together."""
+        """The number of times that a forward pass uses it, all copies together."""
         return prod(each.times if each.passes is None else each.passes for each in self.copies)
 
     @property
@@ -274,7 +274,7 @@ class Term(NamedTuple):
 
     @property
     def total(self) -> Count:
-        """What all copies add to the count; a tied one owns nothing."""
+        """The parameters that all copies add to the count; a tied one owns nothing."""
         return 0 if self.tied_to else self.times * self.size
 
     def name_at(self, place: Sequence[int]) -> str:

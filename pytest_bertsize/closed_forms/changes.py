@@ -63,7 +63,7 @@ def change_tensors(
         for place in product(*every):
             name = term.name_at(place)
             for new in change(name, term):
-                moved, index = _renumber(new, place, name, places) if places else (new, place)
+                moved, index = _renumber_term(new, place, name, places) if places else (new, place)
                 group = next((group for known, group in reversed(alike) if known == moved), None)
                 if group is None:
                     group = []
@@ -76,7 +76,7 @@ def change_tensors(
     return found
 
 
-def _renumber(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
+def _renumber_term(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
     """Return a tensor's term, and its index in each list, as the lists are numbered now."""
     parts = [*zip(term.name.split("."), _renumber_parts(name, places), strict=True)]
     indices = [now for part, now in parts if part == STAR]
@@ -92,12 +92,12 @@ def _renumber_parts(name: str, places: Mapping[str, int]) -> list[str]:
 def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str], number: Number = int) -> list[Term]:
     """Tie every tensor to its owner, both by their full names."""
 
-    def tie(name: str, term: Term) -> Iterator[Term]:
+    def tie_tensor(name: str, term: Term) -> Iterator[Term]:
         own = dict(enumerate(zip(term.name.split("."), name.split("."), strict=True)))
         source = (STAR if own.get(at) == (STAR, part) else part for at, part in enumerate(owners[name].split(".")))
         yield term._replace(tied_to=None if owners[name] == name else ".".join(source))
 
-    return change_tensors(terms, tie, number)
+    return change_tensors(terms, tie_tensor, number)
 
 
 def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
@@ -141,11 +141,11 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number =
     paths = {path for part in parts for path in _find_part(part, components)}
     owners = {name: owner for name, owner in find_owners(terms, number).items() if not is_under(name, paths)}
     if not owners:
-        raise _refusal("without", "nothing is left of the backbone")
+        raise _make_refusal("without", "nothing is left of the backbone")
     heirs: dict[str, str] = {}
     for name in sorted(owners, key=lambda name: owners[name] != name):  # an owner that stays, else the first
         heirs.setdefault(owners[name], name)
-    places = _places(paths, components)
+    places = _find_places(paths, components)
     left = change_tensors(terms, lambda name, term: [term] if name in owners else [], number, places)
     now = {name: ".".join(_renumber_parts(name, places)) for name in owners}
     return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()}, number)
@@ -159,11 +159,13 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
         if part in levels_of_all:
             return [name for name, component in components.items() if is_within(component, part)]
         if meant := nearest_to(part, levels_of_all, cutoff=0.8):
-            raise _refusal("without", f"the model has no {printable(part)}; did you mean {shown(meant)}?") from None
+            raise _make_refusal(
+                "without", f"the model has no {printable(part)}; did you mean {shown(meant)}?"
+            ) from None
         raise
 
 
-def _places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
+def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
     """Return the place in what is left of a list, for each module that stays in one that has lost some."""
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
@@ -187,12 +189,14 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
         for name in [name for name in shapes if is_under(name, (one,))]:
             twin = other + name.removeprefix(one)
             if twin not in shapes:
-                raise _refusal("tied", f"{printable(one)} has {printable(name)}, and there is no {printable(twin)}")
+                raise _make_refusal(
+                    "tied", f"{printable(one)} has {printable(name)}, and there is no {printable(twin)}"
+                )
             if shapes[twin] != shapes[name]:
                 shape, of_twin = (tuple(map(number, shapes[each])) for each in (name, twin))
                 if shape != of_twin:
                     both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
-                    raise _refusal("tied", f"{both}: they cannot be one")
+                    raise _make_refusal("tied", f"{both}: they cannot be one")
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
     return tie_to_owners(terms, owners, number)
@@ -201,26 +205,26 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
 def _find_one(path: str, names: Collection[str]) -> str:
     found = list(find_modules("tied", path, names))
     if len(found) != 1:
-        raise _refusal("tied", f"{printable(path)} is {len(found)} modules; name one")
+        raise _make_refusal("tied", f"{printable(path)} is {len(found)} modules; name one")
     return found[0]
 
 
 # paths
 
 
-def _refusal(key: str, message: str) -> Unusable:
+def _make_refusal(key: str, message: str) -> Unusable:
     """Return the error of a key of the table that names something that is not there."""
     return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {key}", table_key=(key,)))
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
-    """Whether a tensor is one of these, or in a module that is."""
+    """Return whether a tensor is one of these, or in a module that is."""
     parts = name.split(".")
     return any(".".join(parts[:depth]) in paths for depth in range(1, len(parts) + 1))
 
 
 def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str]:
-    """The modules that a path means: ``layer[:2]`` → ``layer.0``, ``layer.1``.
+    """Yield the modules that a path means: ``layer[:2]`` → ``layer.0``, ``layer.1``.
 
     :param key: of the table, that has the path.
     :param names: of the model's tensors.
@@ -229,32 +233,36 @@ def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str
     if not _PATH.fullmatch(written):
         meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
         fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
-        raise _refusal(key, f"{shown(written)} is no path; write {fix}")
+        raise _make_refusal(key, f"{shown(written)} is no path; write {fix}")
     found = [""]
     for part in _PART.finditer(written):
         if part[0].startswith("["):
-            found = [f"{path}.{index}" for path in found for index in _chosen(key, part[0], path, names, written)]
+            found = [
+                f"{path}.{index}" for path in found for index in _choose_indices(key, part[0], path, names, written)
+            ]
         else:
             found = [f"{path}.{part[0]}".removeprefix(".") for path in found]
             if not any(f"{name}.".startswith(f"{path}.") for name in names for path in found):
-                raise _refusal(key, f"the model has no {printable(found[0])}; {_instead(found[0], part, names)}")
+                raise _make_refusal(
+                    key, f"the model has no {printable(found[0])}; {_suggest_path(found[0], part, names)}"
+                )
     yield from found
 
 
-def _instead(path: str, part: re.Match[str], names: Collection[str]) -> str:
-    """What to write in place of a path of which ``part`` is not there."""
+def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str:
+    """Say what to write in place of a path of which ``part`` is not there."""
     end = part.string[part.end() :]
     outer = path.removesuffix(part[0])
     there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
     if nearest := nearest_to(part[0], there):
         return f"did you mean {shown(f'{outer}{nearest}{end}')}?"
-    if elsewhere := _elsewhere(part[0], names):
+    if elsewhere := _find_elsewhere(part[0], names):
         return f"did you mean {shown(f'{elsewhere}{end}')}?"
     return f"there is {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
 
 
-def _elsewhere(part: str, names: Collection[str]) -> str:
-    """The whole path of a module that was named without what it is in."""
+def _find_elsewhere(part: str, names: Collection[str]) -> str:
+    """Return the whole path of a module that was named without what it is in."""
     for name in names:
         parts = name.split(".")
         if part in parts:
@@ -262,14 +270,16 @@ def _elsewhere(part: str, names: Collection[str]) -> str:
     return ""
 
 
-def _chosen(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:
-    """The indices that ``[:6]`` or ``[0]`` means among those that a list has."""
+def _choose_indices(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:
+    """Return the indices that ``[:6]`` or ``[0]`` means among those that a list has."""
     matched = _SLICE.fullmatch(part)
     if matched is None or not any(matched.groups()):
-        raise _refusal(key, f"{shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]")
+        raise _make_refusal(
+            key, f"{shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]"
+        )
     there = _indices_in(path, names)
     if not there:
-        raise _refusal(key, f"{printable(path)} in {shown(written)} is no list of layers; leave {part} out")
+        raise _make_refusal(key, f"{printable(path)} in {shown(written)} is no list of layers; leave {part} out")
     first, colon, last = matched.groups()
     if colon:
         taken = there[int(first) if first else None : int(last) if last else None]
@@ -277,7 +287,7 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
         at = int(first)
         taken = there[at : at + 1 or None]
     if not taken:
-        raise _refusal(key, f"{shown(written)} names no layer: {printable(path)} has {there[0]} to {there[-1]}")
+        raise _make_refusal(key, f"{shown(written)} names no layer: {printable(path)} has {there[0]} to {there[-1]}")
     return taken
 
 

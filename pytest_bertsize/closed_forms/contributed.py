@@ -13,7 +13,7 @@ Nothing of it is run: expressions are walked (:mod:`pytest_bertsize.closed_forms
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -40,8 +40,26 @@ GROUP = "pytest_bertsize_closed_forms"
 """The entry points by which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
 LARGEST = 1 << 20
 """Bytes of one file."""
-TEXTS = ("like", "sizes", "switches", "activations", "classes", "defined_in")
-KEYS = (*TEXTS, "divisible", "inert", "trees")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _are_pairs(value: object) -> bool:
+    return isinstance(value, list) and all(_are_texts(each) and len(each) == len(("key", "of")) for each in value)
+
+
+KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(
+        ("like", "sizes", "switches", "activations", "classes", "defined_in"),
+        (lambda value: isinstance(value, str), "{key} is {value}, not a text"),
+    ),
+    "divisible": (_are_pairs, '{key} is {value}; write [["hidden_size", "num_attention_heads"]]'),
+    "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
+    "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is no table of texts"),
+}
+"""Of a family's table: what each value must be, and what is said of another one."""
 
 
 def registry_of(settings: Settings | None, release: Release) -> Registry:
@@ -118,12 +136,12 @@ def families_in(content: bytes) -> Iterator[Family]:
         raise BadExpression("it has no table; write [MODEL_TYPE], classes and trees")
     for name, table in tables.items():
         try:
-            yield _family(name, table)
+            yield _read_family(name, table)
         except BadExpression as error:
             raise BadExpression(f"[{name}]: {error}") from None
 
 
-def _family(name: str, table: object) -> Family:
+def _read_family(name: str, table: object) -> Family:
     if not isinstance(table, dict):
         raise BadExpression(f"it is {shown(table)}, not a table with classes and trees")
     _check_types(table)
@@ -135,7 +153,7 @@ def _family(name: str, table: object) -> Family:
     classes = table.get("classes", "")
     if not classes.strip():
         raise BadExpression('it has no classes; write classes = "NAME   body + head"')
-    keys = _keys(table, known.keys)
+    keys = _read_keys(table, known.keys)
     for text in trees.values():
         Tree(text).check()
     # those of the known family are read again for what they give its trees, and left out
@@ -150,25 +168,12 @@ def _check_types(table: Mapping[str, Any]) -> None:
         if key not in KEYS:
             instead = did_you_mean(key, KEYS, f"there are {', '.join(KEYS)}")
             raise BadExpression(f"{shown(key)} is no key; {instead}")
-        if key in TEXTS and not isinstance(value, str):
-            raise BadExpression(f"{key} is {shown(value)}, not a text")
-        if key == "inert" and not _is_list_of_texts(value):
-            raise BadExpression(f'inert is {shown(value)}, not a list of keys; write inert = ["token_dropout"]')
-        if key == "divisible" and not (isinstance(value, list) and all(map(_is_pair, value))):
-            raise BadExpression(f'divisible is {shown(value)}; write [["hidden_size", "num_attention_heads"]]')
-        if key == "trees" and not (isinstance(value, dict) and all(isinstance(text, str) for text in value.values())):
-            raise BadExpression("trees is no table of texts")
+        fits, message = KEYS[key]
+        if not fits(value):
+            raise BadExpression(message.format(key=key, value=shown(value)))
 
 
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _is_pair(value: object) -> bool:
-    return _is_list_of_texts(value) and len(value) == 2  # type: ignore[arg-type]  # noqa: PLR2004
-
-
-def _keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
+def _read_keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
     """Return what a family reads, with what the table says beside it."""
     try:
         sizes, divisible = (read(table.get("sizes", "")) for read in (declare.read_sizes, declare.read_divisible))

@@ -56,7 +56,7 @@ class Chosen(NamedTuple):
 
 
 class Derivation(NamedTuple):
-    """What the config alone says of a model."""
+    """A model by its config alone."""
 
     family: Family
     form: ClosedForm
@@ -74,7 +74,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
-    form = _counted(chosen.architecture, dims)
+    form = _count_form(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
@@ -97,14 +97,14 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
     :raises Unusable: when there is none.
     """
-    family, architecture = _class(model, config, registry)
+    family, architecture = _find_class(model, config, registry)
     if model.frozen:
         added = {**architecture.added, "frozen": model.frozen}
-        architecture = replace(architecture, blocks=partial(_frozen, architecture, model), added=added)
+        architecture = replace(architecture, blocks=partial(_freeze_terms, architecture, model), added=added)
     return Chosen(family, architecture, adapter)
 
 
-def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
+def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """The class, without adapters."""
     if model.factory is None and not config.parts:
         return closed_form_of(model, config, registry)
@@ -128,8 +128,8 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
 def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
     added = {**architecture.added, "adapter": [_in_words(adapter)]}
-    adapted = replace(architecture, blocks=partial(_adapted, architecture, adapter), added=added)
-    return _counted(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
+    adapted = replace(architecture, blocks=partial(_adapt_terms, architecture, adapter), added=added)
+    return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
 
 
 def _in_words(adapter: Adapter) -> str:
@@ -137,7 +137,7 @@ def _in_words(adapter: Adapter) -> str:
     return f"LoRA on {targets}"
 
 
-def _frozen(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
+def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
     terms = [*list_terms(architecture.blocks(dims))]
@@ -146,7 +146,7 @@ def _frozen(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
     return freeze_modules(terms, model.frozen)
 
 
-def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[Term]:
+def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[Term]:
     from pytest_bertsize.closed_forms.lora import add_adapter
 
     try:
@@ -155,7 +155,7 @@ def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> list[T
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 
 
-def _counted(architecture: Architecture, dims: Dims) -> ClosedForm:
+def _count_form(architecture: Architecture, dims: Dims) -> ClosedForm:
     """The closed form, once it is known to give a count: a contributed one may not.
 
     :raises Unusable: with what its blocks raise.
@@ -194,7 +194,7 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, build: Build) -> N
 
 
 def most_memory(build: Build) -> int:
-    """What a build may take by the closed form, in bytes."""
+    """Return the bytes that a build may take by the closed form."""
     return max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
 
 
@@ -260,7 +260,7 @@ def _class_name(config: ModelConfig) -> str:
 
 
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """What a declared model is checked against.
+    """Return what a declared model is checked against.
 
     :raises Unusable: when there is no closed form for it, with the nearest that there are and both ways out.
     """
@@ -290,7 +290,7 @@ def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Re
         _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config, elsewhere=CORRECT_IT)
     named = model.architecture or next(iter(config.architectures), "")
     like = registry.nearest(named)
-    also = f"; what comes nearest to {shown(named)} is {_listed(like)}" if like else ""
+    also = f"; what comes nearest to {shown(named)} is {_join_names(like)}" if like else ""
     known = f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(registry.names)}"
     _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config, elsewhere=(known,))
 
@@ -309,13 +309,12 @@ def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: 
             "config-invalid",
         )
     known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
-    message = (
-        f"there is no closed form for {shown(name)} in the family {family!r}; what comes nearest is {_listed(known)}"
-    )
+    message = f"there is no closed form for {shown(name)} in the family {family!r}"
+    message += f"; what comes nearest is {_join_names(known)}"
     _refuse_at(key, message, CORRECT, model, config, elsewhere=CORRECT_IT)
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 

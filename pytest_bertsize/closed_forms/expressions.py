@@ -142,7 +142,7 @@ def compile_size(text: str) -> Evaluate:
         tree = None
     if tree is None:
         raise BadExpression(f"{text[:80]!r} is no arithmetic")
-    return _compiled(tree.body)
+    return _compile_node(tree.body)
 
 
 @cache
@@ -152,42 +152,42 @@ def compile_condition(text: str) -> Evaluate:
     return lambda scope: decide(scope.deciding)
 
 
-def _compiled(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
+def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
     match node:
         case ast.Constant(value=int() | str() | None as value):
             return lambda _: value
         case ast.Name(id=name):
             return lambda scope: scope[name]
         case ast.BinOp(op=operation) if type(operation) in _ARITHMETIC:
-            return _apply(_ARITHMETIC[type(operation)], [node.left, node.right])
+            return _compile_call(_ARITHMETIC[type(operation)], [node.left, node.right])
         case ast.Compare(ops=[operation]) if type(operation) in _COMPARISONS:
-            return _apply(_COMPARISONS[type(operation)], [node.left, *node.comparators])
+            return _compile_call(_COMPARISONS[type(operation)], [node.left, *node.comparators])
         case ast.UnaryOp(op=ast.Not()):
-            return _apply(operator.not_, [node.operand])
+            return _compile_call(operator.not_, [node.operand])
         case ast.UnaryOp(op=ast.USub()):
-            return _apply(operator.neg, [node.operand])
+            return _compile_call(operator.neg, [node.operand])
         case ast.BoolOp():
             decide = all if isinstance(node.op, ast.And) else any
-            values = [_compiled(each) for each in node.values]
+            values = [_compile_node(each) for each in node.values]
             return lambda scope: decide(each(scope) for each in values)
         case ast.IfExp():
-            test, then, otherwise = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            test, then, otherwise = _compile_node(node.test), _compile_node(node.body), _compile_node(node.orelse)
             return lambda scope: then(scope) if test(scope.deciding) else otherwise(scope)
         case ast.Tuple() | ast.List():
-            return _apply(lambda *items: items, node.elts)
+            return _compile_call(lambda *items: items, node.elts)
         case ast.Subscript():
-            return _apply(operator.getitem, [node.value, node.slice])
+            return _compile_call(operator.getitem, [node.value, node.slice])
         case ast.Call(func=ast.Name(id="get"), args=[ast.Name(id=wanted), default], keywords=[]):
-            instead = _compiled(default)
+            instead = _compile_node(default)
             return lambda scope: instead(scope) if (found := scope.get(wanted)) is None else found
         case ast.Call(func=ast.Name(id="before"), keywords=[]):
-            release = _apply(lambda *parts: parts, node.args)
+            release = _compile_call(lambda *parts: parts, node.args)
             return lambda scope: scope.dims.release < release(scope)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS:
-            return _apply(_FUNCTIONS[name], node.args)
+            return _compile_call(_FUNCTIONS[name], node.args)
     raise BadExpression(f"{ast.unparse(node)[:80]!r} is no arithmetic of a config's sizes")
 
 
-def _apply(function: Callable[..., Any], nodes: Sequence[ast.expr]) -> Evaluate:
-    arguments = [_compiled(each) for each in nodes]
+def _compile_call(function: Callable[..., Any], nodes: Sequence[ast.expr]) -> Evaluate:
+    arguments = [_compile_node(each) for each in nodes]
     return lambda scope: function(*(each(scope) for each in arguments))

@@ -104,11 +104,11 @@ class Family:
             options = dict.fromkeys(architecture.options, True)
             for sizes, switches in ((dims.sizes, dims.switches), (dims.sizes, on), (distinct, on)):
                 everything = Dims({"C": 1, **sizes}, {**switches, **options}, release=self.release)
-                names |= _components(ClosedForm(architecture, everything))
+                names |= _list_components(ClosedForm(architecture, everything))
         return list(names)
 
 
-def _components(form: ClosedForm) -> dict[str, int]:
+def _list_components(form: ClosedForm) -> dict[str, int]:
     """None of a class that such a config makes no sense to: another one of the family may still be built from it."""
     try:
         return form.components
@@ -118,7 +118,7 @@ def _components(form: ClosedForm) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """What the config alone says that a model consists of."""
+    """The parameters of a model by its config alone."""
 
     architecture: Architecture
     dims: Dims
@@ -158,7 +158,7 @@ class ClosedForm:
 
     @cached_property
     def tensor_count(self) -> int:
-        """How many tensors :attr:`inventory` would list."""
+        """The number of tensors that :attr:`inventory` would list."""
         return sum(term.times for term in self.terms)
 
     @cached_property
@@ -194,7 +194,7 @@ class ClosedForm:
 
 
 class _Derived(Inventory):
-    """What a closed form lists: counted by its terms, and unrolled where tensors are asked for."""
+    """The inventory of a closed form: counted by its terms, and unrolled where tensors are asked for."""
 
     def __init__(self, form: ClosedForm) -> None:
         object.__setattr__(self, "form", form)  # the dataclass is frozen
@@ -222,7 +222,7 @@ class _Derived(Inventory):
         return self.form.stored
 
     def layers(self, component: str) -> int:
-        """By the repeats of its terms, where all of them train: what is frozen may be but some of the layers."""
+        """Count by the copies of its terms, where all of them train: what is frozen may be but some of the layers."""
         repeats = self._repeats.get(component, set())
         if component == TOTAL or not repeats:
             return 1
@@ -232,7 +232,7 @@ class _Derived(Inventory):
 
     @cached_property
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """Of each component at every level: how often its terms stand there, and whether they train."""
+        """The numbers of copies that the terms of each component at every level have, and whether these train."""
         found: dict[str, set[tuple[int, bool]]] = {}
         for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.form.terms}:
             for level in levels(component):

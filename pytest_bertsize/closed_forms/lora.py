@@ -83,7 +83,7 @@ class _Modules:
         self.lists = self.by_path.keys() - others
         """Modules that are lists of others."""
 
-    def find(self, said: Sequence[str] | str) -> set[str]:
+    def find_named(self, said: Sequence[str] | str) -> set[str]:
         """Find the modules that a list of ends, or a regular expression over the whole path, means."""
         if isinstance(said, str):
             return set(_first_matches((said,), self.by_path)) if said else set()
@@ -108,7 +108,7 @@ def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str
     return {name: index for name, index in first.items() if index is not None}
 
 
-def _insert(pattern: str, depth: int, inner: str) -> str:
+def _insert_part(pattern: str, depth: int, inner: str) -> str:
     """Put ``inner`` behind the first parts of a name."""
     parts = pattern.split(".")
     return ".".join((*parts[:depth], inner, *parts[depth:]))
@@ -122,11 +122,11 @@ class _Targets:
         self.wanted = self._find_wanted()
         # the other tasks name modules to save when the targets are chosen already
         saved = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
-        left_out = modules.find(adapter.exclude_modules) | self._find_kept_whole(saved)
+        left_out = modules.find_named(adapter.exclude_modules) | self._find_kept_whole(saved)
         self.paths = {path: each for path, each in modules.by_path.items() if path in self.wanted - left_out}
         said = f"target_modules = {shown(adapter.target_modules)}"
         if not self.paths:
-            raise ValueError(f"{said} matches no module that may have an adapter; {self._instead()}")
+            raise ValueError(f"{said} matches no module that may have an adapter; {self._suggest_target()}")
         if unfit := next((path for path, each in self.paths.items() if each.kind not in ADAPTABLE), None):
             raise ValueError(f"{said} matches {printable(unfit)}, which is no linear layer and no embedding")
         ranks = [*adapter.rank_pattern.values()]
@@ -137,7 +137,7 @@ class _Targets:
         said = self.adapter.target_modules
         if said == ALL_LINEAR:
             return self._find_all_linear()
-        found = self.modules.find(said)
+        found = self.modules.find_named(said)
         return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
 
     def _find_all_linear(self) -> set[str]:
@@ -170,7 +170,7 @@ class _Targets:
         ]
         return not layers or any(number in layers for number in numbers[:1])
 
-    def _instead(self) -> str:
+    def _suggest_target(self) -> str:
         """Say what to write where nothing is a target."""
         wanted = self.adapter.target_modules
         if left_out := next((path for path in self.modules.by_path if path in self.wanted), None):
@@ -184,14 +184,14 @@ class _Targets:
     def add_lora(self, r: Count) -> list[Term]:
         """Freeze everything but adapters and the biases that train, and put each target into a ``base_layer``."""
         owners = find_owners(self.modules.terms, self.number)
-        trained = {owner for name, owner in owners.items() if self._trains(name)}
+        trained = {owner for name, owner in owners.items() if self._is_trained(name)}
         tensors = [
             (name.rpartition(".")[0], name, term) for name, term in name_tensors(self.modules.terms, self.number)
         ]
         weights = {path: term for path, name, term in tensors if name.endswith(".weight")}
         last = {path: name for path, name, _ in tensors}
 
-        def change(name: str, term: Term) -> Iterator[Term]:
+        def adapt_tensor(name: str, term: Term) -> Iterator[Term]:
             yield term._replace(
                 name=self._name_inside(term.name, name),
                 tied_to=term.tied_to and self._name_inside(term.tied_to, owners[name]),
@@ -199,20 +199,20 @@ class _Targets:
             )
             path = name.rpartition(".")[0]
             if path in self.paths and last[path] == name:
-                yield from self._lora(weights[path], path, self.ranks.get(path, r))
+                yield from self._list_lora(weights[path], path, self.ranks.get(path, r))
 
-        return change_tensors(self.modules.terms, change, self.number)
+        return change_tensors(self.modules.terms, adapt_tensor, self.number)
 
-    def _trains(self, name: str) -> bool:
+    def _is_trained(self, name: str) -> bool:
         path, _, leaf = name.rpartition(".")
         bias = self.adapter.bias
         return leaf == "bias" and (bias == "all" or (bias == "lora_only" and path in self.paths))
 
     def _name_inside(self, pattern: str, name: str) -> str:
         path = name.rpartition(".")[0]
-        return _insert(pattern, len(path.split(".")), "base_layer") if path in self.paths else pattern
+        return _insert_part(pattern, len(path.split(".")), "base_layer") if path in self.paths else pattern
 
-    def _lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
+    def _list_lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
         """Yield what comes beside a weight: r·(in + out)."""
         pattern = weight.name.rpartition(".")[0]
         # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
@@ -225,7 +225,7 @@ class _Targets:
         else:
             swapped = weight.kind == "transposed_linear" and self.adapter.start == "olora"
             first, last = (outputs, inputs) if swapped else (inputs, outputs)
-            rank = self._cut(r, weight, path)
+            rank = self._cut_rank(r, weight, path)
             shapes = {"lora_A.default.weight": (rank, first), "lora_B.default.weight": (last, rank)}
             shapes |= {"lora_B.default.bias": (last,)} if self.adapter.lora_bias else {}
         shapes |= {"lora_magnitude_vector.default.weight": (outputs,)} if self.adapter.use_dora else {}
@@ -234,7 +234,7 @@ class _Targets:
                 name=f"{pattern}.{name}", shape=shape, component=LORA, trainable=True, tied_to=None, kind=""
             )
 
-    def _cut(self, r: Count, weight: Term, path: str) -> Count:
+    def _cut_rank(self, r: Count, weight: Term, path: str) -> Count:
         """Return the rank that is left of it in a matrix that is taken apart."""
         start = self.adapter.start
         least = min((r, *weight.shape), key=self.number) if start.startswith(CUTTING) else r
@@ -257,10 +257,10 @@ class _Saving:
         # no dot comes before an end, so that pre_classifier is one of "classifier"
         found = [path for path in modules.by_path if path.endswith(self.ends)] if self.ends else []
         for path in found:
-            self._refuse(path, [each for each in found if each.startswith(f"{path}.")])
+            self._refuse_module(path, [each for each in found if each.startswith(f"{path}.")])
         self.paths = frozenset(found)
 
-    def _refuse(self, path: str, inner: Sequence[str]) -> None:
+    def _refuse_module(self, path: str, inner: Sequence[str]) -> None:
         """:raises ValueError: for a module that cannot be saved."""
         said = f"modules_to_save = {shown(list(self.ends))}"
         if path in self.modules.lists:
@@ -294,12 +294,12 @@ class _Saving:
         first: dict[tuple[str, str], str] = {}
         """The copy that owns what several tensors of a module share with one outside, by module and owner."""
 
-        def keep(name: str, term: Term) -> Iterator[Term]:
+        def keep_original(name: str, term: Term) -> Iterator[Term]:
             inside = self._name_inside(term.name, name, ORIGINAL)
             tied_to = term.tied_to and self._name_inside(term.tied_to, owners[name], ORIGINAL)
             yield term._replace(name=inside, tied_to=tied_to, trainable=owners[name] not in frozen)
 
-        def copy(name: str, term: Term) -> Iterator[Term]:
+        def add_copy(name: str, term: Term) -> Iterator[Term]:
             if path := self.find_around(name):
                 own, owner = self._name_inside(name, name, COPY), owners[name]
                 tied_to = term.tied_to and self._name_inside(term.tied_to, owner, COPY)
@@ -309,7 +309,7 @@ class _Saving:
                 inside = self._name_inside(term.name, name, COPY)
                 yield term._replace(name=inside, component=SAVED, trainable=True, tied_to=tied_to)
 
-        originals, copies = change_tensors(terms, keep, number), change_tensors(terms, copy, number)
+        originals, copies = change_tensors(terms, keep_original, number), change_tensors(terms, add_copy, number)
         last = {term.name.partition(f".{ORIGINAL}.")[0]: at for at, term in enumerate(originals)}
         behind = [(last[term.name.partition(f".{COPY}.")[0]], term) for term in copies]
         return [term for _, term in sorted([*enumerate(originals), *behind], key=lambda row: row[0])]
@@ -322,7 +322,7 @@ class _Saving:
 
     def _name_inside(self, pattern: str, name: str, inner: str) -> str:
         path = self.find_around(name)
-        return _insert(pattern, len(path.split(".")), inner) if path else pattern
+        return _insert_part(pattern, len(path.split(".")), inner) if path else pattern
 
 
 # what there is to say about it
@@ -337,14 +337,14 @@ def list_notes(adapter: Adapter, terms: Sequence[Term], place: Place = in_table)
     modules = _Modules(terms, int)
     targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
     return [
-        *_by_default(adapter, place),
-        *_unmatched(adapter, modules, place),
-        *_copied(saving, add_adapter(terms, adapter, adapter.r), place),
-        *_untrained_head(targets, saving, place),
+        *_note_defaults(adapter, place),
+        *_note_unmatched(adapter, modules, place),
+        *_note_copies(saving, add_adapter(terms, adapter, adapter.r), place),
+        *_note_untrained_head(targets, saving, place),
     ]
 
 
-def _by_default(adapter: Adapter, place: Place) -> Iterator[Finding]:
+def _note_defaults(adapter: Adapter, place: Place) -> Iterator[Finding]:
     if adapter.targets_of:
         targets = shown(list(adapter.target_modules))
         yield Finding(
@@ -357,7 +357,7 @@ def _by_default(adapter: Adapter, place: Place) -> Iterator[Finding]:
         )
 
 
-def _unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterator[Finding]:
+def _note_unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterator[Finding]:
     """Point out names that are of no module: PEFT passes them over, targets as long as another one matches."""
     there = {end for path in modules.by_path for end in _ends_of(path)}
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
@@ -380,7 +380,7 @@ def _unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterator[Fi
         )
 
 
-def _copied(saving: _Saving, after: Sequence[Term], place: Place) -> Iterator[Finding]:
+def _note_copies(saving: _Saving, after: Sequence[Term], place: Place) -> Iterator[Finding]:
     modules, owners = saving.modules.by_path, find_owners(saving.modules.terms)
     first: dict[str, str] = {}
     for path in filter(saving.paths.__contains__, modules):
@@ -401,7 +401,7 @@ def _copied(saving: _Saving, after: Sequence[Term], place: Place) -> Iterator[Fi
             yield Finding("dead-weight", what, severity="note", **fields)
 
 
-def _untrained_head(targets: _Targets, saving: _Saving, place: Place) -> Iterator[Finding]:
+def _note_untrained_head(targets: _Targets, saving: _Saving, place: Place) -> Iterator[Finding]:
     """Point out a classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
     sizes: dict[str, int] = {}
     for term in saving.modules.terms:

@@ -38,21 +38,21 @@ def own_class(
     :param written: what config and overrides say.
     :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """
-    asked = {key for extra in model.extra for size in extra.written for key in _keys(size)}
+    asked = {key for extra in model.extra for size in extra.written for key in _list_keys(size)}
     family, symbols = _with_keys(family, asked, model, written)
     if isinstance(family, Several) and backbone:
         backbone = replace(backbone, blocks=family.list_terms)
 
     def list_all(dims: Dims) -> list[Term]:
-        held = _backbone(model, backbone, dims) if backbone else []
-        beside = [(extra.name, _beside(extra, dims, symbols, held)) for extra in model.extra]
+        held = _list_backbone(model, backbone, dims) if backbone else []
+        beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
         if dims.numbers is None:
             _refuse_doubled(held, beside)
         return [*held, *(term for _, terms in beside for term in terms)]
 
     base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
-    return family, replace(base, blocks=list_all, labels=labels, added={**base.added, **_added(model)})
+    return family, replace(base, blocks=list_all, labels=labels, added={**base.added, **_describe_additions(model)})
 
 
 def _with_keys(
@@ -67,7 +67,7 @@ def _with_keys(
     own = sorted(asked - known.keys())
     missing = [key for key in own if key not in written and not (several and key.endswith(f".{_NUM_LABELS}"))]
     if missing:
-        raise Unusable(*(_missing(key, model, [*known, *written]) for key in missing))
+        raise Unusable(*(_report_missing(key, model, [*known, *written]) for key in missing))
     if isinstance(family, Several):
         family = family.with_keys(own)
     else:
@@ -77,7 +77,7 @@ def _with_keys(
     return family, known | {size.key: size.symbol for size in family.keys.sizes}
 
 
-def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
+def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
     """Return what the class has of the library's.
 
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
@@ -97,8 +97,8 @@ def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[T
             owners[name] = "another extra"
 
 
-def _added(model: Model) -> dict[str, Sequence[str]]:
-    """What a comparison with the base says of it."""
+def _describe_additions(model: Model) -> dict[str, Sequence[str]]:
+    """Return what a comparison with the base says of it."""
     said = {
         "backbone": [model.backbone] if model.backbone else [],
         "without": model.without,
@@ -108,31 +108,31 @@ def _added(model: Model) -> dict[str, Sequence[str]]:
     return {key: each for key, each in said.items() if each}
 
 
-def _keys(size: str) -> Iterator[str]:
+def _list_keys(size: str) -> Iterator[str]:
     return (key for _, key in summands(size) if key)
 
 
-def _missing(key: str, model: Model, known: list[str]) -> Finding:
-    who = next(each.name for each in model.extra for size in each.written if key in _keys(size))
+def _report_missing(key: str, model: Model, known: list[str]) -> Finding:
+    who = next(each.name for each in model.extra for size in each.written if key in _list_keys(size))
     fix = did_you_mean(key, known, f"write {shown(key)} in the config, or a number in its place")
     message = f"the extra {shown(who)} is sized by {shown(key)}, a key that the config does not have"
     return Finding("config-invalid", message, fix, table_key=("extra",))
 
 
-def _beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
+def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
     """Return the terms of one ``extra``, or of one for each layer that its name means."""
-    sizes = [_size(size, dims, symbols) for size in extra.sizes]
+    sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     found: list[Node] = []
-    for name in _names(extra, held, dims):
+    for name in _list_names(extra, held, dims):
         if extra.block == "parameter":
             found.append(Parameter(name, tuple(sizes), extra.component))
             continue
         made = tied(module(extra.block, name, *sizes, component=extra.component, **extra.arguments), extra.tied)
-        found.append(made if extra.count is None else made._replace(copies=Copies(_count(extra, dims, symbols))))
+        found.append(made if extra.count is None else made._replace(copies=Copies(_count_copies(extra, dims, symbols))))
     return [*list_terms(Block("", tuple(found)))]
 
 
-def _names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
+def _list_names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
     """:raises Unusable: for a range of what is no list of the backbone's."""
     layers, _, rest = extra.name.rpartition("]")
     if not layers:
@@ -145,23 +145,23 @@ def _names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
         raise Unusable(unusable.findings[0]._replace(fix=fix)) from None
 
 
-def _count(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
+def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
     """:raises Unusable: for more than are built."""
-    count = _size(extra.count or 1, dims, symbols)
+    count = _make_size(extra.count or 1, dims, symbols)
     if dims.number(count) > MOST_LAYERS:
         message = f"the extra {shown(extra.name)} is {dims.number(count):,} modules, more than {MOST_LAYERS:,}"
         raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
     return count
 
 
-def _size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:
+def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:
     """A number, or the sum that a text stands for: ``"2*hidden_size + 16"`` → 2·D + 16."""
     if isinstance(size, int):
         return size
-    return sum(times * (_value(key, dims, symbols) if key else 1) for times, key in summands(size))
+    return sum(times * (_find_value(key, dims, symbols) if key else 1) for times, key in summands(size))
 
 
-def _value(key: str, dims: Dims, symbols: Mapping[str, str]) -> Count:
+def _find_value(key: str, dims: Dims, symbols: Mapping[str, str]) -> Count:
     value: Count | None = dims.sizes[symbols[key]]
     if value is None:
         message = f"an extra is sized by {shown(key)}, which is null in the config, or left out"

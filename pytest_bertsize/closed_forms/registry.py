@@ -42,9 +42,9 @@ class Registry:
         self._contributed: list[tuple[str, Family]] = []
         self._origins: dict[tuple[str, str], str] = {}
         for origin, family in contributed:
-            self._add(origin, family)
+            self._add_family(origin, family)
 
-    def _add(self, origin: str, family: Family) -> None:
+    def _add_family(self, origin: str, family: Family) -> None:
         builtin = FAMILIES.get(family.name)
         for each in family.architectures:
             is_builtin = builtin and builtin.architecture(each.name)
@@ -68,7 +68,7 @@ class Registry:
         return list(dict.fromkeys([*FAMILIES, *(family.name for _, family in self._contributed)]))
 
     def families(self, name: str) -> list[Family]:
-        """What there is for a ``model_type``, the built-in family first; empty where there is nothing."""
+        """Return what there is for a ``model_type``, the built-in family first."""
         builtin = [FAMILIES[name]] if name in FAMILIES else []
         known = (*builtin, *(family for _, family in self._contributed if family.name == name))
         if not known and self._has_more():
@@ -90,24 +90,24 @@ class Registry:
         found = [*installed()]
         try:
             for origin, family in found:
-                self._add(origin, family)
+                self._add_family(origin, family)
         except Conflict as conflict:
             raise Unusable(Finding("unknown-closed-form", str(conflict))) from None
         return bool(found)
 
     def family_of(self, architecture: str) -> Family | None:
-        """The family that has an architecture of this name."""
-        return next((family for family in self._all() if family.architecture(architecture)), None)
+        """Return the family that has an architecture of this name."""
+        return next((family for family in self._list_all() if family.architecture(architecture)), None)
 
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
-        """The families that read most of the keys of a config without ``model_type``, the likeliest first.
+        """Return the families that read most of the keys of a config without ``model_type``, the likeliest first.
 
         Of those that read as many, what the config is called tells; BERT stands for all that read what it reads.
 
         :param reference: the config's file and the keys that lead to it.
         :returns: none at all where no family reads a single key of it.
         """
-        fits = {name: sum(key in self._reads(name) for key in data) for name in self.names}
+        fits = {name: sum(key in self._list_keys(name) for key in data) for name in self.names}
         most = max(fits.values())
         if not most:
             return []
@@ -119,13 +119,13 @@ class Registry:
             return [max(named, key=len)]
         return ["bert"] if "bert" in best else best
 
-    def _reads(self, name: str) -> set[str]:
+    def _list_keys(self, name: str) -> set[str]:
         return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
-        """The supported architectures whose names are most like ``architecture``, of one family if it has any."""
-        among = self.families(family) or self._all()
+        """Return the supported architectures whose names are most like this one, of one family if it has any."""
+        among = self.families(family) or self._list_all()
         return get_close_matches(architecture, [each.name for known in among for each in known.architectures], n=3)
 
-    def _all(self) -> list[Family]:
+    def _list_all(self) -> list[Family]:
         return [*FAMILIES.values(), *(family for _, family in self._contributed)]

@@ -73,7 +73,7 @@ class Part:
 
     @property
     def keys(self) -> ConfigKeys:
-        """What it reads, by the names that keys and symbols have in the whole."""
+        """The keys that it reads, by the names that they and their symbols have in the whole."""
         own = self.family.keys.below(self.place, self.suffix)
         rules = (*own.rules, *(rule.below(self.place) for rule in self.architecture.rules))
         has_labels = self.architecture.labels and self.place  # without a place they are the whole's
@@ -249,10 +249,10 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
 def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Registry, find: Find) -> Part:
     alone = model.replace(architecture=model.classes.get(name, model.architecture), options={})
     found = find(alone, config.parts[name], registry)
-    return Part(name, f"{name}.", f"_{_short(name, config.parts)}", name, name, *found, config.parts[name])
+    return Part(name, f"{name}.", f"_{_shorten_name(name, config.parts)}", name, name, *found, config.parts[name])
 
 
-def _short(name: str, names: Iterable[str]) -> str:
+def _shorten_name(name: str, names: Iterable[str]) -> str:
     """Return as much of a name as tells it from the others, for its symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]

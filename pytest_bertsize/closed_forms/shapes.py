@@ -298,7 +298,7 @@ class _Search:
             is_named and deeper.total != form.total
         ):
             return False
-        return self._measure(deeper) != self._measure(form)
+        return self._measure_form(deeper) != self._measure_form(form)
 
     # what a shape comes to
 
@@ -306,7 +306,7 @@ class _Search:
         counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
         return None if counted is None else flops.total(counted)
 
-    def _measure(self, form: ClosedForm) -> list[int]:
+    def _measure_form(self, form: ClosedForm) -> list[int]:
         """Count what the limits are about, in their order."""
         found = []
         for limit in self.limits:
@@ -319,29 +319,29 @@ class _Search:
                 found.append(self._weigh(limit, form))
         return found
 
-    def _measured(self, sizes: Mapping[str, int]) -> list[int] | None:
-        """Return what :meth:`_measure` counts with other sizes; ``None`` for those that no class can be built with."""
+    def _measure_sizes(self, sizes: Mapping[str, int]) -> list[int] | None:
+        """Return the same with other sizes; ``None`` for those that no class can be built with."""
         try:
-            return self._measure(self.variants.unchecked(**sizes))
+            return self._measure_form(self.variants.unchecked(**sizes))
         except Exception:  # noqa: BLE001  (a block that these values make no sense to)
             return None
 
-    def _line(self, body: Mapping[str, int]) -> list[list[int] | None]:
+    def _measure_line(self, body: Mapping[str, int]) -> list[list[int] | None]:
         """Return what a width and a network come to at today's depth, and with one layer more of each stack."""
         key = tuple(body.values())
         if key not in self._lines:
             deeper = ({**body, stack: self.axes.now[stack] + 1} for stack in self.axes.stacks)
-            self._lines[key] = [self._measured(body), *map(self._measured, deeper)]
+            self._lines[key] = [self._measure_sizes(body), *map(self._measure_sizes, deeper)]
         return self._lines[key]
 
-    def _exceeds(self, counts: Sequence[int]) -> bool:
+    def _exceeds_limit(self, counts: Sequence[int]) -> bool:
         """Return whether a limit is exceeded."""
         held = zip(self.limits, counts, strict=True)
         return any(limit.maximum is not None and count > limit.maximum for limit, count in held)
 
     def _is_over(self, body: Mapping[str, int], depths: Sequence[int]) -> bool:
         """Return whether a width and a network exceed a limit at these depths."""
-        start, *deeper = self._line(body)
+        start, *deeper = self._measure_line(body)
         if start is None:
             return True
         counts = start
@@ -350,7 +350,7 @@ class _Search:
                 return True
             layers = depth - self.axes.now[stack]
             counts = [each + layers * (one - none) for each, one, none in zip(counts, more, start, strict=True)]
-        return self._exceeds(counts)
+        return self._exceeds_limit(counts)
 
     # which there are
 
@@ -380,16 +380,16 @@ class _Search:
         for distance, body, steps in sorted(bodies, key=lambda each: each[0]):
             if any(all(body[key] >= least for key, least in each.items()) for each in too_large):
                 continue
-            waiting.sort(key=_order)
+            waiting.sort(key=_sort_key)
             while waiting and waiting[0].distance < distance:
                 yield waiting.pop(0)
             if self._is_over(body, fewest):
                 too_large.append(body)
             else:
-                waiting += self._deepen(body, distance, steps, furthest)
-        yield from sorted(waiting, key=_order)
+                waiting += self._list_depths(body, distance, steps, furthest)
+        yield from sorted(waiting, key=_sort_key)
 
-    def _deepen(
+    def _list_depths(
         self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
     ) -> Iterator[Shape]:
         """Yield the deepest that the limits let a body be: each stack of layers by itself, and all as they are now."""
@@ -402,7 +402,7 @@ class _Search:
             changed = [(new, old) for new, old in zip(depth, now, strict=True) if new != old]
             apart = distance + sum(abs(log(new / old)) if old else inf for new, old in changed)
             if apart <= furthest and not self._is_over(body, depth) and not self._can_grow(body, depth, steps):
-                yield from self._counted({**body, **dict(zip(self.axes.stacks, depth, strict=True))}, apart)
+                yield from self._count_shape({**body, **dict(zip(self.axes.stacks, depth, strict=True))}, apart)
 
     def _can_grow(self, body: Mapping[str, int], depth: tuple[int, ...], steps: Sequence[Mapping[str, int]]) -> bool:
         deeper = [
@@ -421,24 +421,24 @@ class _Search:
         """Yield today's shape with as many rows of one table as the limits leave, where it is over."""
 
         def is_over(sizes: Mapping[str, int]) -> bool:
-            counts = self._measured(sizes)
-            return counts is None or self._exceeds(counts)
+            counts = self._measure_sizes(sizes)
+            return counts is None or self._exceeds_limit(counts)
 
         if is_over({}):
             for key, fewer in self.axes.rows.items():
                 fitting = bisect_left(fewer, 1, key=lambda rows, key=key: is_over({key: rows}))  # type: ignore[misc]
                 if fitting and (distance := log(self.axes.now[key] / fewer[fitting - 1])) <= furthest:
-                    yield from self._counted({key: fewer[fitting - 1]}, distance)
+                    yield from self._count_shape({key: fewer[fitting - 1]}, distance)
 
-    def _counted(self, sizes: Mapping[str, int], distance: float) -> Iterator[Shape]:
+    def _count_shape(self, sizes: Mapping[str, int], distance: float) -> Iterator[Shape]:
         """Yield a shape as the closed form itself counts it, if the class takes it and every limit holds."""
         changes = {key: each for key, each in sizes.items() if each != self.axes.now[key]}
         form = self.variants.varied(**changes)
-        if form and all(map(is_allowed, self.limits, self._measure(form))):
+        if form and all(map(is_allowed, self.limits, self._measure_form(form))):
             layers = sum(sizes.get(key, self.axes.now[key]) for key in self.axes.stacks)
             told = change(self.variants, changes)
             yield Shape(self.variants.together(changes), told, form, self._count_flops(form), distance, layers)
 
 
-def _order(shape: Shape) -> tuple[float, int, int]:
+def _sort_key(shape: Shape) -> tuple[float, int, int]:
     return shape.distance, -shape.form.total, shape.flops or 0

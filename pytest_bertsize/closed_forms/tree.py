@@ -109,14 +109,14 @@ def fill(text: str, /, **parts: str) -> str:
     What is put in is filled as well.
     """
 
-    def lines(found: re.Match[str]) -> str:
+    def put_in(found: re.Match[str]) -> str:
         if found["name"] not in parts:
             return found[0]
         others = {name: part for name, part in parts.items() if name != found["name"]}
         kept = (line for line in fill(dedent(parts[found["name"]]), **others).splitlines() if line.strip())
         return "\n".join(f"{found['indent']}{line}" for line in kept)
 
-    filled = _PLACE.sub(lines, text)
+    filled = _PLACE.sub(put_in, text)
     for name, value in parts.items():
         filled = filled.replace(f"{{{name}}}", value)
     return filled
@@ -142,7 +142,7 @@ class Tree:
                 formulas[name.strip()] = compile_size(value.strip())
             else:
                 rows.append((len(line) - len(line.lstrip()), line.strip()))
-        return _lines(rows, 0, len(rows)), formulas
+        return _read_lines(rows, 0, len(rows)), formulas
 
     def check(self) -> None:
         """Read the text.
@@ -165,10 +165,10 @@ class Tree:
         lines, formulas = self._read
         scope = Scope(dims, formulas, arguments)
         prefix = f"{name}." if name else ""
-        return Block(name, tuple(each for line in lines for each in _build(line, scope, prefix)))
+        return Block(name, tuple(each for line in lines for each in _build_line(line, scope, prefix)))
 
 
-def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
+def _read_lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
     """Read rows of one depth with what is indented below each."""
     found = []
     at = start
@@ -178,10 +178,10 @@ def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...
         while inner < end and rows[inner][0] > depth:
             inner += 1
         try:
-            line = _line(text)
+            line = _read_line(text)
         except BadExpression as error:
             raise BadExpression(f"{text!r}: {error}") from None
-        inside = _lines(rows, at + 1, inner)
+        inside = _read_lines(rows, at + 1, inner)
         if line.items and any(each.has_loop for each in inside):
             raise BadExpression(f"{text!r}: a line with for has another below it")
         found.append(line._replace(inside=inside))
@@ -189,7 +189,7 @@ def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...
     return tuple(found)
 
 
-def _split(text: str) -> tuple[str, dict[str, str]]:
+def _split_clauses(text: str) -> tuple[str, dict[str, str]]:
     """Split a line into the module and its clauses by their first words; ``@`` is one of them."""
     module, *said = _CLAUSE.split(f" {text}")
     if not module.strip():  # a line that begins with a clause is a group without a name
@@ -201,12 +201,12 @@ def _split(text: str) -> tuple[str, dict[str, str]]:
     return module.strip(), clauses
 
 
-def _line(text: str) -> Line:
-    module, clauses = _split(text)
+def _read_line(text: str) -> Line:
+    module, clauses = _split_clauses(text)
     found = _MODULE.fullmatch(module)
     if found is None:
         raise BadExpression("the line has no name")
-    kind, *words = _words(found["kind"] or "")
+    kind, *words = _split_words(found["kind"] or "")
     if kind not in ("", PARAMETER, *KINDS):
         raise BadExpression(f"there is no kind {kind!r}; there are {', '.join((PARAMETER, *KINDS))}")
     low, dots, high = (found["times"] or "").rpartition("..")
@@ -223,7 +223,7 @@ def _line(text: str) -> Line:
         condition=compile_condition(clauses["when"]) if "when" in clauses else None,
         variables=tuple(loop["variables"].split(", ")) if loop else (),
         items=compile_condition(loop["items"]) if loop else None,
-        ties=tuple(_ties(clauses["tied"])) if "tied" in clauses else (),
+        ties=tuple(_read_ties(clauses["tied"])) if "tied" in clauses else (),
         passes=_compiled_if(clauses.get("passes", "")),
         attends=_compiled_if(clauses.get("attends", "")),
         reads=clauses.get("reads", ""),
@@ -236,7 +236,7 @@ def _compiled_if(text: str) -> Evaluate | None:
     return compile_size(text) if text else None
 
 
-def _words(text: str, separator: str = " ") -> list[str]:
+def _split_words(text: str, separator: str = " ") -> list[str]:
     """Split a text outside of parentheses."""
     found, depth = [""], 0
     for character in text:
@@ -248,15 +248,15 @@ def _words(text: str, separator: str = " ") -> list[str]:
     return [each.strip() for each in found if each.strip()] or [""]
 
 
-def _ties(text: str) -> Iterator[Tie]:
-    for each in _words(text, ","):
+def _read_ties(text: str) -> Iterator[Tie]:
+    for each in _split_words(text, ","):
         found = _TIE.fullmatch(each)
         if found is None:
             raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
         yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
 
 
-def _build(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
+def _build_line(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
     """Yield what a line says: nothing, a module, or one for each of its names and of the items of its ``for``."""
     if line.items is None:
         yield from _build_names(line, scope, prefix)
@@ -277,7 +277,7 @@ def _build_node(name: str, line: Line, scope: Scope, prefix: str) -> Node:
     sizes = tuple(each(scope) for each in line.sizes)
     if line.kind == PARAMETER:
         return Parameter(name, sizes, line.component, tied_to=owners[name] if owners else None)
-    inside = tuple(each for below in line.inside for each in _build(below, scope, prefix))
+    inside = tuple(each for below in line.inside for each in _build_line(below, scope, prefix))
     made = Block(name, (), line.component)
     if line.kind:
         made = module(line.kind, name, *sizes, component=line.component, **{key: of(scope) for key, of in line.named})
@@ -302,11 +302,11 @@ def _with_clauses(node: Block, line: Line, scope: Scope) -> Block:
         node = node._replace(attends=line.attends(scope))
     if line.reads:
         node = node._replace(reads=line.reads)
-    return _freeze(node) if line.is_frozen else node
+    return _freeze_block(node) if line.is_frozen else node
 
 
-def _freeze(node: Block) -> Block:
+def _freeze_block(node: Block) -> Block:
     children = (
-        _freeze(child) if isinstance(child, Block) else child._replace(trainable=False) for child in node.children
+        _freeze_block(child) if isinstance(child, Block) else child._replace(trainable=False) for child in node.children
     )
     return node._replace(children=tuple(children))

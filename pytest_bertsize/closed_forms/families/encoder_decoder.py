@@ -104,7 +104,7 @@ class PairFamily(Family):
             values.sizes,
             switches,
             {**top.for_build, **for_build},
-            (*values.findings, *top.findings, *ignored, *_blind(config, values)),
+            (*values.findings, *top.findings, *ignored, *_warn_of_blind_decoder(config, values)),
             values.assumed,
             (*top.unknown, *values.unknown),
         )
@@ -187,7 +187,7 @@ def _as_wide(dims: Dims) -> Rule:
     return Rule((key,), lambda values: bool(values[key] == width), message, f'write "{CROSS_WIDTH}": {{{key}}}')
 
 
-def _blind(config: ModelConfig, values: Values) -> list[Finding]:
+def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]:
     """A decoder that cannot see the encoder is built without a word."""
     if values.switches.get("decoder.add_cross_attention", True):
         return []
