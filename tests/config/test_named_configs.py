@@ -95,14 +95,14 @@ def test_a_name_that_means_nothing_is_refused_with_its_place(
 # code
 
 WAYS_OUT = {
-    "train.py": ("train:NAME"),
-    "train.py#BertConfig": ("train:NAME"),
-    "train.py#AutoModel.from_pretrained": ("train:NAME"),
-    "acme/sizes.py:SMALL": ("acme.sizes:SMALL"),
-    "src/acme/sizes.py#SMALL": ("acme.sizes:SMALL"),
-    "acme/__init__.py#SMALL": ("acme:SMALL"),
-    "TRAIN.PY#SMALL": ("module:NAME"),
-    "setup.cfg#model": ("module:NAME"),
+    "train.py": "train:NAME",
+    "train.py#BertConfig": "train:NAME",
+    "train.py#AutoModel.from_pretrained": "train:NAME",
+    "acme/sizes.py:SMALL": "acme.sizes:SMALL",
+    "src/acme/sizes.py#SMALL": "acme.sizes:SMALL",
+    "acme/__init__.py#SMALL": "acme:SMALL",
+    "TRAIN.PY#SMALL": "module:NAME",
+    "setup.cfg#model": "module:NAME",
 }
 
 

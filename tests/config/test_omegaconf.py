@@ -67,20 +67,20 @@ model:
   depth: 12
 """
 VALUES: dict[str, object] = {
-    "${sizes.width}": (768),
-    "${.depth}": (12),
-    "${..sizes.all[1]}": (4),
-    "${sizes}": ({"width": 768, "all": [3, 4]}),
-    "bert-${sizes.width}-${.depth}": ("bert-768-12"),
-    "${${which}.width}": (768),
-    "\\${sizes}": ("${sizes}"),
+    "${sizes.width}": 768,
+    "${.depth}": 12,
+    "${..sizes.all[1]}": 4,
+    "${sizes}": {"width": 768, "all": [3, 4]},
+    "bert-${sizes.width}-${.depth}": "bert-768-12",
+    "${${which}.width}": 768,
+    "\\${sizes}": "${sizes}",
 }
 UNKNOWN = {
-    "${oc.env:HOME}": ("Unsupported interpolation type oc.env"),
-    "${here}": ("Unsupported interpolation type oc.env"),
-    "${elsewhere.width}": ("Interpolation key 'elsewhere.width' not found"),
-    "${asked}": ("Missing mandatory value: x"),
-    "???": ("Missing mandatory value: model."),
+    "${oc.env:HOME}": "Unsupported interpolation type oc.env",
+    "${here}": "Unsupported interpolation type oc.env",
+    "${elsewhere.width}": "Interpolation key 'elsewhere.width' not found",
+    "${asked}": "Missing mandatory value: x",
+    "???": "Missing mandatory value: model.",
 }
 
 

@@ -41,16 +41,16 @@ def root(tmp_path: Path) -> Path:
 # which files
 
 MEANT = {
-    "configs/*.json": (["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json"]),
-    "configs/[!a]*.json": (["configs/B.json", "configs/[x].json", "configs/b.json"]),
-    "configs/.*.json": (["configs/.hidden.json"]),
-    "models/*/config.json": (["models/de/config.json", "models/en/config.json"]),
-    "models/node_modules/*.json": (["models/node_modules/config.json"]),
-    "**/config.json": (["config.json", "models/de/config.json", "models/en/config.json"]),
-    "configs/deep/**": (["configs/deep/er/d.json"]),
-    ".venv/**/a.json": ([".venv/configs/a.json"]),
-    "configs/*.toml": ([]),
-    "configs/*": (["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json", "configs/c.yaml"]),
+    "configs/*.json": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json"],
+    "configs/[!a]*.json": ["configs/B.json", "configs/[x].json", "configs/b.json"],
+    "configs/.*.json": ["configs/.hidden.json"],
+    "models/*/config.json": ["models/de/config.json", "models/en/config.json"],
+    "models/node_modules/*.json": ["models/node_modules/config.json"],
+    "**/config.json": ["config.json", "models/de/config.json", "models/en/config.json"],
+    "configs/deep/**": ["configs/deep/er/d.json"],
+    ".venv/**/a.json": [".venv/configs/a.json"],
+    "configs/*.toml": [],
+    "configs/*": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json", "configs/c.yaml"],
 }
 
 

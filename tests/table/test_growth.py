@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.table.limits import growth_that_passes, most_growth, parse_growth
+from pytest_bertsize.table.limits import growth_that_passes, most_growth
 
 PARTS = 10**6
 SHARES = st.integers(0, 300 * PARTS).map(lambda millionths: f"{millionths // PARTS}.{millionths % PARTS:06d}%")
@@ -34,17 +34,3 @@ def test_growth_is_proposed_as_finely_as_its_author_wrote_it(
     added: int, before: int, like: object, written: str
 ) -> None:
     assert growth_that_passes(added, before, like) == written
-
-
-@pytest.mark.parametrize(
-    ("value", "meant"),
-    [
-        *((0.01, "1%"), (0.0025, "0.25%"), ("+1 %", "1%"), (" 2.5 Per Cent ", "2.5%")),
-        *((value, "") for value in (1.0, 0.0, "1234567890%", "-1%", -1, True, None, ["1%"])),
-    ],
-)
-def test_other_values_are_refused_with_what_was_meant(value: object, meant: str) -> None:
-    how = 'write a share such as "1%", a count of parameters such as "500K", or 0'
-    with pytest.raises(ValueError, match="is no growth") as refused:
-        parse_growth(value)
-    assert str(refused.value).endswith(f" is no growth: {how}" + (f"; did you mean '{meant}'?" if meant else ""))

@@ -24,7 +24,6 @@ from pytest_bertsize.table.settings import (
 )
 
 NO_BUDGET = 'the model has no budget: write budget.total = "110M", or budget = "report-only"'
-NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
 
 
@@ -72,20 +71,10 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     assert [limit.maximum for limit in settings.limits.values()] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "good"),
-    [
-        *((name, True) for name in ("encoder", "bert-base_v1.5+fr@2", "e", "x" * 100, "é", "模型")),
-        *((name, False) for name in ("", "a b", "a::b", "a/b", "a[b]", "-a", ".a", "x" * 101)),
-    ],
-)
-def test_a_models_name_is_a_test_id(pyproject: Path, name: str, *, good: bool) -> None:
+@pytest.mark.parametrize("name", ["encoder", "bert-base_v1.5+fr@2", "e", "x" * 100, "é", "模型"])
+def test_a_models_name_is_a_test_id(pyproject: Path, name: str) -> None:
     write(pyproject, f'[project]\n[tool.bertsize.models."{name}"]\nconfig = "c"\nbudget.total = 1\n')
-    if good:
-        assert load(pyproject).names == (name,)
-    else:
-        assert load_mistakes(pyproject).startswith("pyproject.toml:2: ")
-        assert load_mistakes(pyproject).endswith(f": {NAME}")
+    assert load(pyproject).names == (name,)
 
 
 # the budget
@@ -108,20 +97,6 @@ def test_a_limit_is_the_most_that_passes_or_a_range_or_exact(
     assert (found.component, found.minimum, found.maximum) == ("encoder.attention", minimum, maximum)
     assert (found.bounds, str(found), found.is_exact) == (bounds, cell, cell.startswith("="))
     assert found.table_key == (*MODEL, "budget", "encoder.attention")
-
-
-@pytest.mark.parametrize(
-    ("part", "whole"), [("encoder.attention", "encoder"), ("encoder.attention", "total"), ("trainable", "total")]
-)
-@pytest.mark.parametrize("bound", ["min", "exact"])
-def test_a_part_that_has_to_be_larger_than_its_whole_is_refused(
-    pyproject: Path, bound: str, part: str, whole: str
-) -> None:
-    budget = (f'budget."{part}" = {{ {bound} = 1_000 }}', f"budget.{whole} = 1_000")
-    assert len(load_model(pyproject, *budget).limits) == 2
-    larger = f'"{part}" is to be at least 1,001, and "{whole}", which contains it, at most 1,000: no model can pass'
-    found = load_mistakes(pyproject, budget[0].replace("1_000", "1_001"), budget[1])
-    assert found == placed(3, "encoder.budget", larger)
 
 
 # mistakes and their places

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.table.toml import line_in_toml
 
@@ -55,12 +53,6 @@ def test_a_key_is_found_in_every_layout(text: str, path: str, line: str) -> None
 @pytest.mark.parametrize(("text", "path", "line"), MISSING.values(), ids=MISSING)
 def test_a_missing_key_is_placed_at_the_deepest_part_that_is_there(text: str, path: str, line: str) -> None:
     assert line_in_toml(text, path_of(path)) == number_of(line, text)
-
-
-@given(st.lists(st.sampled_from(["# note", "", "a{} = 1", "b{}.c = 2", '"d.{}" = 3', "e{} = {{ f = 4 }}"]), max_size=8))
-def test_a_key_is_found_whatever_stands_above_it(above: list[str]) -> None:
-    lines = ["[x]", *(line.format(index) for index, line in enumerate(above)), "here = 1"]
-    assert line_in_toml("\n".join(lines), ["x", "here"]) == len(lines)
 
 
 @pytest.mark.parametrize(

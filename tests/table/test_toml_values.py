@@ -17,18 +17,18 @@ X = "[tool.bertsize.models.x]\n"
 OLD, NEW = '"50K"', '"60K"'
 
 LAYOUTS = {
-    "dotted keys": (f'{X}config = "c"\nbudget.total = @ # why\nbudget.head = 1\n'),
+    "dotted keys": f'{X}config = "c"\nbudget.total = @ # why\nbudget.head = 1\n',
     "a table of its own": (
         f'{X}config = "c"\n\n[tool.bertsize.models.x.budget]\n\ttotal\t=   @   # "50K"\n\thead = "50K"\n'
     ),
-    "an inline table": (f'{X}budget = {{total=@,head="50K"}}\n'),
+    "an inline table": f'{X}budget = {{total=@,head="50K"}}\n',
     "inline tables in inline tables": (
         '[tool]\nbertsize = { models = { x = { config = "50K", budget = { total = @ } } } }\n'
     ),
     "an inline table over its items' lines": (
         f'{X}extra = [\n  {{ name = "a", linear = [\n[50, 2],\n] }}, # [tool.y]\n]\nbudget.total = @\n'
     ),
-    "no header": ('tool.bertsize.models.x.config = "c"\ntool.bertsize.models.x.budget.total = @\n'),
+    "no header": 'tool.bertsize.models.x.config = "c"\ntool.bertsize.models.x.budget.total = @\n',
     "models in turns": (
         '[tool.bertsize]\nmodels.y.budget.total = "50K"\nmodels.x.config = "c"\nmodels.y.config = "c"\nmodels.x.budget.total = @\n'
     ),
@@ -36,7 +36,7 @@ LAYOUTS = {
         f'[[tool.a]]\nx = "50K"\n[[tool.a]]\nbudget.total = "50K"\n{X}budget.total = @\n'
         '[[tool.bertsize.models.x.extra]]\nname = "50K"\n[[tool.bertsize.models.x.extra]]\ntotal = "50K"\n[[tool.a]]\n'
     ),
-    "the same in a text above": (f'd = """\n{X}budget.total = "50K"\n"""\n{X}budget.total = @\n'),
+    "the same in a text above": f'd = """\n{X}budget.total = "50K"\n"""\n{X}budget.total = @\n',
     "lists with brackets where lines start": (
         f'[tool.y]\na = [\n["50K"],\n[ "tool", "bertsize" ],\n["50K"]\n]\n{X}budget.total = @\n'
     ),
