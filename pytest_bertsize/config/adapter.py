@@ -68,7 +68,7 @@ def _is_ranks(value: object) -> bool:
 
 
 class Field(NamedTuple):
-    """How a key of LoRA's that is counted here is read."""
+    """A key of LoRA's that is counted here, and how it is read."""
 
     takes: Callable[[Any], bool]
     default: Any
@@ -178,7 +178,7 @@ BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """What of a LoRA adapter changes a count, a name, a shape or what trains."""
+    """All of a LoRA adapter that changes a count, a name, a shape or what trains."""
 
     r: int
     target_modules: tuple[str, ...] | str
@@ -393,7 +393,7 @@ class _Reading:
 
 
 def at_the_end(pattern: str) -> str:
-    """What PEFT makes of a key of ``rank_pattern``."""
+    """Return the pattern that PEFT makes of a key of ``rank_pattern``."""
     return rf"(.*\.)?({pattern})$"
 
 

@@ -32,7 +32,7 @@ RETURN = "return a dict of what config.json would say, or a name of the hub"
 
 
 class NoConfig(Exception):
-    """What the code made is no config."""
+    """The code made something that is no config."""
 
     def __init__(self, message: str, fix: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ def main() -> None:
 
 def _answer_question(asked: Any) -> dict[str, Any]:
     try:
-        return _made(asked["reference"], asked["root"], asked["inner"])
+        return _make_config(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
         return {"message": str(refused), "fix": refused.fix}
     except NetworkRefused as error:
@@ -54,28 +54,28 @@ def _answer_question(asked: Any) -> dict[str, Any]:
         return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "mend the function"}
 
 
-def _made(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
-    """What is named, as a config.
+def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
+    """Return what is named, as a config.
 
     :param inner: the keys that lead to the object that is wanted; nothing else is made plain.
     """
     path = reference.partition(":")[2]
-    found = _named(reference, root)
+    found = _find_named(reference, root)
     limit_memory()
     if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config_or_name(found):
-        return _answer(found, inner, root, is_strict=False)
+        return _describe_config(found, inner, root, is_strict=False)
     if not callable(found):
-        raise NoConfig(f"{path} is {_a(found)}, which is no config and cannot be called", RETURN)
+        raise NoConfig(f"{path} is {_name_kind(found)}, which is no config and cannot be called", RETURN)
     _refuse_arguments(found, path)
     made = found()
     if not _is_config_or_name(made):
-        raise NoConfig(f"it returned {_a(made)}, not a config", RETURN)
-    return _answer(made, inner, root, is_strict=isinstance(made, Mapping))
+        raise NoConfig(f"it returned {_name_kind(made)}, not a config", RETURN)
+    return _describe_config(made, inner, root, is_strict=isinstance(made, Mapping))
 
 
-def _named(reference: str, root: str) -> Any:
+def _find_named(reference: str, root: str) -> Any:
     module_name, _, path = reference.partition(":")
-    found: Any = _imported(module_name, root)
+    found: Any = _import_module(module_name, root)
     for depth, name in enumerate(path.split(".")):
         if not hasattr(found, name):
             at = ".".join([module_name, *path.split(".")[:depth]])
@@ -87,7 +87,7 @@ def _named(reference: str, root: str) -> Any:
     return found
 
 
-def _answer(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
+def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
     """The object that is wanted, in place, and what of it is not plain; or the name that is there.
 
     :param is_strict: a function that returns a dict is there to make a config, and nothing else.
@@ -96,32 +96,32 @@ def _answer(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[
     for depth, key in enumerate(inner):
         within = _as_mapping(node, "", root) if _is_config(node) else {}
         if key not in within:
-            return {"config": _wrapped({str(name): None for name in within}, inner[:depth])}
+            return {"config": _wrap_in_keys({str(name): None for name in within}, inner[:depth])}
         node = within[key]
     if isinstance(node, str):
-        return {"name": _scalar(node, "")}
+        return {"name": _read_scalar(node, "")}
     if not _is_config(node):
-        return {"config": _wrapped(_Plain(root).of(node, ".".join(inner)), inner)}
+        return {"config": _wrap_in_keys(_Plain(root).of(node, ".".join(inner)), inner)}
     if is_strict:
-        return {"config": _wrapped(_Plain(root).of(node), inner)}
+        return {"config": _wrap_in_keys(_Plain(root).of(node), inner)}
     plain, found, odd = _Plain(root), {}, {}
     for key, value in _as_mapping(node, "", root).items():
-        name = _key(key, "")
+        name = _read_key(key, "")
         try:
             found[name] = plain.of(value, name, 1)
         except NoConfig as refused:
-            found[name], odd[name] = _a(value), [str(refused), refused.fix]
-    return {"config": _wrapped(found, inner), "odd": odd}
+            found[name], odd[name] = _name_kind(value), [str(refused), refused.fix]
+    return {"config": _wrap_in_keys(found, inner), "odd": odd}
 
 
-def _wrapped(value: Any, inner: list[str]) -> Any:
+def _wrap_in_keys(value: Any, inner: list[str]) -> Any:
     for key in reversed(inner):
         value = {key: value}
     return value
 
 
 def _is_config(value: Any) -> bool:
-    """Whether it says something by name: a mapping, or an object with attributes that are its own."""
+    """Return whether it says something by name: a mapping, or an object with attributes that are its own."""
     if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
         return True
     kind = type(value)
@@ -129,7 +129,7 @@ def _is_config(value: Any) -> bool:
         return False
     if any(callable(getattr(value, method, None)) for method in MAKERS) or isinstance(value, NAMESPACES):
         return True
-    return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and bool(_attributes(value))
+    return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and bool(_list_attributes(value))
 
 
 def _is_config_or_name(value: Any) -> bool:
@@ -137,12 +137,12 @@ def _is_config_or_name(value: Any) -> bool:
 
 
 def _is_of(root: str, value: Any) -> bool:
-    """Whether its class is the project's own."""
+    """Return whether its class is the project's own."""
     module = sys.modules.get(type(value).__module__)
     return os.path.realpath(getattr(module, "__file__", None) or "/").startswith(f"{root}{os.sep}")
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def _list_attributes(value: Any) -> dict[str, Any]:
     """Public attributes of an object and of its class, but for the methods of that."""
     own = getattr(value, "__dict__", {})
     names = dict.fromkeys(name for kind in reversed(type(value).__mro__[:-1]) for name in vars(kind)) | own
@@ -161,7 +161,7 @@ def _refuse_arguments(function: Any, path: str) -> None:
         raise NoConfig(f"{path}{signature} is called without arguments", "write a function that needs none") from None
 
 
-def _imported(name: str, root: str) -> Any:
+def _import_module(name: str, root: str) -> Any:
     sys.path.insert(0, root)
     try:
         return importlib.import_module(name)
@@ -175,7 +175,7 @@ def _imported(name: str, root: str) -> Any:
 
 
 class _Plain:
-    """What JSON can say of a value, as far as a config can be."""
+    """Values as JSON can say them, as far as a config can be."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -188,26 +188,26 @@ class _Plain:
         if depth > DEEPEST:
             raise NoConfig(f"it is nested more than {DEEPEST} deep", RETURN)
         if value is None or isinstance(value, str | int | float):
-            return _scalar(value, path)
+            return _read_scalar(value, path)
         if isinstance(value, list | tuple):
             return [self.of(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
         found: dict[str, Any] = {}
         for key, inner in _as_mapping(value, path, self._root).items():
-            name = _key(key, path)
+            name = _read_key(key, path)
             if name in found:
                 raise NoConfig(f"{path or 'it'} has the key {shown(name)} as a string and as a number", "keep one")
             found[name] = self.of(inner, f"{path}.{name}" if path else name, depth + 1)
         return found
 
 
-def _key(key: Any, path: str) -> str:
+def _read_key(key: Any, path: str) -> str:
     """Numbers become strings, as ``json.dump`` makes them of label ids."""
     if isinstance(key, bool) or not isinstance(key, str | int):
-        raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_a(key)}", "make it a string")
-    return str(_scalar(key, path))
+        raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_name_kind(key)}", "make it a string")
+    return str(_read_scalar(key, path))
 
 
-def _scalar(value: Any, path: str) -> Any:
+def _read_scalar(value: Any, path: str) -> Any:
     """Without what a subclass adds, such as the name of an enumeration's member."""
     if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
         raise NoConfig(f"{path or 'it'} is a number of thousands of digits", "return a number")
@@ -224,18 +224,20 @@ def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
         if not isinstance(value, type) and callable(getattr(value, method, None)):
             made = getattr(value, method)()
             if not isinstance(made, Mapping):
-                raise NoConfig(f"{method}() of {_a(value)} returned {_a(made)}", RETURN)
+                raise NoConfig(f"{method}() of {_name_kind(value)} returned {_name_kind(made)}", RETURN)
             return made
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     if not path or isinstance(value, NAMESPACES) or _is_of(root, value):
-        found = _attributes(value)
+        found = _list_attributes(value)
         if found or isinstance(value, NAMESPACES):
             return found
-    raise NoConfig(f"{path} is {_a(value)}, which JSON cannot say", "make it a plain number, string, list or dict")
+    raise NoConfig(
+        f"{path} is {_name_kind(value)}, which JSON cannot say", "make it a plain number, string, list or dict"
+    )
 
 
-def _a(value: object) -> str:
+def _name_kind(value: object) -> str:
     """``a list``, ``a numpy.int64``, ``None``"""
     if value is None:
         return "None"

@@ -24,11 +24,11 @@ def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:
     try:
         config = OmegaConf.create(text)
     except Exception as error:  # noqa: BLE001  (of PyYAML's, of the grammar of ``${…}``)
-        return {"why": _shorten(error)}
-    return {"answers": [_resolve(config, path) for path in paths]}
+        return {"why": _first_line(error)}
+    return {"answers": [_resolve_path(config, path) for path in paths]}
 
 
-def _resolve(config: Any, path: list[str]) -> dict[str, Any]:
+def _resolve_path(config: Any, path: list[str]) -> dict[str, Any]:
     from omegaconf import ListConfig, OmegaConf
 
     try:
@@ -38,11 +38,11 @@ def _resolve(config: Any, path: list[str]) -> dict[str, Any]:
         value = OmegaConf.to_container(config, resolve=True, throw_on_missing=True) if is_config else config
         json.dumps(value)
     except Exception as error:  # noqa: BLE001  (OmegaConf's, and whatever a hostile file provokes)
-        return {"why": _shorten(error)}
+        return {"why": _first_line(error)}
     return {"value": value}
 
 
-def _shorten(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
 
 

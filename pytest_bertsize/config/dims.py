@@ -34,7 +34,7 @@ class Dims:
         return self if self.numbers is None else replace(self, sizes=self.numbers, numbers=None)
 
     def number(self, count: Any) -> int:
-        """What an integer or an expression of the symbols comes to."""
+        """Return the number that an integer or an expression of the symbols comes to."""
         if self.numbers is None or isinstance(count, int):
             return int(count)
         return int(count.at(self.numbers))

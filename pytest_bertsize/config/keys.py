@@ -93,7 +93,7 @@ class Index(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What the values of several keys must be to each other, lest the class refuse them or build something else."""
+    """A condition on the values of several keys, lest the class refuse them or build something else."""
 
     keys: tuple[str, ...]
     """The first is the one whose line is told."""
@@ -168,7 +168,7 @@ EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 
 
 class Until(NamedTuple):
-    """What releases of transformers read otherwise before one of them."""
+    """A change in what releases of transformers read."""
 
     release: tuple[int, ...]
     """The first that reads what the family's keys say."""
@@ -180,7 +180,7 @@ class Until(NamedTuple):
 
 @dataclass(frozen=True)
 class ConfigKeys:
-    """What a family reads from its config."""
+    """All that a family reads from its config."""
 
     sizes: tuple[Size, ...]
     switches: tuple[Switch, ...] = ()
@@ -283,7 +283,7 @@ class ConfigKeys:
 
 
 class Asks(Protocol):
-    """What an architecture asks of its config on top of its family."""
+    """An architecture, as far as it asks something of its config on top of its family."""
 
     @property
     def name(self) -> str: ...
@@ -296,7 +296,7 @@ class Asks(Protocol):
 
 
 class Values(NamedTuple):
-    """What a config says for a family's keys, the table's overrides included."""
+    """The values that a config has for a family's keys, the table's overrides included."""
 
     sizes: dict[str, int | None]
     """By symbol."""

@@ -99,7 +99,7 @@ class ModelConfig:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other code than the library's reads it: an object in a training file, or one by names of its own."""
+        """Return whether code of the project reads it: an object in a training file, or one by names of its own."""
         return bool(self.key_path) or self.by_own_names is not None
 
     @property
@@ -303,24 +303,24 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
         outer = next((aliases[path[:depth]] for depth in range(1, len(path)) if path[:depth] in aliases), None)
         if outer is not None:
             message = f"keys names both {printable(outer)} and {printable(alias)}, which is a part of it"
-            wrong.append(_finding(alias, message, "keep one of them"))
+            wrong.append(_make_finding(alias, message, "keep one of them"))
             continue
         try:
             found[alias] = value_at(config.data, path)
-            left = _without(left, path)
+            left = _remove_value(left, path)
         except KeyError:
             wrong.append(_not_there(alias, keys[alias], config, hint=len(wrong) < MOST_HINTS))
     first: dict[str, str] = {}
     for alias, target in keys.items():
         if first.setdefault(target, alias) != alias:
             both = f"{printable(first[target])} and {printable(alias)}"
-            wrong.append(_finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them"))
+            wrong.append(_make_finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them"))
         elif target in left and alias in found:
             line = config.line(target)
             at = f", on line {line}" if line else ""
             message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"
             fix = f"remove {printable(alias)} from keys, or one of them from the file"
-            wrong.append(_finding(alias, message, fix))
+            wrong.append(_make_finding(alias, message, fix))
     if wrong:
         raise Unusable(*wrong)
     names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
@@ -337,24 +337,24 @@ def value_at(data: object, path: Sequence[str]) -> object:
     return data
 
 
-def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
+def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
     """A copy that lacks one value, and the objects that have become empty by that."""
     key, *below = path
     inner = data[key]
-    rest = _without(inner, tuple(below)) if below and isinstance(inner, dict) else {}
+    rest = _remove_value(inner, tuple(below)) if below and isinstance(inner, dict) else {}
     return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
 
 
 def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
     message = f"keys names {printable(alias)}, which is not in {config.reference}"
     if target in config.data:
-        return _finding(alias, f"{message}, and {printable(target)} is", f"remove {printable(alias)} from keys")
+        return _make_finding(alias, f"{message}, and {printable(target)} is", f"remove {printable(alias)} from keys")
     below = (f"{key}.{name}" for key, inner in config.data.items() if isinstance(inner, dict) for name in inner)
     names = [name for name in (*config.data, *below) if name != target] if hint else ()
     write = "write the name that the file has"
     fix = did_you_mean(alias, names, write, lambda name: f"{printable(name)} = {shown(target)}")
-    return _finding(alias, message, fix)
+    return _make_finding(alias, message, fix)
 
 
-def _finding(alias: str, message: str, fix: str) -> Finding:
+def _make_finding(alias: str, message: str, fix: str) -> Finding:
     return Finding("config-invalid", message, fix, table_key=("keys", alias))

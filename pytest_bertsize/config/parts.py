@@ -92,10 +92,10 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
             wrong += unusable.findings
     if wrong:
         raise Unusable(*wrong)
-    return _together(found, whole=", ".join(dict.fromkeys(each.reference for each in found.values())))
+    return _join_parts(found, whole=", ".join(dict.fromkeys(each.reference for each in found.values())))
 
 
-def _together(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = "") -> ModelConfig:
+def _join_parts(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = "") -> ModelConfig:
     data: dict[str, object] = {name: each.as_written for name, each in parts.items()}
     digest = hashlib.sha256("\n".join(each.sha256 for each in parts.values()).encode()).hexdigest()
     first = parts[primary] if primary else None
@@ -153,7 +153,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
         fail(file, "two of its modules have one path", "give each a folder of its own")
     transformers = [each.part for each in modules if each.is_transformer]
     primary = transformers[0] if len(transformers) == 1 else ""
-    return replace(_together(own, whole=file, primary=primary), modules=modules)
+    return replace(_join_parts(own, whole=file, primary=primary), modules=modules)
 
 
 class _Folder:
@@ -188,9 +188,9 @@ class _Folder:
             names.add(name)
             if path != "" and not (isinstance(path, str) and _PATH.fullmatch(path)):
                 fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
-            yield from self._module(kind, path, name, file)
+            yield from self._read_module(kind, path, name, file)
 
-    def _module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
+    def _read_module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
         kind = written.rpartition(".")[2]
         if not written.startswith(LIBRARY) or kind not in KINDS:
             message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
@@ -198,17 +198,17 @@ class _Folder:
         if kind in EMPTY:
             return
         part = (path or f"{at}_{kind}").replace("/", "_").replace(".", "_")
-        config = self._config(kind, path)
-        yield Module(part, kind, at, config, self._settings(path) if kind in TRANSFORMERS else {})
+        config = self._read_config(kind, path)
+        yield Module(part, kind, at, config, self._read_settings(path) if kind in TRANSFORMERS else {})
 
-    def _config(self, kind: str, path: str) -> ModelConfig:
+    def _read_config(self, kind: str, path: str) -> ModelConfig:
         config = self._read_json(path, CONFIG)
         if config is None:
             where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
             fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
         return config
 
-    def _settings(self, path: str) -> Mapping[str, Any]:
+    def _read_settings(self, path: str) -> Mapping[str, Any]:
         found = next(filter(None, (self._read_json(path, name) for name in SETTINGS)), None)
         if found is None:
             return {}

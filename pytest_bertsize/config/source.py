@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 class Reader(Protocol):
-    """Where the files of a project are read: the disk of today, or a commit."""
+    """A reader of a project's files: the disk of today, or a commit."""
 
     at: str
     """What messages add to the name of a file: nothing, or ``" at main"``."""
@@ -101,16 +101,16 @@ class Disk:
         self._hub = hub
 
     def config(self, location: str) -> Found:
-        if is_name(location) and not self._has(location):
-            if published := find_published_config(location, self._hub, self._file):
+        if is_name(location) and not self._has_file(location):
+            if published := find_published_config(location, self._hub, self._read_file):
                 return published
-            _refuse_unknown(location, self._has)
-        return self._file(location)
+            _refuse_unknown(location, self._has_file)
+        return self._read_file(location)
 
-    def _has(self, name: str) -> bool:
+    def _has_file(self, name: str) -> bool:
         return os.path.lexists(self.root / name)
 
-    def _file(self, location: str) -> Found:
+    def _read_file(self, location: str) -> Found:
         content, file = read_content(self.root, location)
         return Found(location, file, content)
 
@@ -126,7 +126,7 @@ class Disk:
 
     def made_by_code(self, reference: str) -> ModelConfig:
         made_or_name = _made_by_code(self.root, reference)
-        return _named(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
+        return _follow_name(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
         return settings.line(key)
@@ -176,21 +176,21 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
-        config = _inline(model.inline, model, settings, reader)
+        config = _read_inline(model.inline, model, settings, reader)
     elif model.is_made_by_code:
         refuse_code(model.config)
         config = reader.made_by_code(model.config)
     elif model.factory:
         config = in_file(reader, model.config)
     else:
-        config = _whole(reader, model.config, model)
+        config = _read_file_or_modules(reader, model.config, model)
     config = rename_keys(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
     return replace(config, ignored=model.ignored) if model.ignored else config
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
-    """What only other code can tell may stand where nobody reads it; code of the project may read all of it."""
+    """Refuse what only other code can tell, but where nobody reads it; code of the project may read all of it."""
     if not config.unknown:
         return
     is_handed_over = model.factory is not None or not model.closed_form
@@ -212,10 +212,10 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
-    return _whole(Disk(root), reference)
+    return _read_file_or_modules(Disk(root), reference)
 
 
-def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
+def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
     """The config of a file; of a folder of several modules, that of all of them."""
     location, hash_sign, _ = reference.partition("#")
     is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *CODE))
@@ -240,11 +240,11 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     refuse_code(found.name)
     file = f"{found.file}{reader.at}"
     try:
-        parsed = _parsed(found, file, inner)
+        parsed = _parse_by_suffix(found, file, inner)
     except Unusable:
         if (name := _name_at(found, file, inner)) is None:
             raise
-        return _named(name, reader, f"{file}#{printable(inner)}")
+        return _follow_name(name, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin) if found.origin else parsed
 
 
@@ -280,7 +280,7 @@ def _module_of(location: str) -> str:
     return ".".join(parts) if path.suffix == ".py" and all(part.isidentifier() for part in parts) else ""
 
 
-def _parsed(found: Found, file: str, inner: str) -> ModelConfig:
+def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
     suffix = PurePosixPath(found.name.lower()).suffix
     if suffix in YAML:
         from pytest_bertsize.config import yaml
@@ -297,14 +297,14 @@ def _name_at(found: Found, file: str, inner: str) -> str | None:
     """Return the text at a place in settings, which names a config; ``None`` where no text is."""
     outer, _, last = inner.rpartition(".")
     try:
-        holder = _parsed(found, file, outer) if inner else None
+        holder = _parse_by_suffix(found, file, outer) if inner else None
     except Unusable:
         return None
     value = holder.data.get(last) if holder and not holder.why_unknown(last) else None
     return value if isinstance(value, str) else None
 
 
-def _named(name: str, reader: Reader, place: str) -> ModelConfig:
+def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
     """Read the config that a place in a file, or a module, names: a published one, or a file or folder of the project.
 
     :raises Unusable: where it is neither.
@@ -321,7 +321,7 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
 
 
 def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
-    """What the table's ``hub`` names, as the helper process answers ``from_pretrained`` with it."""
+    """Return what the table's ``hub`` names, as the helper process answers ``from_pretrained`` with it."""
     found: dict[str, dict[str, Any]] = {}
     for name, location in settings.hub.items():
         try:
@@ -333,7 +333,7 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
+def _read_inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
     place = (*model.table_key, "config")
     file = f"{settings.file}{reader.at}"
     if found := not_plain(dict(data)):

@@ -143,11 +143,11 @@ def _list_keys(text: str) -> Iterator[tuple[int, KeyPath, int]]:
         elif symbol[-1] == ":" and opened and text[opened[-1]] == "{":
             line += text.count("\n", counted, token.start())
             counted = token.start()
-            path[-1] = _unquote(symbol[:-1].rstrip())
+            path[-1] = _unquote_key(symbol[:-1].rstrip())
             yield line, tuple(path), opened[-1]
 
 
-def _unquote(token: str) -> str:
+def _unquote_key(token: str) -> str:
     try:
         return str(json.loads(token)) if "\\" in token else token[1:-1]
     except json.JSONDecodeError:

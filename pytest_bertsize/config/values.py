@@ -65,7 +65,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
 
 
 class Written:
-    """What file and table write for one model, and what is found on the way through it."""
+    """All that file and table write for one model, and what is found on the way through it."""
 
     def __init__(self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object]) -> None:
         self.keys = keys
@@ -225,7 +225,7 @@ class Written:
 
 
 class _Reading:
-    """What is written for each key of a family; findings gather there."""
+    """The values of a family's keys, one after the other; findings gather in what is written."""
 
     def __init__(self, written: Written, architecture: Asks) -> None:
         self.written = written

@@ -44,7 +44,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     found = find_release(LIBRARY, another.path if another else None)
     if found is not None:
         _refuse_another(settings, found)
-        return AskedAbout(_release(found), found)
+        return AskedAbout(_parse_installed(found), found)
     if settings is None or settings.transformers is None:
         version = f"{NEWEST.major}.{NEWEST.minor}"
         return AskedAbout(NEWEST, version, "the newest that is known: none is installed")
@@ -53,7 +53,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     )
 
 
-def _release(version: str) -> Release:
+def _parse_installed(version: str) -> Release:
     try:
         return read_version(version)
     except Unsupported as error:

@@ -107,11 +107,11 @@ class _Document:
             documents += isinstance(event, yaml.DocumentStartEvent)
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if seen > MOST_EVENTS:
-                self._fail(event, f"more than {MOST_EVENTS:,} keys and values", ONE_MODEL)
+                self._fail_at(event, f"more than {MOST_EVENTS:,} keys and values", ONE_MODEL)
             if documents > 1:
-                self._fail(event, "the file holds more than one document", "keep one, without a second ---")
+                self._fail_at(event, "the file holds more than one document", "keep one, without a second ---")
             if depth > DEEPEST:
-                self._fail(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
+                self._fail_at(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
 
     def find(self, node: Any, key_path: KeyPath) -> Any:
         """The node to which keys lead; ``${…}`` on the way, which stands for another."""
@@ -125,7 +125,7 @@ class _Document:
         return node
 
     def read(self, node: Any, path: KeyPath) -> object:
-        """What a node says.
+        """Return the value of a node.
 
         :param path: of the keys that lead to it; a list's items are ``[]``.
         """
@@ -161,15 +161,15 @@ class _Document:
             self._refuse_tag(node, path)
         self._count(node, len(path), characters=len(node.value))
         if tag in {f"{_TAG}int", f"{_TAG}float"} and len(node.value) > LONGEST_NUMBER:
-            self._fail(node, f"{_name(path)} is a number of thousands of digits", "write the number")
+            self._fail_at(node, f"{_name_path(path)} is a number of thousands of digits", "write the number")
         try:
             return yaml.constructor.SafeConstructor().construct_object(yaml.ScalarNode(tag, node.value))
         except (ValueError, KeyError, IndexError):
-            message = f"{_name(path)} is {shown(node.value)}, and its tag says {_shorten_tag(tag)}"
-            self._fail(node, message, "remove the tag")
+            message = f"{_name_path(path)} is {shown(node.value)}, and its tag says {_shorten_tag(tag)}"
+            self._fail_at(node, message, "remove the tag")
 
     def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, _Entry]:
-        """What a mapping says by key: its own entries win over those that ``<<`` merges into it."""
+        """Return the entries of a mapping by key: its own entries win over those that ``<<`` merges into it."""
         self._count(node, merges, containers=merges > 0)  # an anchor that merges itself as well
         own: dict[str, _Entry] = {}
         merged: list[Any] | None = None
@@ -177,7 +177,7 @@ class _Document:
             is_merge = key_node.tag == _MERGE
             key = "<<" if is_merge else self._read_key(key_node, path)
             if key in own or (is_merge and merged is not None):
-                self._fail(key_node, f"the key {shown(key)} stands there twice in one object", "keep one of them")
+                self._fail_at(key_node, f"the key {shown(key)} stands there twice in one object", "keep one of them")
             if is_merge:
                 merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
             else:
@@ -185,38 +185,38 @@ class _Document:
         found: dict[str, _Entry] = {}
         for each in reversed(merged or []):  # the first of a list wins
             if each.tag != _MAP:
-                self._fail(each, f"what << merges into {_name(path)} is no object", "write an alias of one")
+                self._fail_at(each, f"what << merges into {_name_path(path)} is no object", "write an alias of one")
             found |= self._list_entries(each, path, merges + 1)
         return found | own
 
     def _read_key(self, node: Any, path: KeyPath) -> str:
         is_label = node.tag == f"{_TAG}int" and bool(path) and path[-1] in NAMED_BY_LABELS
         if node.id != "scalar":
-            self._fail(node, f"a key of {_name(path)} is an object or a list", "write a string")
+            self._fail_at(node, f"a key of {_name_path(path)} is an object or a list", "write a string")
         if node.tag != _STRING and not is_label:
             message = f"the key {printable(node.value)} is no string in YAML, but {_shorten_tag(node.tag)}"
-            self._fail(node, message, f"write {shown(node.value)}, in quotes")
+            self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
         return str(self._read_scalar(node, path))
 
     def _refuse_tag(self, node: Any, path: KeyPath) -> NoReturn:
         if node.tag == f"{_TAG}timestamp":
-            message = f"{_name(path)} is the date {printable(node.value)}, which JSON cannot say"
-            self._fail(node, message, f"write {shown(node.value)}, in quotes")
-        message = f"{_name(path)} has the tag {_shorten_tag(node.tag)}, which is not read"
-        self._fail(node, message, "write a plain value")
+            message = f"{_name_path(path)} is the date {printable(node.value)}, which JSON cannot say"
+            self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
+        message = f"{_name_path(path)} has the tag {_shorten_tag(node.tag)}, which is not read"
+        self._fail_at(node, message, "write a plain value")
 
     def _count(self, place: Any, depth: int, *, containers: int = 0, characters: int = 0) -> None:
         """Refuse what grows by its aliases beyond all that a config is."""
         self._containers += containers
         self._characters += characters
         if depth > DEEPEST:
-            self._fail(place, f"nested more than {DEEPEST} deep", ONE_MODEL)
+            self._fail_at(place, f"nested more than {DEEPEST} deep", ONE_MODEL)
         if self._containers > MOST_CONTAINERS:
-            self._fail(place, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
+            self._fail_at(place, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
         if self._characters > LARGEST:
-            self._fail(place, f"with every alias written out, this is larger than {LARGEST:,} bytes", ONE_MODEL)
+            self._fail_at(place, f"with every alias written out, this is larger than {LARGEST:,} bytes", ONE_MODEL)
 
-    def _fail(self, place: Any, message: str, fix: str) -> NoReturn:
+    def _fail_at(self, place: Any, message: str, fix: str) -> NoReturn:
         fail(self.file, message, fix, place.start_mark.line + 1)
 
 
@@ -224,7 +224,7 @@ def _shorten_tag(tag: str) -> str:
     return printable(re.sub(f"^{re.escape(_TAG)}", "!!", tag))
 
 
-def _name(path: Sequence[str]) -> str:
+def _name_path(path: Sequence[str]) -> str:
     return printable(".".join(path).replace(".[]", "[]")) or "the file"
 
 
@@ -272,7 +272,7 @@ def resolve(
         if not path:
             fail(file, why, fix)
         unknown[*key_path, *path] = why, fix
-    return _replace(value, known), unknown
+    return _put_values(value, known), unknown
 
 
 def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
@@ -294,11 +294,11 @@ def _ask_omegaconf(text: str, paths: list[list[str]], allowed: Allowed) -> list[
     return list(said.get("answers", [said] * len(paths)))
 
 
-def _replace(value: object, known: Mapping[KeyPath, object], path: KeyPath = ()) -> object:
+def _put_values(value: object, known: Mapping[KeyPath, object], path: KeyPath = ()) -> object:
     if path in known:
         return known[path]
     if isinstance(value, dict):
-        return {key: _replace(inner, known, (*path, key)) for key, inner in value.items()}
+        return {key: _put_values(inner, known, (*path, key)) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replace(inner, known, (*path, str(index))) for index, inner in enumerate(value)]
+        return [_put_values(inner, known, (*path, str(index))) for index, inner in enumerate(value)]
     return value

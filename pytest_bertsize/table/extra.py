@@ -110,7 +110,7 @@ class Extra(Struct, frozen=True):
 
     @property
     def sizes(self) -> list[int | str]:
-        """As torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
+        """Its sizes as torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
         written = getattr(self, self.block)
         return written if isinstance(written, list) else [written]
 

@@ -104,7 +104,7 @@ def _as_ascii(pattern: str) -> str:
     return f"^{spelt}$"
 
 
-def _quantity(unit: quantity.Quantity, *others: str) -> Schema:
+def _describe_quantity(unit: quantity.Quantity, *others: str) -> Schema:
     """Describe a number or a text of a unit.
 
     :param others: patterns of what may stand in its place.
@@ -173,7 +173,7 @@ BOUNDS = {
 def _describe_limit(component: str = "") -> Schema:
     """Describe a limit: its bounds, of which none stands beside ``exact``, and what else its table has."""
     unit = limits.UNITS.get(component, limits.OF_COMPONENTS)
-    written = _quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
+    written = _describe_quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
     table = _describe_table(unit.measure)
     texts = zip(limits.BOUNDS, BOUNDS[component], strict=True)
     table["properties"] = {**{bound: {"description": text, **written} for bound, text in texts}, **table["properties"]}
@@ -194,7 +194,7 @@ def _describe_limit(component: str = "") -> Schema:
 
 def _describe_budget() -> Schema:
     component, names = _describe_limit(), {"pattern": r"^[^.]+(?:\.[^.]+)*$"}
-    growth = _quantity(quantity.PARAMETERS, limits.SHARE.pattern)
+    growth = _describe_quantity(quantity.PARAMETERS, limits.SHARE.pattern)
     of_growth = {
         **growth,
         "description": BUDGET["growth"],
@@ -295,7 +295,7 @@ def _describe_project(structs: dict[str, Schema]) -> None:
     properties["lock"] |= {**lock, "type": ["string", "object"]}
     properties["transformers"]["pattern"] = _as_ascii(rf"(?:{'|'.join(releases)})(?:\.{number})?")
     structs["Lock"]["properties"]["file"] |= lock
-    memory = {**_quantity(quantity.BYTES), "minimum": model.LEAST_MEMORY, "maximum": model.MOST_MEMORY}
+    memory = {**_describe_quantity(quantity.BYTES), "minimum": model.LEAST_MEMORY, "maximum": model.MOST_MEMORY}
     structs["Build"]["properties"]["memory"] |= memory
 
 

@@ -82,7 +82,7 @@ class Training(Struct, frozen=True):
 
 
 class Growth(NamedTuple):
-    """What came to a component since the base; how much may is known where the base is."""
+    """The growth of a component since the base; how much may is known where the base is."""
 
     part: str
 
@@ -102,7 +102,7 @@ Measure: TypeAlias = AsBytes | Flops | Training | Growth
 
 
 class Limit(NamedTuple):
-    """What one component, ``total`` or ``trainable`` may count."""
+    """The bounds of what one component, ``total`` or ``trainable`` may count."""
 
     component: str
     minimum: int | None
@@ -145,7 +145,7 @@ class Limit(NamedTuple):
         return Finding(kind, message, fix, severity, self.component, actual=actual, **place)
 
     def __str__(self) -> str:
-        """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
+        """Return it as a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
         low, high = map(_as_written, self.bounds)
         if self.is_exact:
             return f"={high}"
@@ -171,7 +171,7 @@ class Budget(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """How the bounds of a limit are written."""
+    """The unit in which the bounds of a limit are written."""
 
     quantity: Quantity
     measure: type[Struct]

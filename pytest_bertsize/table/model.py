@@ -285,7 +285,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def is_made_by_code(self) -> bool:
-        """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
+        """Return whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
         location = self.config.partition("#")[0]
         is_file = self.inline is not None or location.lower().endswith(FILES)
         return not is_file and _CODE.fullmatch(location) is not None
@@ -298,7 +298,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """What tells a model's config from those of others, whatever the model is called."""
+        """Return what tells a model's config from those of others, whatever the model is called."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
         return self.config or ", ".join(self.backbones.values()) or self.factory or ""

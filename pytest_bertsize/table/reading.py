@@ -42,7 +42,7 @@ class Reads(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """What is wrong with a table that lacks the key."""
+    """A sentence for a table that lacks the key."""
 
     message: str
 

@@ -37,11 +37,11 @@ class Change:
 
     @property
     def value(self) -> object:
-        """What TOML reads there then: a number, or a string such as ``"114M"``."""
+        """Return what TOML reads there then: a number, or a string such as ``"114M"``."""
         return tomli.loads(f"x = {self.after}")["x"]
 
     def size(self) -> int:
-        """What the bound lets pass then."""
+        """Return what the bound lets pass then."""
         return unit_of(self.component).parse(self.value)
 
 
@@ -91,8 +91,8 @@ def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
 
     :raises SettingsError: when it cannot be.
     """
-    by_path = {_path(change, settings.limits[change.key]): change for change in changes}
-    lines = (f"{_place(path, settings)}: {dotted(path)} = {change.after}" for path, change in by_path.items())
+    by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
+    lines = (f"{_name_place(path, settings)}: {dotted(path)} = {change.after}" for path, change in by_path.items())
     by_hand = ", ".join(lines)
     try:
         found = parse(replace_values(settings.text, {path: by_path[path].after for path in by_path}), settings.path)
@@ -123,11 +123,11 @@ def _take_value(document: dict[str, Any], path: Sequence[str]) -> object:
     return document.pop(path[-1])
 
 
-def _path(change: Change, limit: Limit) -> tuple[str, ...]:
+def _path_of_bound(change: Change, limit: Limit) -> tuple[str, ...]:
     return (*change.key, change.bound) if isinstance(limit.written, dict) else change.key
 
 
-def _place(path: tuple[str, ...], settings: Settings) -> str:
+def _name_place(path: tuple[str, ...], settings: Settings) -> str:
     """``pyproject.toml:12``."""
     line = settings.line(path)
     return f"{settings.file}:{line}" if line else settings.file
@@ -139,7 +139,7 @@ def sentence(change: Change, before: Settings, after: Settings) -> str:
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     written = (limit.written_at(change.bound) for limit in (was, now))
     values = " → ".join(exact(value) if isinstance(value, int) else f'"{value}"' for value in written)
-    place = _place(change.key, before)
+    place = _name_place(change.key, before)
     return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
 
 

@@ -84,7 +84,7 @@ class Settings:
         return line_in_toml(self.text, key)
 
     def place(self, key: str) -> str:
-        """Where a key of the whole table stands, for a mistake in it: ``pyproject.toml:7: tool.bertsize.lock``."""
+        """Return the place of a key of the whole table: ``pyproject.toml:7: tool.bertsize.lock``."""
         line = self.line((*TABLE, key))
         return f"{self.file}:{line}: {dotted((*TABLE, key))}" if line else self.file
 
@@ -99,7 +99,7 @@ class Settings:
 
     @cached_property
     def table_sha256(self) -> str:
-        """Of what the table says, however it is laid out."""
+        """The digest of what the table says, however it is laid out."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
 
     @cached_property
@@ -118,7 +118,7 @@ def load(path: Path) -> Settings:
 
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    return parse(_read(path), path)
+    return parse(_read_text(path), path)
 
 
 def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = None) -> Settings:
@@ -127,19 +127,19 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    return _settings(_find_table(_parse(text, path), path), text, path, matches)
+    return _read_settings(_find_table(_parse_toml(text, path), path), text, path, matches)
 
 
 def load_without_models(path: Path) -> Settings:
-    """What a table says for all models where it declares none yet.
+    """Read what a table says for all models where it declares none yet.
 
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    text = _read(path)
-    table = _ours(_parse(text, path))
+    text = _read_text(path)
+    table = _find_ours(_parse_toml(text, path))
     said = {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
     stand_in = {"models": {"none": {"config": "config.json", "budget": "report-only"}}}
-    return replace(_settings({**said, **stand_in}, text, path, None), models={}, table=said)
+    return replace(_read_settings({**said, **stand_in}, text, path, None), models={}, table=said)
 
 
 class Apart(NamedTuple):
@@ -158,22 +158,24 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     :param limits: whether budgets are read; nobody's count depends on them.
     :raises SettingsError: where there are no tables of models to tell apart.
     """
-    table = _find_table(_parse(text, path), path)
+    table = _find_table(_parse_toml(text, path), path)
     declared = table.get("models")
     if not isinstance(declared, dict):
-        _settings(table, text, path, matches)
+        _read_settings(table, text, path, matches)
     models: dict[str, Model] = {}
     wrong: dict[str, str] = {}
     for name, said in (declared or {}).items():
         each = said if limits or not isinstance(said, dict) else {**said, "budget": REPORT_ONLY}
         try:
-            models |= _settings({**table, "models": {name: each}}, text, path, matches).models
+            models |= _read_settings({**table, "models": {name: each}}, text, path, matches).models
         except SettingsError as error:
             wrong[name] = " ".join(str(error).split())
     return Apart(table, models, wrong)
 
 
-def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None) -> Settings:
+def _read_settings(
+    table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None
+) -> Settings:
     try:
         declared = read_declarations(table)
         found = expand_models(table["models"], matches or partial(find_matches, path.parent))
@@ -218,7 +220,7 @@ def dotted(path: Sequence[str]) -> str:
 def tables_of_models(path: Path) -> Collection[str] | None:
     """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` where it has no table of ours."""
     try:
-        table = _ours(_parse(_read(path), path))
+        table = _find_ours(_parse_toml(_read_text(path), path))
     except SettingsError:
         return None
     models = table.get("models") if isinstance(table, dict) else None
@@ -257,7 +259,7 @@ def _place_model(each: Expanded, model: Model, path: Path) -> Model:
     return model.replace(name=each.name, table_key=key, budget=model.budget._replace(limits=limits), **own)
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with open_regular(os.path.realpath(path)) as stream:
             return decoded(stream.read(LARGEST + 1), str(path))
@@ -287,7 +289,7 @@ def decoded(content: bytes, file: str) -> str:
         raise SettingsError(f"{file}: cannot be read: {printable(str(error))}") from None
 
 
-def _parse(text: str, path: Path) -> dict[str, Any]:
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
         raise SettingsError(f"{path.name}:{line}: a key of more than {MOST_PARTS} parts")
@@ -310,14 +312,14 @@ def _meant_for(document: dict[str, Any]) -> str:
     return nearest_to("bertsize", document)
 
 
-def _ours(document: dict[str, Any]) -> object:
-    """What stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
+def _find_ours(document: dict[str, Any]) -> object:
+    """Return what stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
     tools = document.get("tool")
     return tools.get("bertsize") if isinstance(tools, dict) else None
 
 
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    table = _ours(document)
+    table = _find_ours(document)
     if table is None:
         meant = _meant_for(document)
         hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE

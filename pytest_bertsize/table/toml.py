@@ -30,7 +30,7 @@ class CannotReplace(Exception):
 
 
 class _Layout(NamedTuple):
-    """What a file says, and where; of the tables in a list, the first counts."""
+    """The keys and values of a file, and their places; of the tables in a list, the first counts."""
 
     document: dict[str, Any]
     headers: dict[Path, int]
