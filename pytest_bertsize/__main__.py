@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -123,144 +123,115 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-class _Argument(NamedTuple):
-    names: Sequence[str]
-    settings: dict[str, Any]
-
-
 class _Command(NamedTuple):
     help: str
     run: Callable[[argparse.Namespace], int]
-    arguments: Sequence[_Argument]
+    arguments: Mapping[str, str]
+    """Each as in ``--base REV``, ``--keep KEY…`` for one that may be repeated and ``name [NAME]`` for one that may be
+    left out, with what it means."""
 
 
-def _argument(*names: str, text: str, **settings: Any) -> _Argument:
-    return _Argument(names, {"help": text, **settings})
-
-
-def _flag(name: str, text: str) -> _Argument:
-    return _argument(name, text=text, action="store_true")
-
-
-def _option(name: str, value: str, text: str, **settings: Any) -> _Argument:
-    return _argument(name, text=text, metavar=value, **settings)
-
-
-def _repeated(name: str, value: str, text: str) -> _Argument:
-    return _option(name, value, f"{text}; may be repeated", action="append", default=[])
-
-
-def _format(text: str) -> _Argument:
-    return _argument("--format", choices=("text", "md", "json"), default="text", text=text)
-
-
-PROJECT = _option("--project", "FOLDER", "the folder of pyproject.toml (default: here)", type=_find_folder)
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "--project": {"type": _find_folder},
+    "--format": {"choices": ("text", "md", "json"), "default": "text"},
+    "--seq-len": {"type": int, "default": 128},
+    "--multiple": {"type": int, "default": 64},
+    "--head-width": {"type": int},
+    "-v/--verbose": {"action": "count", "default": 0},
+}
+"""Of arguments that are no texts."""
+PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: here)"}
+MODEL = {
+    "--architecture NAME": "the class (default: the only one that the file names)",
+    "--family NAME": "the model_type of a file that has none",
+    "--option NAME=BOOL…": "a constructor argument, as in add_pooling_layer=false",
+    "--keys NAME=KEY…": "a name that the file has for a key, as in num_blks=num_hidden_layers",
+    "--format": "how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
+}
+INIT = {"--write": "add the tables to pyproject.toml (default: print them)"}
+CHECK = {
+    "--report PATH…": "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
+    "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
+    "CI runs for; none: with nothing)",
+    "--no-build": "build nothing, and hold budgets against the closed form alone, without torch; every report says so",
+    "--python PATH": "build with this interpreter, whatever the table says: that of the project's own environment, "
+    "which has torch and transformers",
+    "-v/--verbose": "unfold components (-v) and tensors (-vv)",
+}
+EXPLAIN = {
+    "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
+    "--tensors": "go down to tensors and their shapes",
+    "--page PATH": "write what if: a page of its own (.html) with a slider for every size, which counts in the browser "
+    "and fetches nothing; nothing else is printed then",
+}
 CONFIG = (
     "a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; or "
     "pyproject.toml::NAME, a model that it declares, by its name alone, too, perhaps with REV: before it"
 )
-MODEL = (
-    _option("--architecture", "NAME", "the class (default: the only one that the file names)"),
-    _option("--family", "NAME", "the model_type of a file that has none"),
-    _repeated("--option", "NAME=BOOL", "a constructor argument, as in add_pooling_layer=false"),
-    _repeated("--keys", "NAME=KEY", "a name that the file has for a key, as in num_blks=num_hidden_layers"),
-    _format("how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)"),
-)
-HEADS = "hidden units of one attention head (default: as many as today, or 64 where no width near has such heads)"
+FIT = {
+    "config CONFIG": "a config, as for explain",
+    "--total COUNT": "the most parameters, as in 110M (default: the budget of a declared model)",
+    "--flops NUMBER": "the most FLOPs of a forward pass, as in 22G",
+    "--seq-len TOKENS": "the tokens of that pass (default: 128)",
+    "--keep KEY…": "a size that stays as it is, as in vocab_size",
+    "--multiple N": "what widths and vocabularies are multiples of (default: 64)",
+    "--head-width N": "hidden units of one attention head (default: as many as today, or 64 where no width near has "
+    "such heads)",
+}
+LOG = {
+    "name [NAME]": "a model, by any name that it had (default: all)",
+    "commits [REV..REV]": "the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the "
+    "first parent",
+    "--tags": "go from tag to tag, and to the last commit",
+    "--format": "how it is printed (default: text)",
+}
 COMMANDS = {
     "init": _Command(
         "propose a table with a budget for each config of the project, and list the classes that it makes",
         _run_init,
-        (PROJECT, _flag("--write", "add the tables to pyproject.toml (default: print them)")),
+        {**PROJECT, **INIT},
     ),
     "check": _Command(
         "check every model that pyproject.toml declares, without pytest, conftest or plugins",
         _run_check,
-        (
-            PROJECT,
-            _repeated(
-                "--report",
-                "PATH",
-                "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
-            ),
-            _option(
-                "--base",
-                "REV",
-                "compare with this git revision, or where this branch left it (default: the base of the request that "
-                "CI runs for; none: with nothing)",
-            ),
-            _flag(
-                "--no-build",
-                "build nothing, and hold budgets against the closed form alone, without torch; every report says so",
-            ),
-            _option(
-                "--python",
-                "PATH",
-                "build with this interpreter, whatever the table says: that of the project's own environment, which "
-                "has torch and transformers",
-            ),
-            _argument(*("-v", "--verbose"), text="unfold components (-v) and tensors (-vv)", action="count", default=0),
-        ),
+        {**PROJECT, **CHECK},
     ),
     "explain": _Command(
         "show what the count of a config is made of: component, formula, numbers, parameters",
         _show(_write_explanation),
-        (
-            _option("config", "CONFIG", CONFIG),
-            *MODEL,
-            _option(
-                "--names",
-                "VOCABULARY",
-                "name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
-            ),
-            _flag("--tensors", "go down to tensors and their shapes"),
-            _option(
-                "--page",
-                "PATH",
-                "write what if: a page of its own (.html) with a slider for every size, which counts in the browser "
-                "and fetches nothing; nothing else is printed then",
-            ),
-        ),
+        {"config CONFIG": CONFIG, **MODEL, **EXPLAIN},
     ),
     "diff": _Command(
         "show what changes from one config to another: by component, by key, and in shape",
         _show(_write_diff),
-        (_option("a", "A", "a config, as for explain"), _option("b", "B", "the other one"), *MODEL),
+        {"a A": "a config, as for explain", "b B": "the other one", **MODEL},
     ),
     "fit": _Command(
         "show the shapes that a model could have under a budget, the nearest to today's first, as overrides to paste",
         _show(_write_shapes),
-        (
-            _option("config", "CONFIG", "a config, as for explain"),
-            _option("--total", "COUNT", "the most parameters, as in 110M (default: the budget of a declared model)"),
-            _option("--flops", "NUMBER", "the most FLOPs of a forward pass, as in 22G"),
-            _option("--seq-len", "TOKENS", "the tokens of that pass (default: 128)", type=int, default=128),
-            _repeated("--keep", "KEY", "a size that stays as it is, as in vocab_size"),
-            _option(
-                "--multiple", "N", "what widths and vocabularies are multiples of (default: 64)", type=int, default=64
-            ),
-            _option("--head-width", "N", HEADS, type=int),
-            *MODEL,
-        ),
+        {**FIT, **MODEL},
     ),
     "log": _Command(
         "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run",
         _show(_write_log),
-        (
-            _option("name", "NAME", "a model, by any name that it had (default: all)", nargs="?", default=""),
-            _option(
-                "commits",
-                "REV..REV",
-                "the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the first parent",
-                nargs="?",
-                default="",
-            ),
-            _flag("--tags", "go from tag to tag, and to the last commit"),
-            _format("how it is printed (default: text)"),
-            PROJECT,
-        ),
+        {**LOG, **PROJECT},
     ),
 }
+
+
+def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> None:
+    names, _, value = usage.partition(" ")
+    settings = dict(SETTINGS.get(names, {}))
+    if value.endswith("…"):
+        settings |= {"action": "append", "default": []}
+        text += "; may be repeated"
+    elif value.startswith("["):
+        settings |= {"nargs": "?", "default": ""}
+    elif not value and not settings:
+        settings["action"] = "store_true"
+    if value:
+        settings["metavar"] = value.strip("[…]")
+    command.add_argument(*names.split("/"), help=text, **settings)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -274,8 +245,8 @@ def make_parser() -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, allow_abbrev=False, help=command.help)
         added.set_defaults(run=command.run)
-        for argument in command.arguments:
-            added.add_argument(*argument.names, **argument.settings)
+        for usage, text in command.arguments.items():
+            _add_argument(added, usage, text)
     return parser
 
 
