@@ -108,7 +108,7 @@ class Code:
                 if (size := size + len(content)) > MOST_PARSED:
                     files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
                     break
-                if source := parse(file, content):
+                if source := parse(content):
                     found[file] = source
                 else:
                     unread.append(printable(file))
@@ -237,13 +237,13 @@ class Code:
         if not origin.file:
             return origin.name.rpartition(".")[0], ""
         path, imported = PurePosixPath(origin.file), self._sources[caller].imported if caller else set()
-        folders = [each for each in self._names.folders(caller) if not each or path.is_relative_to(each)]
+        folders = [each for each in self._names.list_folders(caller) if path.parts[: len(each)] == each]
         for folder in folders:
-            parts = path.relative_to(folder or ".").with_suffix("").parts
+            parts = path.with_suffix("").parts[len(folder) :]
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             is_meant = origin.file == caller or {*parts[:1]} & imported or folder == folders[-1]
             if is_meant and parts and all(map(str.isidentifier, parts)):
-                return ".".join(parts), folder
+                return ".".join(parts), "/".join(folder)
         return "", ""
 
     def list_hub_names(self) -> dict[str, Call]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
@@ -70,6 +70,10 @@ class Source:
         self.uses: list[Use] = []
         for statement in _list_statements(tree.body):
             self._read(statement)
+
+    def binds(self, name: str) -> bool:
+        """Tell whether the file itself has a name, at its top level or by an import."""
+        return name in self.bound[""] or name in self.imports
 
     def _read(self, statement: ast.stmt) -> None:
         owner, is_definition = "", isinstance(statement, DEFINITIONS)
@@ -147,12 +151,12 @@ def read_chain(node: ast.AST) -> Chain:
     return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
 
 
-def parse(file: str, content: bytes) -> Source | None:
+def parse(content: bytes) -> Source | None:
     """Read a file of Python; ``None`` for what this Python cannot parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Source(ast.parse(content, file))
+            return Source(ast.parse(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -160,12 +164,16 @@ def parse(file: str, content: bytes) -> Source | None:
 class Names:
     """Every file of a project, and what the names in it stand for."""
 
-    def __init__(self, sources: Mapping[str, Source], files: Collection[str]) -> None:
+    def __init__(self, sources: Mapping[str, Source], files: Iterable[str]) -> None:
         """:param files: all of them, those that were not read included."""
         self._sources = sources
-        self._files = frozenset(files)
-        self._folders = {str(folder) for file in files for folder in PurePosixPath(file).parents}
+        self._modules: dict[Chain, str] = {}
         self._found: dict[tuple[str, Chain], Origin | None] = {}
+        for file in files:
+            *folders, stem = PurePosixPath(file).with_suffix("").parts
+            is_package = stem == "__init__"
+            if is_package or (*folders, stem) not in self._modules:  # a package goes before a module of its name
+                self._modules[*folders, *([] if is_package else [stem])] = file
 
     def resolve(self, file: str, chain: Chain, owner: str = "") -> Origin | None:
         """Return what a name stands for where it is written; ``None`` where that is not certain.
@@ -203,35 +211,29 @@ class Names:
 
     def _follow(self, file: str, wanted: Import) -> Origin | None:
         """Return the definition that an import leads to; a name of a package comes before a module in it."""
-        for folder in self.folders(file, wanted.level):
-            base, module = folder, self._find_module(folder) if wanted.level else None
-            for place, part in enumerate(wanted.path):
-                source = self._sources.get(module or "")
-                if source and module != file and (part in source.bound[""] or part in source.imports):
-                    return self.resolve(module or "", wanted.path[place:])
-                base = f"{base}/{part}" if base else part
-                module, package = self._find_module(base), module
-                if module is None and base not in self._folders:
-                    if package:
-                        return self.resolve(package, wanted.path[place:])
-                    break
-            else:
-                if module:
+        for folder in self.list_folders(file, wanted.level):
+            last: tuple[str, Chain] | None = None
+            for end in range(0 if wanted.level else 1, len(wanted.path) + 1):
+                module, rest = self._modules.get((*folder, *wanted.path[:end])), wanted.path[end:]
+                if module is None:
+                    continue
+                if not rest:
                     return Origin(module, "")
+                if module != file and (source := self._sources.get(module)) and source.binds(rest[0]):
+                    return self.resolve(module, rest)
+                last = module, rest
+            if last:
+                return self.resolve(*last)
         return None if wanted.level else Origin("", ".".join(wanted.path))
 
-    def _find_module(self, base: str) -> str | None:
-        candidates = (f"{base}/__init__.py", f"{base}.py") if base else ("__init__.py",)
-        return next((each for each in candidates if each in self._files), None)
-
-    def folders(self, file: str, level: int = 0) -> Iterator[str]:
-        """The folders that an import of this file may start from, the likeliest first."""
-        parents = [str(each).removeprefix(".") for each in PurePosixPath(file).parents] or [""]
+    def list_folders(self, file: str, level: int = 0) -> Iterator[Chain]:
+        """Yield the folders that an import of this file may start from, the likeliest first."""
+        parents = [each.parts for each in PurePosixPath(file).parents] or [()]
         if level:
             yield from parents[level - 1 : level]
             return
-        is_package = [f"{each}/__init__.py".removeprefix("/") in self._files for each in parents]
+        is_package = [PurePosixPath(self._modules.get(each, "")).name == "__init__.py" for each in parents]
         own = is_package.index(False) if False in is_package else len(parents) - 1
         yield from parents[own:]  # above the package that the file is in
-        yield from ("src", "lib")
+        yield from (("src",), ("lib",))
         yield from parents[:own]
