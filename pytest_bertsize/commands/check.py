@@ -65,14 +65,14 @@ def check(  # noqa: PLR0913  (what the command line says)
     if helper and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
-    models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
+    models = _review_all(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
     outcome = Outcome(models, helper.versions if helper else {}, files, excuse="")
     files.finish(models, outcome.versions)
-    _tell(outcome, read_style(out, verbosity), out, err)
+    _print_outcome(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
 
 
-def _reviewed(gate: Gate, helper: Helper | None) -> list[ModelReport]:
+def _review_all(gate: Gate, helper: Helper | None) -> list[ModelReport]:
     """Have built what the closed forms have bounded, and review every model."""
     try:
         if helper:
@@ -83,8 +83,8 @@ def _reviewed(gate: Gate, helper: Helper | None) -> list[ModelReport]:
             helper.stop()
 
 
-def _tell(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
-    """What failed, the tables of what passed where they are asked for, and the summary."""
+def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
+    """Print what failed, the tables of what passed where they are asked for, and the summary."""
     for model in outcome.checked:
         if model.verdict == "failed":
             say(f"{draw_failure(model, style)}\n", out)

@@ -111,7 +111,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How deep and wide a model is; ``None`` for what its family does not have, or has another way."""
+    """Depth and width of a model; ``None`` for what its family does not have, or has another way."""
 
     layers: int | None
     width: int | None

@@ -38,7 +38,7 @@ DECLARED = "::"
 
 
 class Named(NamedTuple):
-    """What the command line, or a line of Python, says about one model."""
+    """A model as the command line, or a line of Python, names it."""
 
     config: str
     """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
@@ -69,7 +69,7 @@ class Explained:
 
 
 class _Declaration(NamedTuple):
-    """Where a model is declared."""
+    """The place at which a model is declared."""
 
     revision: str
     """``""`` for the table as it is."""
@@ -84,7 +84,7 @@ def closed_form(
     family: str | None = None,
     options: Mapping[str, bool] | None = None,
 ) -> ClosedForm:
-    """What a config alone says that a model consists of, without torch or transformers.
+    """Derive what a model consists of from its config alone, without torch or transformers.
 
     ``closed_form("config.json")["encoder"]`` is a number of parameters, of ``"total"`` and ``"trainable"`` too, and 0
     of a component that the model has not; ``.formulas()["encoder"].text`` is where it comes from. The source of each

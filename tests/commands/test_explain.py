@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.cells import cell_len
 
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
@@ -24,16 +23,14 @@ from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample
 from tests.support.formulas import value_of
 
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
 """SOURCES D: BertForMaskedLM, V 21128, D 768, L 12, I 3072, P 512, T 2."""
 GOOGLE = str(EXAMPLES / "b-bert-large-chinese")
 """SOURCES B: a folder with a bert_config.json, which says neither model_type nor architectures."""
-
-
-def explained(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["explain", *arguments])
-    return status, *capsys.readouterr()
 
 
 def cells(text: str) -> list[list[str]]:
@@ -49,8 +46,8 @@ def found(name: str, lines: list[Line], depth: int | None = None) -> Line:
 LINES = list_tree(chinese(), BERT)
 
 
-def test_name_formula_numbers_and_count_stand_in_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = explained(CHINESE, capsys=capsys)
+def test_name_formula_numbers_and_count_stand_in_a_row(bertsize: Bertsize) -> None:
+    status, out, err = bertsize("explain", CHINESE)
     assert (status, err) == (GOOD, "")
     rows = cells(out)
     # SOURCES D, and A's column "is"
@@ -79,29 +76,27 @@ def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
         "- a count is not a size in bytes: as float32 it takes 409,161,248 of them, 390.2 MiB",  # 4 · 102,290,312
     ],
 )
-def test_what_is_usually_got_wrong_is_said(note: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = explained(CHINESE, capsys=capsys)
+def test_what_is_usually_got_wrong_is_said(note: str, bertsize: Bertsize) -> None:
+    _, out, _ = bertsize("explain", CHINESE)
     assert note in out.splitlines()
 
 
-def test_shared_layers_are_one_layer_that_is_used_many_times(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, bertsize: Bertsize) -> None:
     # albert-base-v2 as published; 11,683,584 and 89,650,176 are the README's
     sizes = {"vocab_size": 30000, "embedding_size": 128, "hidden_size": 768, "num_hidden_layers": 12}
     more = {"num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
     groups = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu_new"}
     config = {"model_type": "albert", "architectures": ["AlbertModel"], **sizes, **more, **groups}
     write(tmp_path / "config.json", config)
-    _, out, _ = explained(str(tmp_path), capsys=capsys)
+    _, out, _ = bertsize("explain", str(tmp_path))
     assert ["total", "11,683,584"] in cells(out)
     assert "one layer of 1, used 12 times" in out
     assert "- L = 12 (num_hidden_layers) is in no formula: layers share their weights" in out
     assert "with a copy for each pass it would be 89,650,176" in out
 
 
-def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = explained(CHINESE, "--tensors", capsys=capsys)
+def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(bertsize: Bertsize) -> None:
+    _, out, _ = bertsize("explain", CHINESE, "--tensors")
     rows = cells(out)
     # SOURCES D lists the names and shapes
     assert ["attention.self.query.weight", "D²", "(768, 768)", "589,824", "7,077,888"] in rows
@@ -147,10 +142,10 @@ def test_every_written_formula_gives_its_number(family: str) -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 @pytest.mark.parametrize("arguments", [(), ("--tensors",), ("--names", "bert4keras"), ("--names", "tensorflow")])
 def test_every_width_shows_every_count_whole(
-    width: int, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    width: int, arguments: tuple[str, ...], bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    _, out, _ = explained(CHINESE, *arguments, capsys=capsys)
+    _, out, _ = bertsize("explain", CHINESE, *arguments)
     # SOURCES D
     assert {"16,622,592", "85,054,464", "613,256", "102,290,312"} <= set(out.split())
     assert max(map(cell_len, out.splitlines())) < width
@@ -186,10 +181,8 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
         ([str(EXAMPLES)], "the folder holds neither config.json nor bert_config.json; name the file itself"),
     ],
 )
-def test_a_mistake_is_one_line_that_says_what_to_write(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, err = explained(*arguments, capsys=capsys)
+def test_a_mistake_is_one_line_that_says_what_to_write(arguments: list[str], message: str, bertsize: Bertsize) -> None:
+    status, out, err = bertsize("explain", *arguments)
     assert (status, out) == (MISTAKEN, "")
     assert err.startswith("ERROR: ")
     assert message in err
@@ -217,11 +210,11 @@ ITS_TABLE_SAYS_SO = (
     ids=["nothing is written", "a factory alone"],
 )
 def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_or_to_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], declared: str, mistake: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize, declared: str, mistake: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{declared}budget.total = 1\n')
-    status, _, err = explained("own", capsys=capsys)
+    status, _, err = bertsize("explain", "own")
     assert (status, err) == (MISTAKEN, f"ERROR: {mistake}\n")
 
 
@@ -230,15 +223,15 @@ def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_
 
 @pytest.mark.parametrize("folder", sorted(each.parent.name for each in EXAMPLES.glob("*/pyproject.toml")))
 def test_every_model_that_an_example_declares_is_explained_and_compared_with_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: str
+    monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize, folder: str
 ) -> None:
     monkeypatch.chdir(EXAMPLES / folder)
     for name in load(Path("pyproject.toml")).names:
         form = closed_form(f"pyproject.toml::{name}")
         tops = [line for line in list_tree(form, BERT) if line.depth == 0]
         assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
-        assert explained(f"pyproject.toml::{name}", capsys=capsys)[0] == GOOD
-        assert main(["diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}"]) == GOOD
+        assert bertsize("explain", f"pyproject.toml::{name}")[0] == GOOD
+        assert bertsize("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")[0] == GOOD
 
 
 def read(path: str) -> dict[str, Any]:

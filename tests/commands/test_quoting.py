@@ -128,7 +128,11 @@ def test_a_revision_has_its_own_file(
 
 
 def test_a_revision_has_its_own_table(
-    project: Path, monkeypatch: pytest.MonkeyPatch, explain: Callable[..., Any], refuse: Callable[..., str]
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    explain: Callable[..., Any],
+    refuse: Callable[..., str],
+    bertsize: Bertsize,
 ) -> None:
     made = repository(project / "repository")
     made.write("config.json", BERT)

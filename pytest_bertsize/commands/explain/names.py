@@ -95,7 +95,7 @@ class _Naming:
 
     @property
     def has_layers(self) -> bool:
-        """Whether a line is a layer of Keras, not a tensor."""
+        """Tell whether a line is a layer of Keras, not a tensor."""
         return self.vocabulary == "bert4keras"
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
@@ -115,11 +115,11 @@ class _Naming:
         return [*lines, Line(0, name, formula, write_sums(groups.values()), total)]
 
     def _list_names(self, members: list[Leaf], times: int | None) -> list[Line]:
-        groups = group_by(members, self._name)
+        groups = group_by(members, self._find_name)
         in_order = sorted(groups, key=lambda name: ORDER.get(name, len(NAMES))) if self.has_layers else groups
-        return [self._line(name, groups[name], times) for name in in_order]
+        return [self._make_line(name, groups[name], times) for name in in_order]
 
-    def _name(self, leaf: Leaf) -> str:
+    def _find_name(self, leaf: Leaf) -> str:
         architecture = self.of.form.architecture
         held = leaf.name.removeprefix(f"{architecture.added.get('backbone', '')}.")
         if self.vocabulary in NAMING and (found := NAMING[self.vocabulary](held, architecture.name)):
@@ -128,11 +128,11 @@ class _Naming:
             return leaf.module  # a layer of the class itself
         return name_in_transformers(leaf.name)
 
-    def _line(self, name: str, group: list[Leaf], times: int | None) -> Line:
+    def _make_line(self, name: str, group: list[Leaf], times: int | None) -> Line:
         shape = group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape  # a row for each input
         if all(leaf.tied_to for leaf in group):
             source = group[0].tied_to or ""
-            owner = self._name(self.of.by_name[source]) if source in self.of.by_name else source
+            owner = self._find_name(self.of.by_name[source]) if source in self.of.by_name else source
             return Line(1, name, f"{TIED}{owner}", write_shape(shape), 0, times and 0, minor=True, tensor=True)
         formula, count = self.of.sum_one_copy(group), sum(leaf.owned for leaf in group)
         numbers = self._write_parts(group, formula) if self.has_layers else write_shape(shape)

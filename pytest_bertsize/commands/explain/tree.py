@@ -185,7 +185,7 @@ class _Tree:
             if repeats == 1:
                 below += self._list_inside(name, group, 1, None)
             elif times:
-                label, formula = self._label(name, repeats, group[0]), self.of.sum_one_copy(group)
+                label, formula = self._write_label(name, repeats, group[0]), self.of.sum_one_copy(group)
                 below.append(Line(1, label, formula.text, "", single, times * single))
                 below += self._list_inside(name, group, 2, times)
         formula = self.of.sum_all_copies(members)
@@ -193,7 +193,7 @@ class _Tree:
         total = sum(leaf.times * leaf.owned for leaf in members)
         return [Line(0, name, formula.text, numbers, total), *below]
 
-    def _label(self, name: str, repeats: Count, leaf: Leaf) -> str:
+    def _write_label(self, name: str, repeats: Count, leaf: Leaf) -> str:
         of_layers = in_one(repeats).number == 1 and symbols_of(repeats) <= self.layers
         what = "one layer" if name in STACKS and of_layers else "one"
         used = f", used {leaf.passes:,} times" if leaf.passes != leaf.times else ""

@@ -151,7 +151,7 @@ class Code:
 
     # what is made
 
-    def derives(self, origin: Origin | None) -> bool:
+    def _is_module(self, origin: Origin | None) -> bool:
         """Follow the bases of a class to torch's module."""
         if origin is None:
             return False
@@ -159,10 +159,10 @@ class Code:
             return _MODULE.fullmatch(origin.name) is not None or _is_model_of_library(origin)
         if origin not in self._derived:
             self._derived[origin] = False  # where classes derive from each other in a circle
-            self._derived[origin] = any(map(self.derives, self._bases(origin)))
+            self._derived[origin] = any(map(self._is_module, self._resolve_bases(origin)))
         return self._derived[origin]
 
-    def _bases(self, origin: Origin) -> list[Origin | None]:
+    def _resolve_bases(self, origin: Origin) -> list[Origin | None]:
         statement = self._sources[origin.file].classes.get(origin.name)
         return [self._names.resolve(origin.file, base) for base in statement.bases] if statement else []
 
@@ -189,8 +189,8 @@ class Code:
         users: dict[Origin, set[Origin]] = defaultdict(set)
         holding: list[Origin] = []
         held = [(Origin(file, use.owner), used) for file, use, used, _ in self._resolved if use.owner]
-        for owner, used in (*held, *((each, base) for each in self._classes for base in self._bases(each))):
-            if used and (_is_model_of_library(used) or (used.name in self._families and self.derives(used))):
+        for owner, used in (*held, *((each, base) for each in self._classes for base in self._resolve_bases(each))):
+            if used and (_is_model_of_library(used) or (used.name in self._families and self._is_module(used))):
                 holding.append(owner)
             elif used and used.file:
                 users[used].add(owner)
@@ -200,7 +200,9 @@ class Code:
                 reached.add(each)
                 holding += users[each]
         return {
-            each for each in reached.intersection(self._classes) if self.derives(each) and not _LOSS.search(each.name)
+            each
+            for each in reached.intersection(self._classes)
+            if self._is_module(each) and not _LOSS.search(each.name)
         }
 
     def list_classes(self) -> list[Class]:
@@ -209,13 +211,13 @@ class Code:
         Behind them those that no call names and none derives from, such as those of a table of classes.
         """
         calls: dict[Origin, list[Call | None]] = defaultdict(list)
-        mentioned: set[Origin | None] = {base for each in self._classes for base in self._bases(each)}
+        mentioned: set[Origin | None] = {base for each in self._classes for base in self._resolve_bases(each)}
         for file, use, origin, is_whole in self._resolved:
             if not use.is_call:
                 mentioned.discard(origin)
             elif is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
                 owner = Origin(file, use.owner)
-                is_outside = owner == origin or not self.derives(owner)
+                is_outside = owner == origin or not self._is_module(owner)
                 calls[origin].append(_read_call(file, use) if is_outside else None)
         vendored = {each.file for each in self._classes if each.name in self._families}
         found = []
@@ -250,7 +252,7 @@ class Code:
         """Names of the hub that a model is made by, each with the likeliest place."""
         found: dict[str, Call] = {}
         for file, use, origin, is_whole in self._resolved:
-            if is_whole and self._is_of_hub(use, file) and self.derives(origin):
+            if is_whole and self._is_of_hub(use, file) and self._is_module(origin):
                 call = _read_call(file, use)
                 found[use.said] = min(call, found.get(use.said, call), key=lambda each: each.rank)
         return dict(sorted(found.items(), key=lambda each: each[1].rank))

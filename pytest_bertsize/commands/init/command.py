@@ -49,14 +49,14 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
     """
     try:
         if not is_named and (above := find_project_above(root)):
-            say(wrap(f"ERROR: {_refuse_part_of(above)}"), err)
+            say(wrap_text(f"ERROR: {_refuse_part_of(above)}"), err)
             return MISTAKEN
         before = read_project(root)
         with collector_paused():
             found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
             if not found.tables:
                 return _say_nothing(before, found, err)
-            for line in describe(found, code=not before.declares):
+            for line in describe_rest(found, code=not before.declares):
                 say(line, err)
             after = before.add_tables(map(str, found.tables))
             if writes:
@@ -70,9 +70,9 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
     if writes:
         say(f"next: {command}", out)
     else:
-        say(wrap(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}"), err)
+        say(wrap_text(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}"), err)
     for line in _warn_of_roots(before):
-        say(wrap(line), err)
+        say(wrap_text(line), err)
     return GOOD
 
 
@@ -87,15 +87,15 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
     if project.declares:
         what = f"nothing to add: pyproject.toml declares {plural(project.declares, 'model')}"
         left = f", and leaves {plural(len(found.by_hand), 'config')} that init is not certain of to you"
-        say(wrap(f"{what}{left if found.by_hand else ''}"), err)
+        say(wrap_text(f"{what}{left if found.by_hand else ''}"), err)
         return GOOD
-    lines = [*describe(found, code=True)]
+    lines = [*describe_rest(found, code=True)]
     for line in lines:
         say(line, err)
     why = "no table is proposed: no JSON or YAML file names a class of a family that is known"
     not_in = "tests, what git ignores, hidden, installed and built folders are not read"
     what = f"{why} ({not_in})" + ("" if lines else f"; {EXAMPLE}")
-    say(wrap(what if lines else f"ERROR: {what}"), err)
+    say(wrap_text(what if lines else f"ERROR: {what}"), err)
     return NOTHING
 
 
@@ -140,16 +140,16 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     names = ", ".join(table.name for table in found.tables)
     made = ", a new file" if before.text is None else ""
     declared = f"{plural(len(found.tables), 'model')} declared ({printable(names, 1_000)})"
-    say(wrap(f"{before.path.name}{made}: {declared}"), out)
+    say(wrap_text(f"{before.path.name}{made}: {declared}"), out)
     if before.becomes_root:
         root = f"makes {_name_folder(before.root)} pytest's root, so that this table is the one that is read"
-        say(wrap(f"its [tool.pytest.ini_options] {root}"), out)
+        say(wrap_text(f"its [tool.pytest.ini_options] {root}"), out)
 
 
 # what no table is proposed for: a line for each, in groups, and once how a class is declared
 
 
-def describe(proposal: Proposal, *, code: bool) -> Iterator[str]:
+def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     """Yield the lines for a terminal, wrapped, each group under its heading.
 
     :param code: whether they tell of the project's Python too.
@@ -159,25 +159,25 @@ def describe(proposal: Proposal, *, code: bool) -> Iterator[str]:
     of_classes = [_describe_class(each, each.call) for each in classes if each.call]
     if others := [f"{each.name} ({printable(each.origin.file)}:{each.line})" for each in classes if not each.call]:
         of_classes.append(f"no call is found that makes {listed(others, 5)}")
-    yield from _group("model classes", of_classes, MOST_CLASSES)
+    yield from _list_group("model classes", of_classes, MOST_CLASSES)
     of_names = [f"{call.place} calls {call.name}{call.maker}({quoted(name)})" for name, call in names.items()]
-    yield from _group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
-    yield from _group("configs to declare by hand", describe_by_hand(proposal.by_hand))
-    yield from _group("left out", proposal.left_out)
+    yield from _list_group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
+    yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
+    yield from _list_group("left out", proposal.left_out)
     if example := next((each for each in classes if each.module), None):
         yield _write_factory(example)
     elif names:
         yield _write_hub_table(*next(iter(names.items())))
 
 
-def _group(title: str, lines: Sequence[str], most: int = MOST_LINES) -> Iterator[str]:
+def _list_group(title: str, lines: Sequence[str], most: int = MOST_LINES) -> Iterator[str]:
     if lines:
         yield f"{title}:"
         rest = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
-        yield from (wrap(line, "  ", "    ") for line in (*lines[:most], *rest))
+        yield from (wrap_text(line, "  ", "    ") for line in (*lines[:most], *rest))
 
 
-def wrap(text: str, first: str = "", others: str = "") -> str:
+def wrap_text(text: str, first: str = "", others: str = "") -> str:
     """Break a sentence into lines that the terminal can show; a path stays whole.
 
     :param first: what the first line begins with; the others begin with ``others``.

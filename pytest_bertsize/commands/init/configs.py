@@ -131,13 +131,15 @@ class _Search:
             return
         if not _can_be_named(file):
             if "model_type" in data:
-                self._leave(file, f"no table can name this path: rename what has one of {' '.join(_UNNAMEABLE)} in it")
+                self._leave_by_hand(
+                    file, f"no table can name this path: rename what has one of {' '.join(_UNNAMEABLE)} in it"
+                )
         elif name == ADAPTER:
             self._read_adapter(file, data)
         elif not self._read_config(file, data):
             self._read_inner(file, data)
 
-    def _leave(self, place: str, why: str) -> None:
+    def _leave_by_hand(self, place: str, why: str) -> None:
         self.found.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
@@ -147,7 +149,7 @@ class _Search:
             likely = self._registry.likely(data, file)[:3]
             families = " or ".join(f'family = "{each}"' for each in likely)
             why = f"neither a family nor a class is named: declare it with {families} and architecture"
-            self._leave(file, next(filter(None, map(self._explain_own, likely)), why))
+            self._leave_by_hand(file, next(filter(None, map(self._explain_own, likely)), why))
             return True
         is_saved = PurePosixPath(file).name in NAMES or "transformers_version" in data
         if not isinstance(family, str) or not (named or (is_saved and _SIZES & data.keys())):
@@ -155,7 +157,7 @@ class _Search:
         if not self._registry.families(family):
             self.found.others[family].append(file)
         elif why := self._explain_doubt(family, named):
-            self._leave(file, why)
+            self._leave_by_hand(file, why)
         else:
             self.found.certain.append(Candidate(file, family))
         return True
@@ -188,7 +190,7 @@ class _Search:
                 waiting += [(f"{path}.{key}", each) for key, each in value.items() if "." not in key]
             elif self._registry.families(family):
                 why = f"a config of the family {family} inside of a file: if your code builds it, name it so as config"
-                self._leave(f"{file}#{path}", why)
+                self._leave_by_hand(f"{file}#{path}", why)
 
     def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
         base, task = data.get("base_model_name_or_path"), data.get("task_type")
@@ -196,7 +198,7 @@ class _Search:
         if config is None:
             where = "is neither in the project nor in the catalogue"
             why = f"its base model, {shown(base)}, {where}: declare it with config, architecture and adapter"
-            self._leave(file, why)
+            self._leave_by_hand(file, why)
             return
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
@@ -205,7 +207,7 @@ class _Search:
         certain = [said] if said in known else [name for name in config.architectures if name in of_task]
         certain = certain or (of_task if task not in LABELLED else [])
         if own := self._explain_own(family):
-            self._leave(file, own)
+            self._leave_by_hand(file, own)
         elif len(certain) == 1:
             architecture = "" if [*config.architectures] == certain else certain[0]
             self.found.certain.append(Candidate(str(base), family, architecture, file))
@@ -213,7 +215,9 @@ class _Search:
             likely = f" = {quoted(of_task[0])}" if of_task else ""
             labels = ", overrides = { num_labels = … }" if task in LABELLED else ""
             keys = f"config = {quoted(str(base))}, architecture{likely}{labels} and adapter = {quoted(file)}"
-            self._leave(file, f"nothing says which class it adapts, with how many labels: declare it with {keys}")
+            self._leave_by_hand(
+                file, f"nothing says which class it adapts, with how many labels: declare it with {keys}"
+            )
 
     def _read_base(self, base: str) -> ModelConfig | None:
         """Read the config of an adapter's base, from a file of the project or the catalogue."""

@@ -48,11 +48,11 @@ class Files:
             if opened == MOST_FILES or size > MOST_BYTES:
                 self.left_out.append(f"{len(files) - opened:,} files of {what} behind the first {opened:,}")
                 return
-            content = self._read(file)
+            content = self._read_file(file)
             size += len(content)
             yield file, content
 
-    def _read(self, file: str) -> bytes:
+    def _read_file(self, file: str) -> bytes:
         problem = f"is larger than {LARGEST:,} bytes"
         try:
             with open_regular(self.root / file) as stream:

@@ -69,13 +69,13 @@ class Source:
         """Names that are bound by no import, by the top-level name that they stand in; ``""`` for the file's own."""
         self.uses: list[Use] = []
         for statement in _list_statements(tree.body):
-            self._read(statement)
+            self._read_statement(statement)
 
     def binds(self, name: str) -> bool:
         """Tell whether the file itself has a name, at its top level or by an import."""
         return name in self.bound[""] or name in self.imports
 
-    def _read(self, statement: ast.stmt) -> None:
+    def _read_statement(self, statement: ast.stmt) -> None:
         owner, is_definition = "", isinstance(statement, DEFINITIONS)
         if isinstance(statement, DEFINITIONS):
             owner = statement.name
@@ -85,7 +85,7 @@ class Source:
             self.classes[owner] = ClassStatement(statement.lineno, bases)
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             owner = statement.targets[0].id
-            self._mention(statement.value, owner)
+            self._note_mentioned(statement.value, owner)
         inside, in_class = self.bound[owner if is_definition else ""], isinstance(statement, ast.ClassDef)
         for node in ast.walk(statement):
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -115,13 +115,13 @@ class Source:
             else:
                 self.imports[each.asname or each.name].append(Import((*module, each.name), node.level))
 
-    def _mention(self, node: ast.AST, owner: str) -> None:
+    def _note_mentioned(self, node: ast.AST, owner: str) -> None:
         """Note the names in a table such as ``{"bert": (BertConfig, Tagger)}``."""
         if chain := read_chain(node):
             self.uses.append(Use(chain, 0, owner, is_call=False))
         elif isinstance(node, ast.Dict | ast.Tuple | ast.List | ast.Set):
             for each in ast.iter_child_nodes(node):
-                self._mention(each, owner)
+                self._note_mentioned(each, owner)
 
 
 def _list_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -181,7 +181,7 @@ class Names:
         :param owner: the class or function at the file's top level that it is written in.
         """
         source = self._sources.get(file)
-        if source is None or (owner in source.bound and owner and chain[0] in source.bound[owner]):
+        if source is None or (owner and chain[0] in source.bound.get(owner, ())):
             return None
         if (file, chain) not in self._found:
             self._found[file, chain] = None  # where names lead in a circle

@@ -60,7 +60,7 @@ class Project:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the folder that init was started in."""
+        """Tell whether it is the folder that init was started in."""
         return os.path.realpath(self.root) == os.path.realpath(os.curdir)
 
     @property
@@ -74,11 +74,11 @@ class Project:
 
     @property
     def becomes_root(self) -> bool:
-        """Whether the file is new and gets settings of pytest: no other file of this folder has any."""
+        """Tell whether the file is new and gets settings of pytest: no other file of this folder has any."""
         return self.is_new and not self.is_root
 
-    def beside(self, tables: str) -> Settings:
-        """Tables that are proposed, with what the file says for all models: where they are built, and what ``hub`` has.
+    def parse_beside(self, tables: str) -> Settings:
+        """Parse proposed tables with what the file says for all models: where they are built, and what ``hub`` has.
 
         :raises SettingsError: with a line for every mistake.
         """

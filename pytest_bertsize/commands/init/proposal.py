@@ -114,23 +114,25 @@ def propose(project: Project, registry: Registry) -> Proposal:
     for candidate in candidates[:MOST_TABLES]:
         is_declared = _find_place(project.root, candidate.place) in declared
         settled |= {candidate.place} if is_declared else set()
-        counted += _count(candidate, project, registry, [] if is_declared else by_hand)
+        counted += _count_candidate(candidate, project, registry, [] if is_declared else by_hand)
     copies = _find_copies(counted, settled, files)
     taken = {*(project.settings.models if project.settings else ())}
     tables: list[ProposedTable] = []
     for each in counted:
         if each.place not in settled and each.place not in copies:
             name = make_name(_find_telling_path(each.candidate), each.candidate.family, taken)
-            if table := _limit(each, name, project, code, by_hand):
+            if table := _make_table(each, name, project, code, by_hand):
                 tables.append(table)
                 taken.add(name)
     left_out = [*_describe_copies(copies), *describe_others(found.others), *files.left_out]
     return Proposal(tables, by_hand, left_out, code)
 
 
-def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: list[ByHand]) -> list[_Counted]:
+def _count_candidate(
+    candidate: Candidate, project: Project, registry: Registry, by_hand: list[ByHand]
+) -> list[_Counted]:
     """Count a candidate by its closed form; one that cannot be used becomes a line."""
-    settings = project.beside(str(ProposedTable("model", candidate)))
+    settings = project.parse_beside(str(ProposedTable("model", candidate)))
     subject = examine(settings.models["model"], settings, registry)
     if subject.derivation is None or subject.errors:
         by_hand.append(explain(subject.errors, candidate.place))
@@ -138,10 +140,12 @@ def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: 
     return [_Counted(candidate, subject, subject.derivation)]
 
 
-def _limit(counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]) -> ProposedTable | None:
+def _make_table(
+    counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]
+) -> ProposedTable | None:
     """Make the table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
     table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
-    settings = project.beside(str(table))
+    settings = project.parse_beside(str(table))
     review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
     wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
     own = next(filter(None, map(code.describe_key, counted.derivation.values.unknown)), "")
