@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import list_terms
+from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.symbols import Count, symbols_of
 from pytest_bertsize.closed_forms.tracing import (
     End,
@@ -105,7 +105,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
     while True:
         free = {name: size for name, size in there.items() if name not in pinned}
         try:
-            counts = follow_every_way(lambda sizes: _counts(derivation, sizes), free)
+            counts = follow_every_way(lambda sizes: _count_way(derivation, sizes), free)
             rules = tuple(_list_rules(derivation, keys, free))
             break
         except NeedsNumber as needs:
@@ -118,16 +118,14 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
     return found
 
 
-def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
+def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
     """Return what one way comes to with free sizes."""
     form = derivation.form
     mixed = {**form.dims.sizes, **sizes}
+    varied = ClosedForm(form.architecture, replace(form.dims, sizes=mixed, numbers=mixed))
     try:
-        found = list(list_terms(form.architecture.blocks(replace(form.dims, sizes=mixed, numbers=mixed))))
-        own: dict[str, Any] = {}
-        for term in found:
-            own[term.component] = own.get(term.component, 0) + term.total
-        tensors, unrolled = sum(term.times for term in found), sum(term.passes * term.size for term in found)
+        own = {name: untraced(count) for name, count in varied.own.items()}
+        return Counts(own, untraced(varied.tensor_count), untraced(varied.unrolled))
     except NeedsNumber:
         raise
     except Unusable as unusable:
@@ -136,7 +134,6 @@ def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
         return printable(
             f"the closed form for {form.architecture.name} gives no count: {type(error).__name__}: {error}"
         )
-    return Counts({name: untraced(count) for name, count in own.items()}, untraced(tensors), untraced(unrolled))
 
 
 def _list_rules(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -> Iterator[Ruled]:

@@ -55,21 +55,7 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     :param architecture: itself: a contributed one is never taken for ours of the same name.
     :param seq_len: tokens in the text; a multiple choice is one choice.
     """
-    rows = products(architecture, dims, seq_len=seq_len)
-    if rows is None:
-        return None
-    own: Counter[str] = Counter()
-    for component, times, product, vectors in rows:
-        own[component] += times * product * vectors
-    return roll_up({component: 2 * count for component, count in own.items() if count})
-
-
-def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tuple[str, Count, Count, int]] | None:
-    """What a forward pass of one text multiplies, ``None`` for what is not proven.
-
-    :returns: component, passes, multiply-adds for one vector and the number of vectors, of each matrix product.
-    """
-    proven = next((family for family in PROVEN if _has(family, architecture)), None)
+    proven = next((family for family in PROVEN if _has_class(family, architecture)), None)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
     root = architecture.blocks(dims)
@@ -77,14 +63,15 @@ def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tu
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
-    found = []
-    for component, times, product, reads in _products(root, seq_len, relative):
-        once = reads == "text" or (not reads and _once_a_text(component, architecture.name))
-        found.append((component, times, product, 1 if once else seq_len))
-    return found
+    own: Counter[str] = Counter()
+    for component, passes, product, reads in _list_products(root, seq_len, relative):
+        is_of_head = is_within(component, "head") and architecture.name.endswith(POOLED)
+        sees_text = component in FOR_EACH_TEXT or is_of_head if not reads else reads == "text"
+        own[component] += 2 * passes * product * (1 if sees_text else seq_len)
+    return roll_up({component: count for component, count in own.items() if count})
 
 
-def _has(family: str, architecture: Architecture) -> bool:
+def _has_class(family: str, architecture: Architecture) -> bool:
     return any(each is architecture for each in FAMILIES[family].architectures)
 
 
@@ -99,18 +86,14 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
     A module counts for the component of the matrices under it, for the one around these where they have several, and
     for that of the nearest module around it where it has none.
     """
-    modules = _by_module(inventory)
+    modules = _find_components(inventory)
     own: Counter[str] = Counter()
     for path, count in rows:
-        own[next((modules[each] for each in _around(path) if each in modules), UNEXPECTED)] += count
+        own[next((modules[each] for each in _list_modules_around(path) if each in modules), UNEXPECTED)] += count
     return roll_up(dict(own))
 
 
-def _once_a_text(component: str, architecture: str) -> bool:
-    return component in FOR_EACH_TEXT or (is_within(component, "head") and architecture.endswith(POOLED))
-
-
-def _products(
+def _list_products(
     node: Block, seq_len: int, relative: int, component: str = "", passes: Count = 1, reads: str = ""
 ) -> Iterator[tuple[str, Count, Count, str]]:
     """Component, passes, multiply-adds for one vector, and what it is of: each linear layer and each attention."""
@@ -120,22 +103,22 @@ def _products(
     if node.copies is not None:
         passes *= node.copies.times if node.copies.passes is None else node.copies.passes
     if node.kind in MULTIPLIED:
-        inputs, outputs = _widths(node)
+        inputs, outputs = _read_widths(node)
         yield component, passes, inputs * outputs, reads
     blocks = [child for child in node.children if isinstance(child, Block)]
     linears = {child.name.rpartition(".")[2]: child for child in blocks if child.kind in LINEAR}
     for query, key, value in ATTENTION:
         if {query, key, value} <= linears.keys():
-            yield component, passes, seq_len * sum(_widths(linears[each])[1] for each in (key, value)), reads
+            yield component, passes, seq_len * sum(_read_widths(linears[each])[1] for each in (key, value)), reads
             if any(child.name == relative_positions.TABLE for child in blocks):
-                yield component, passes, seq_len * relative * _widths(linears[query])[1], reads
+                yield component, passes, seq_len * relative * _read_widths(linears[query])[1], reads
     if node.attends is not None:
         yield component, passes, seq_len * node.attends, reads
     for child in blocks:
-        yield from _products(child, seq_len, relative, component, passes, reads)
+        yield from _list_products(child, seq_len, relative, component, passes, reads)
 
 
-def _widths(linear: Block) -> tuple[Count, Count]:
+def _read_widths(linear: Block) -> tuple[Count, Count]:
     """How wide the vectors are that a linear layer takes, and those that it gives."""
     weight = linear.children[0]
     assert not isinstance(weight, Block)
@@ -143,23 +126,20 @@ def _widths(linear: Block) -> tuple[Count, Count]:
     return inputs, outputs
 
 
-def _by_module(inventory: Inventory) -> dict[str, str]:
+def _find_components(inventory: Inventory) -> dict[str, str]:
     """The component that the matrices of a module share, for every module that has any; adapters stand in others."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]
         is_looked_up = path.endswith(relative_positions.TABLE)  # and multiplied by the attention that it is in
         if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
-            for module in _around(path):
+            for module in _list_modules_around(path):
                 inside.setdefault(module, set()).add(tensor.component)
-    return {module: common(_adapted(components) or components, UNEXPECTED) for module, components in inside.items()}
+    adapted = {module: {each for each in found if not is_within(each, "adapters")} for module, found in inside.items()}
+    return {module: common(adapted[module] or found, UNEXPECTED) for module, found in inside.items()}
 
 
-def _adapted(components: Iterable[str]) -> set[str]:
-    return {each for each in components if not is_within(each, "adapters")}
-
-
-def _around(path: str) -> Iterator[str]:
+def _list_modules_around(path: str) -> Iterator[str]:
     """A module and those around it: ``"a.b"``, ``"a"``, ``""``."""
     while path:
         yield path

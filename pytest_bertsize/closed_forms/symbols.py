@@ -51,7 +51,7 @@ class Monomial:
     @property
     def factors(self) -> tuple[Expression, ...]:
         """Its powers, each by itself."""
-        return tuple(_alone(*power) for power in self.powers)
+        return tuple(_as_power(*power) for power in self.powers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Expression:
     terms: tuple[Monomial, ...]
 
     def __add__(self, other: Count) -> Count:
-        return _sum((*self.terms, *terms_of(other)))
+        return _add_terms((*self.terms, *terms_of(other)))
 
     __radd__ = __add__
 
@@ -83,10 +83,10 @@ class Expression:
         return multiplied(*(self,) * exponent)
 
     def __floordiv__(self, other: Count) -> Count:
-        return _floor(_quotient(self, other))
+        return _round_down(_divide(self, other))
 
     def __rfloordiv__(self, other: Count) -> Count:
-        return _floor(_quotient(other, self))
+        return _round_down(_divide(other, self))
 
     def __mod__(self, other: Count) -> Count:
         return self - self // other * other
@@ -102,7 +102,7 @@ class Expression:
 
     def at(self, sizes: Mapping[str, Any]) -> Fraction:
         """What it comes to with these sizes."""
-        return sum((_value(term, sizes) for term in self.terms), Fraction())
+        return sum((_evaluate(term, sizes) for term in self.terms), Fraction())
 
 
 Count: TypeAlias = int | Expression
@@ -110,7 +110,7 @@ Count: TypeAlias = int | Expression
 
 def symbol(name: str) -> Expression:
     """A size, by its name."""
-    return _alone(name)
+    return _as_power(name)
 
 
 def terms_of(count: Count) -> tuple[Monomial, ...]:
@@ -127,7 +127,7 @@ def symbols_of(count: Count) -> frozenset[str]:
 
 def multiplied(*counts: Count) -> Count:
     """Of numbers and expressions; a number alone goes into a sum: ``2·(L - 1)`` is ``2·L - 2``."""
-    return _sum([_product(map(in_one, counts))])
+    return _add_terms([_multiply(map(in_one, counts))])
 
 
 def in_one(count: Count) -> Monomial:
@@ -139,7 +139,7 @@ def in_one(count: Count) -> Monomial:
 
 def expanded(count: Count) -> Count:
     """Multiplied out: ``(L - 1)·D`` → ``L·D - D``. What is below a line stays together."""
-    return _sum(each for term in terms_of(count) for each in _expanded(term))
+    return _add_terms(each for term in terms_of(count) for each in _expand(term))
 
 
 def over_one_line(terms: Iterable[Monomial]) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
@@ -173,15 +173,15 @@ def with_even_quotients(count: Count, sizes: Mapping[str, Any]) -> Count:
             return with_even_quotients(base, sizes)
         quotient = with_even_quotients(base.quotient, sizes)
         is_even = isinstance(quotient, int) or quotient.at(sizes).denominator == 1
-        return quotient if is_even else _floor(quotient)
+        return quotient if is_even else _round_down(quotient)
 
-    return _sum(
-        _product([Monomial(term.number, ()), *(_power(simplify(base), exponent) for base, exponent in term.powers)])
+    return _add_terms(
+        _multiply([Monomial(term.number, ()), *(_raise_to(simplify(base), exponent) for base, exponent in term.powers)])
         for term in terms_of(count)
     )
 
 
-def _sum(terms: Iterable[Monomial]) -> Count:
+def _add_terms(terms: Iterable[Monomial]) -> Count:
     numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
     for term in terms:
         for each in _without_brackets(term):
@@ -189,10 +189,10 @@ def _sum(terms: Iterable[Monomial]) -> Count:
     found = [Monomial(number, powers) for powers, number in numbers.items() if number]
     if all(term.is_whole and not term.powers for term in found):
         return sum(int(term.number) for term in found)
-    return Expression(tuple(sorted(found, key=_place)))
+    return Expression(tuple(sorted(found, key=_sort_key)))
 
 
-def _alone(base: Base, exponent: int = 1) -> Expression:
+def _as_power(base: Base, exponent: int = 1) -> Expression:
     if isinstance(base, Expression) and exponent == 1:
         return base
     return Expression((Monomial(Fraction(1), ((base, exponent),)),))
@@ -206,47 +206,47 @@ def _without_brackets(term: Monomial) -> tuple[Monomial, ...]:
     return (term,)
 
 
-def _product(factors: Iterable[Monomial]) -> Monomial:
+def _multiply(factors: Iterable[Monomial]) -> Monomial:
     number, powers = Fraction(1), Counter[Base]()
     for factor in factors:
         number *= factor.number
         for base, exponent in factor.powers:
             powers[base] += exponent
-    return Monomial(number, tuple(sorted((power for power in powers.items() if power[1]), key=_place_of_power)))
+    return Monomial(number, tuple(sorted((power for power in powers.items() if power[1]), key=_sort_key_of_power)))
 
 
-def _power(count: Count, exponent: int) -> Monomial:
+def _raise_to(count: Count, exponent: int) -> Monomial:
     one = in_one(count)
     return Monomial(one.number**exponent, tuple((base, each * exponent) for base, each in one.powers))
 
 
-def _quotient(count: Count, divisor: Count) -> Count:
-    return _sum([_product((in_one(count), _power(divisor, -1)))])
+def _divide(count: Count, divisor: Count) -> Count:
+    return _add_terms([_multiply((in_one(count), _raise_to(divisor, -1)))])
 
 
-def _expanded(term: Monomial) -> list[Monomial]:
+def _expand(term: Monomial) -> list[Monomial]:
     found = [Monomial(term.number, ())]
     for base, exponent in term.powers:
         if isinstance(base, Expression) and exponent > 0:
             for _ in range(exponent):
-                found = [_product((each, other)) for each in found for other in terms_of(expanded(base))]
+                found = [_multiply((each, other)) for each in found for other in terms_of(expanded(base))]
         else:
-            found = [_product((each, Monomial(Fraction(1), ((base, exponent),)))) for each in found]
+            found = [_multiply((each, Monomial(Fraction(1), ((base, exponent),)))) for each in found]
     return found
 
 
-def _floor(quotient: Count) -> Count:
+def _round_down(quotient: Count) -> Count:
     """What is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
     terms = terms_of(expanded(quotient))
     whole = [term for term in terms if term.is_whole]
-    broken = _sum(term for term in terms if not term.is_whole)
+    broken = _add_terms(term for term in terms if not term.is_whole)
     if isinstance(broken, int):
         return quotient
-    rounded: Count = math.floor(broken.at({})) if not broken.symbols else _alone(Floor(broken))
-    return _sum((*whole, *terms_of(rounded)))
+    rounded: Count = math.floor(broken.at({})) if not broken.symbols else _as_power(Floor(broken))
+    return _add_terms((*whole, *terms_of(rounded)))
 
 
-def _value(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
+def _evaluate(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
     values = (Fraction(sizes[base]) if isinstance(base, str) else base.at(sizes) for base, _ in term.powers)
     powers = (value**exponent for value, (_, exponent) in zip(values, term.powers, strict=True))
     return math.prod(powers, start=term.number)
@@ -258,15 +258,15 @@ def _value(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
 _LAST = ((3,),)
 
 
-def _place(term: Monomial) -> tuple[Any, ...]:
+def _sort_key(term: Monomial) -> tuple[Any, ...]:
     """By the alphabet, higher powers first, and a number last: ``D² + D·E + D + E + 1``."""
-    return (*(_place_of_power(power) for power in term.powers), _LAST)
+    return (*(_sort_key_of_power(power) for power in term.powers), _LAST)
 
 
-def _place_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
+def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
     """Sizes by the alphabet, then rounded quotients, then sums."""
     base, exponent = power
     if isinstance(base, str):
         return (0, base), -exponent
     terms = base.quotient.terms if isinstance(base, Floor) else base.terms
-    return (1 if isinstance(base, Floor) else 2, tuple((_place(term), term.number) for term in terms)), -exponent
+    return (1 if isinstance(base, Floor) else 2, tuple((_sort_key(term), term.number) for term in terms)), -exponent

@@ -103,20 +103,20 @@ def costs(derivation: Derivation) -> tuple[Cost, ...]:
     """One more layer, 64 more hidden units, 1,000 more tokens, and what else is usual; only what costs something."""
     variants = Variants(derivation)
     found = []
-    for what, changes in _usual(variants):
+    for what, changes in _list_usual_changes(variants):
         form = variants.varied(**changes)
         if form is not None and form.total != variants.form.total:
             found.append(Cost(what, change(variants, changes), form.total - variants.form.total))
     return tuple(found)
 
 
-def _usual(variants: Variants) -> Iterator[tuple[str, dict[str, Any]]]:
+def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any]]]:
     deep = [size.key for size in variants.sizes.values() if size.repeats]
     for key in deep:
         yield f"one more layer{'' if len(deep) == 1 else f' ({key})'}", {key: variants.now(key) + 1}
     by_symbol = {size.symbol: key for key, size in variants.sizes.items()}
     if width := by_symbol.get("D"):
-        changes = _wider(variants, width, by_symbol)
+        changes = _widen(variants, width, by_symbol)
         yield f"{changes[width] - variants.now(width)} more hidden units", changes
     if tokens := by_symbol.get("V"):
         yield f"{exact(TOKENS)} more tokens", {tokens: variants.now(tokens) + TOKENS}
@@ -130,7 +130,7 @@ def _usual(variants: Variants) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "without the pooler", {"add_pooling_layer": False}
 
 
-def _wider(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
+def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
     """64 more hidden units, heads as wide as they are, and the feed-forward network as many times the width."""
     now = variants.now(width)
     heads, inner = by_symbol.get("A"), by_symbol.get("I")
@@ -182,14 +182,9 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 # what it would not notice
 
 
-def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
-    """Without limits of bytes or FLOPs."""
-    return tuple(limit for limit in budget if limit.measure is None)
-
-
 def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
     """A note where one more layer would pass every limit; none where bytes or FLOPs might notice it."""
-    if budget != _of_counts(budget):
+    if any(limit.measure is not None for limit in budget):
         return []
     variants = Variants(derivation)
     for key, size in variants.sizes.items():
@@ -203,11 +198,11 @@ def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Findi
         layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
         cost = signed(deeper.total - variants.form.total)
         message = f"one more layer ({layer}, {cost}) would pass every limit"
-        return [_note(message, variants.form, deeper, budget)]
+        return [_write_note(message, variants.form, deeper, budget)]
     return []
 
 
-def _note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
+def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
     """At the total's limit, else at that of a part that would grow."""
     growing = [each for each in budget if each.maximum is not None and deeper[each.component] > form[each.component]]
     limit = next((each for each in growing if each.component == TOTAL), next(iter(growing), None))
