@@ -137,9 +137,7 @@ class Base(Object):
     said: Annotated[list[str], says("In words: a new model, a renamed file, a config that moved into a nested object.")]
     changes: list[Change]
     tensors: Annotated[list[TensorChange], says("Against the base's lock; empty where closed forms are compared.")]
-    method: Annotated[
-        str, says('How the costs are known without a closed form, or why keys stand in one row; or `""`.')
-    ]
+    method: Annotated[str, says('How costs are known without a closed form, or why keys share a row; or `""`.')]
 
 
 class Removed(Object):
@@ -257,9 +255,7 @@ class PublishedConfig(Object):
     """A config that was named as the hub names it, by `config` or by code of the project."""
 
     name: Annotated[str, says("As it was asked for: `bert-base-uncased`.")]
-    origin: Annotated[
-        str, says("A file of the project, or the catalogue with its source, or the hub cache with its revision.")
-    ]
+    origin: Annotated[str, says("A project's file, the catalogue with its source, or the hub cache with its revision.")]
     tokens: Annotated[int | None, says("Of its tokenizer; `null` where nobody asked, or it is in the project.")]
 
 
@@ -273,18 +269,14 @@ class ModelReport(Object):
     config_sha256: Annotated[str, says('Of the config\'s bytes; `""` for one that could not be read.')]
     published: Annotated[list[PublishedConfig], says("Origins of configs that were named as the hub names them.")]
     verdict: Annotated[Literal["passed", "failed"], says("`failed` for any error.")]
-    headline: Annotated[
-        str, says("Model, size, what changed since the base and by which key, and the verdict, in one line.")
-    ]
+    headline: Annotated[str, says("Model, size, what changed since the base and by which key, and the verdict.")]
     report_only: Annotated[bool, says("Whether it is held to no limit.")]
     built: Annotated[bool, says("`false`: the run builds nothing, and counts are what the closed form says.")]
     closed_form: Annotated[bool, says("`false`: not compared with a closed form, by the table's own word.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]
     totals: Annotated[Totals, says("Of the whole model.")]
     components: Annotated[list[Component], says("Every level, parents first; `trainable` if limited; `total` last.")]
-    measures: Annotated[
-        list[Measure], says("What else the budget limits; bytes and FLOPs that changed since the base.")
-    ]
+    measures: Annotated[list[Measure], says("What else is limited; bytes and FLOPs that changed since the base.")]
     frozen: Annotated[list[str], says("Parts that do not train, in words; empty where everything does.")]
     checkpoint: Annotated[Checkpoint | None, says("`null`: the table declares none, or it could not be read.")]
     tensors: Annotated[list[FoldedTensor], says("Folded over layers.")]
@@ -354,12 +346,8 @@ class RunReport(Object):
     """The whole of the JSON report, schema 1: what all report files are made from."""
 
     schema: Annotated[int, says("1.")]
-    headline: Annotated[
-        str, says("Of one model its own line; of several how many failed and changed, the net and the worst.")
-    ]
-    changed: Annotated[
-        bool, says("Whether there is news: a failure, what was not checked or compared, a change since the base.")
-    ]
+    headline: Annotated[str, says("Of one model its own line; of several counts of failed and changed, net and worst.")]
+    changed: Annotated[bool, says("Whether there is news: a failure, what was not checked or compared, a change.")]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are what the closed forms say.")]
     versions: Annotated[
         dict[str, str],

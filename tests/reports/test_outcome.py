@@ -13,15 +13,14 @@ from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.outcome import Line, Outcome, summarize_run
-from pytest_bertsize.reports.report import Removed, RunBase
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
-from tests.support.run_reports import passing
+from tests.support.run_reports import compared, gone, passing
 
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_bertsize.reports.report import ModelReport
+    from pytest_bertsize.reports.report import ModelReport, RunBase
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
@@ -41,13 +40,8 @@ def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bo
     return told[1:] if of.checked and verbosity >= 0 else told
 
 
-def against(*removed: Removed, problem: str = "", not_compared: tuple[str, ...] = ()) -> RunBase:
-    return RunBase(revision="main", commit="c" * 40, problem=problem, removed=[*removed], not_compared=[*not_compared])
-
-
-def gone(*, failed: bool) -> Removed:
-    why = "" if failed else "ADR-14"
-    return Removed(name="old", config="old.json", total=1_000, limit="1,100", problem="", reason=why, failed=failed)
+LEFT = compared(removed=[gone("old", failed=True)])
+"""A model left with a limit, and without a word."""
 
 
 def over_budget() -> ModelReport:
@@ -77,35 +71,35 @@ def test_with_an_excuse_it_is_yellow_says_so_and_fails_nothing() -> None:
 
 
 def test_a_base_that_changed_nothing_is_said_once() -> None:
-    told = lines(outcome(found("encoder"), base=against()))
-    assert told == [Line("against main (cccccccccc): no count changed"), COUNT, HEADLINE]
+    told = lines(outcome(found("encoder"), base=compared()))
+    assert told == [Line("against main (bbbbbbbbbb): no count changed"), COUNT, HEADLINE]
 
 
 def test_a_base_that_nothing_can_be_compared_with_says_why() -> None:
-    told = lines(outcome(found("encoder"), base=against(problem="there is no such revision")))
+    told = lines(outcome(found("encoder"), base=compared(problem="there is no such revision")))
     line = HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")
     assert told == [Line("! not compared with main: there is no such revision"), COUNT, line]
 
 
 def test_models_that_were_not_compared_are_named() -> None:
-    told = lines(outcome(found("encoder"), base=against(not_compared=("encoder",))))
+    told = lines(outcome(found("encoder"), base=compared(not_compared=["encoder"])))
     assert told[0].text.splitlines()[1:] == ["! not compared with main: encoder"]
 
 
 def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
-    left = outcome(found("encoder"), base=against(gone(failed=True)))
+    left = outcome(found("encoder"), base=LEFT)
     first, last, headline = lines(left)
     assert first.colour == "red"
     assert first.text.endswith('if that is meant, say why in the same change: [tool.bertsize.removed] old = "…"')
     assert last == Line("1 configured, 1 checked, 1 failed")
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.report.failed, left.status) == (1, "found")
-    unbuilt = outcome(found("encoder"), base=against(gone(failed=True)), builds=False)
+    unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
     assert lines(unbuilt)[-1].text.endswith("; by the closed form: nothing was built")
 
 
 def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
-    left = outcome(found("encoder"), base=against(gone(failed=False)))
+    left = outcome(found("encoder"), base=compared(removed=[gone("old", reason="ADR-14")]))
     assert [line.colour for line in lines(left)] == ["", "", ""]
     assert "ADR-14" in lines(left)[0].text
     assert left.status == "good"

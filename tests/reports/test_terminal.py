@@ -82,11 +82,8 @@ def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     assert "unrolled" not in told
 
 
-def test_the_report_at_80_columns() -> None:
+def test_the_report_at_80_columns_and_at_60_in_ascii() -> None:
     assert draw_failure(DEMO, Style(80)) == (DATA / "report-80.txt").read_text("utf-8").rstrip("\n")
-
-
-def test_the_report_at_60_columns_in_ascii() -> None:
     text = draw_failure(DEMO, Style(60, unicode=False))
     assert text == (DATA / "report-60-ascii.txt").read_text("utf-8").rstrip("\n")
     assert text.isascii()
@@ -159,19 +156,11 @@ def test_in_colour_the_lines_of_a_run_stand_where_they_stand_without() -> None:
     assert coloured[1].startswith("✓  词嵌入模型")
 
 
-def test_wide_characters_keep_the_columns_straight() -> None:
-    rows = overview([model(*DEMO.components, name=name) for name in ("词嵌入模型", "encoder")], Style(80))
-    positions = [cell_len(line[: line.index("147,554,676")]) for line in rows.splitlines()[1:]]
-    assert len(positions) == 2
-    assert len(set(positions)) == 1
-
-
-def test_a_long_name_is_shortened_before_a_number_is() -> None:
-    name = "a-very-long-name-of-a-model-that-nobody-can-remember-2"
-    text = overview([model(*DEMO.components, name=name)], Style(60))
-    assert "147,554,676" in text
-    assert "110,000,000" in text
-    assert max(cell_len(line) for line in text.splitlines()) < 60
+def test_wide_characters_keep_the_columns_straight_and_a_long_name_is_shortened_before_a_number_is() -> None:
+    names = ("词嵌入模型", "encoder", "a-very-long-name-of-a-model-that-nobody-can-remember-2")
+    rows = overview([model(*DEMO.components, name=name) for name in names], Style(60)).splitlines()[1:]
+    assert len({cell_len(line[: line.index("147,554,676")]) for line in rows}) == 1
+    assert all("110,000,000" in line and cell_len(line) < 60 for line in rows)
 
 
 @pytest.mark.parametrize("width", [60, 70, 80, 120])
