@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from pytest_bertsize.folding import fold_names, group_indices, join_indices, split_indices, write_folded
@@ -215,9 +215,9 @@ class _Comparison:
         for path, inside in self.after.paths.items() if self.gone else ():
             if all(each.name in self.new for each in inside):
                 signature = self.after.signature(path)
-                waiting.setdefault((signature, split_indices(path)[1]), []).append(path)
-                if len(of_any := waiting.setdefault((signature, None), [])) < MOST_ALIKE:
-                    of_any.append(path)
+                for place in (split_indices(path)[1], None):
+                    if len(alike := waiting.setdefault((signature, place), [])) < MOST_ALIKE:
+                        alike.append(path)
         asked = deque(self.before.find_roots(self.gone) if waiting else ())
         taken: set[str] = set()
         around: set[str] = set()  # the modules that are taken, and those that these are in
@@ -230,7 +230,7 @@ class _Comparison:
                     for each in waiting.get((signature, place), ())
                     if each not in around and taken.isdisjoint(_outer_modules(each)) and self._is_same(old, each)
                 )
-                if fitting := [*islice(free, MOST_ALIKE)]:
+                if fitting := [*free]:
                     new = max(fitting, key=lambda each: _count_common_parts(old, each))
                     taken.add(new)
                     around.update(levels(new))

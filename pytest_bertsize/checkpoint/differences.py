@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 MOST_NAMED = 4
 """Differences, or tensors, that one sentence names before it counts the rest."""
 
+MOST_COMPARED = 10_000
+"""Tensors that only the file has; with more it is another model's altogether."""
+OTHER_CONFIG = "write the config that the checkpoint was saved with, or name the checkpoint of this one"
+
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
     r"|(?:attn|crossattention)\.(?:bias|masked_bias)"  # causal masks: GPT2Model._keys_to_ignore_on_load_unexpected
@@ -106,7 +110,11 @@ def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[_Copy]:
 
 
 def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Finding]:
-    if differences := compare_inventories(expected, actual):
+    foreign = sum(name not in expected.by_name for name in actual.by_name)
+    if foreign > MOST_COMPARED:
+        message = f"{foreign:,} tensors of the file are none of the built model"
+        yield Finding("checkpoint-differs", message, OTHER_CONFIG, expected=expected.unique, actual=actual.unique)
+    elif differences := compare_inventories(expected, actual):
         names = {name for each in differences for name in each.tensors}
         lacks, has = ([side.by_name[name] for name in names if name in side.by_name] for side in (expected, actual))
         components = {each.component for each in (*lacks, *has)}
@@ -148,7 +156,7 @@ def _suggest_fix(expected: Inventory, actual: Inventory) -> str:
             "the file looks as saved inside another module: save the model itself, as in "
             "model.module.save_pretrained(…), or write the architecture that saved it"
         )
-    return "write the config that the checkpoint was saved with, or name the checkpoint of this one"
+    return OTHER_CONFIG
 
 
 def _find_copies(copies: Iterable[_Copy], stored: Stored) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
 """Commas and brackets in one tensor's entry, generously."""
 MOST_DIMENSIONS = 64
-MOST_DOTS = 64
+MOST_DOTS = 24
 """Of a tensor's name: modules in modules."""
 MOST_SHARDS = 1_000
 MOST_NAMED = 4

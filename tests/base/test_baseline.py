@@ -127,19 +127,6 @@ def test_a_renamed_model_is_known_by_its_config(base: GitProject, tiny: dict[str
     assert baseline.left == ()
 
 
-@pytest.mark.parametrize(("link", "target"), [("config.json", "models/a.json"), ("linked", "models")])
-def test_a_symlink_inside_the_repository_is_followed(
-    tmp_path: Path, tiny: dict[str, Any], link: str, target: str
-) -> None:
-    found = repository(tmp_path)
-    found.write("models/a.json", tiny)
-    (tmp_path / link).symlink_to(target)
-    found.declare(FITS.replace("config.json", link if link == "config.json" else "linked/a.json"))
-    found.commit()
-    found.write("models/a.json", {**tiny, "num_hidden_layers": 4})
-    assert compared(found).grown == LAYER
-
-
 @pytest.mark.parametrize(("before", "now"), [("services/nlp", "nlp"), ("", "services/nlp"), ("nlp", "")])
 def test_a_project_that_was_moved_inside_the_repository_is_compared(
     tmp_path: Path, tiny: dict[str, Any], before: str, now: str
@@ -198,20 +185,6 @@ def test_a_config_that_was_refused_is_said(tmp_path: Path, tiny: dict[str, Any],
     assert comparison.said[0].startswith("at main it cannot be counted: ")
     assert (comparison.inventory, comparison.moved) == (None, ())
     assert [finding for finding in found.review().findings if finding.severity == "error"] == []
-
-
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside.json", "nowhere.json", "config.json"])
-def test_a_symlink_that_led_to_no_file_of_the_repository_is_said(
-    tmp_path: Path, tiny: dict[str, Any], target: str
-) -> None:
-    found = repository(tmp_path / "project")
-    (tmp_path / "outside.json").write_text(json.dumps(tiny))
-    (found.folder / "config.json").symlink_to(target)
-    found.declare(FITS)
-    found.commit()
-    (found.folder / "config.json").unlink()
-    found.write("config.json", tiny)
-    assert found.said() == ("at main it cannot be counted: config.json is no file",)
 
 
 @pytest.mark.parametrize("outside", ["../../outside.json", "/outside.json", "a/../../../outside.json"])

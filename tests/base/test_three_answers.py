@@ -105,17 +105,6 @@ def test_a_table_behind_a_symlink_that_leads_out_is_a_mistake(project: GitProjec
     assert "pyproject.toml at main is a symlink that leads to no file of the repository; compare with " in said
 
 
-def test_a_table_behind_a_symlink_inside_the_repository_is_read(project: GitProject) -> None:
-    (project.folder / "pyproject.toml").unlink()
-    project.write("shared/table.toml", FITS)
-    (project.folder / "pyproject.toml").symlink_to("shared/../shared/./table.toml")
-    project.commit()
-    project.git("branch", "--force", "main")
-    (project.folder / "pyproject.toml").unlink()
-    project.declare(LOOSE)
-    assert "the limit of total was 90K at main and is 999K now" in project.check()[1]
-
-
 def test_a_base_that_nobody_has_asked_for_is_said_not_to_be_compared(
     project: GitProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

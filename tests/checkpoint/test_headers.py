@@ -191,7 +191,7 @@ ENTRIES: dict[str, tuple[str, object]] = {
     "another dtype": ("a", {**F32, "dtype": "Q9"}),
     "no dtype": ("a", {"shape": [2], "data_offsets": [0, 8]}),
     "control characters": ("a\n\x1b[31m::error::", {**F32, "shape": [5]}),
-    "modules in modules": ("a." * 65, F32),
+    "modules in modules": ("a." * 25, F32),
 }
 
 
