@@ -219,11 +219,15 @@ def test_a_config_that_cannot_be_read_is_a_row_and_the_next_is_compared_with_the
 def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -> None:
     other = FITS.replace("models.fits", "models.other")
     history.commit("two", FITS + other)
-    history.commit("a mistake", FITS + other.replace("config =", "confg ="))
-    history.commit("mended", FITS + other)
+    mistaken = FITS + other.replace("config =", "confg =")
+    for subject, table in (("a mistake", mistaken), ("mended", FITS + other), ("gone", FITS), ("back", mistaken)):
+        history.commit(subject, table)
+    history.commit("mended again", FITS + other)
     rows = history.models()
     assert [row["subject"] for row in rows["fits"]] == ["begin"]
+    assert [row["subject"] for row in rows["other"]] == ["two", "a mistake", "mended", "gone", "back", "mended again"]
     assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: pyproject.toml:8: ")
+    assert [each for row in rows["other"] for each in row["said"] if each == "declared again"] == []
 
 
 def test_code_of_no_commit_is_run(history: History, tmp_path: Path) -> None:
