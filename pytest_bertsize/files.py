@@ -29,7 +29,7 @@ tokens with their ids and 580,000 pairs to merge have 2.3 million."""
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file should be, and how what is wrong with it is said."""
+    """The place where a file should be, and how a mistake in it is reported."""
 
     root: Path
     reference: str
@@ -69,7 +69,7 @@ class Place:
         return os.path.isdir(self.path)  # noqa: PTH112  (which takes a name that is too long for an answer)
 
     def has(self, name: str) -> bool:
-        """Whether a folder has an entry of that name, be it a broken link."""
+        """Return whether a folder has an entry of that name, be it a broken link."""
         return os.path.lexists(self.path / name)
 
     def one_of(
@@ -78,7 +78,7 @@ class Place:
         otherwise: str = "name the file itself",
         there: Callable[[Path], bool] = os.path.lexists,
     ) -> Place:
-        """The file itself, where a folder is named that holds one of two.
+        """Return the file itself, where a folder is named that holds one of two.
 
         :param otherwise: the way out of a folder that holds neither.
         :param there: whether an entry of the folder is to be counted.
@@ -172,7 +172,7 @@ class Place:
             self.fail(f"byte {error.start:,} is not UTF-8", "save the file as UTF-8")
 
     def json(self, content: bytes, most_marks: int = MOST_MARKS) -> object:
-        """What a JSON text says, if it says every thing once.
+        """Parse a JSON text that says every thing once.
 
         :raises Unusable: for bytes that are not JSON, a key that stands twice in an object, ``NaN``, and texts that
             would take much memory.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Accepted(NamedTuple):
-    """What a model is compared with beside its closed form and its budget."""
+    """The base, the lock and the keys put back, which a model is compared with as well."""
 
     baseline: Baseline | None = None
     lock: Lock | None = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What a run does with the declared models."""
+    """The work of a run on the declared models."""
 
     formulas: bool = False
     """Whether they are written out, for a report file."""
@@ -117,7 +117,7 @@ class Gate:
 
     @property
     def requests(self) -> dict[str, Request]:
-        """What there is to build: every model that the closed form has bounded, and those with keys put back."""
+        """The requests to build: every model that the closed form has bounded, and those with keys put back."""
         names = () if self._result is None else self.settings.names
         subjects = {name: self.subject(name) for name in names}
         found = {name: subject.request for name, subject in subjects.items() if subject.request}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Review:
-    """What was found of one model, and the verdict on it."""
+    """The findings about one model, and the verdict on it."""
 
     subject: Subject
     """The model before it was built."""
@@ -57,17 +57,17 @@ class Review:
 
     @property
     def expected(self) -> Inventory | None:
-        """By the closed form; ``None`` when the config was refused."""
+        """The inventory by the closed form; ``None`` when the config was refused."""
         return self.subject.expected
 
     @property
     def held(self) -> Inventory | None:
-        """What the budget is held against: what was built, or what the closed form says where nothing is built."""
+        """The inventory that the budget is held against: the built one, or the closed form's where nothing is built."""
         return self.expected if self.unbuilt else self.actual
 
     @property
     def base(self) -> Inventory | None:
-        """What the base counts to by the closed form."""
+        """The inventory at the base, by the closed form or the lock."""
         return self.comparison.inventory if self.comparison else None
 
     @cached_property
@@ -147,7 +147,7 @@ class Review:
 
     @property
     def known_components(self) -> list[str]:
-        """What a budget may name in this family, or of this class."""
+        """The components that a budget may name in this family, or of this class."""
         from pytest_bertsize.review.by_structure import list_components
 
         if self.subject.form or self.held is None:

@@ -348,12 +348,3 @@ def test_a_pull_request_that_brings_the_first_table_passes(job: Job, tmp_path: P
     project.commit()
     check_out(job, project, depth=2)
     assert counts(job).statuses == {COUNTS: 0}
-
-
-# the file
-
-
-def test_it_has_the_form_of_an_action() -> None:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-actions", str(FILE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

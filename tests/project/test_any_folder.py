@@ -13,16 +13,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHELL = {"LC_ALL": "C", "TZ": "Pacific/Kiritimati", "COLUMNS": "40", "LINES": "5", "NO_COLOR": "1", "BUILD_NUMBER": "7"}
-PATHS_ARE_PRINTED = (
-    "tests/commands/test_explain.py",
+OF_THE_CHECKOUT = ("tests/commands/test_explain.py",)
+OF_OTHER_FOLDERS = (
     "tests/commands/test_log.py",
     "tests/builder/test_another.py::test_a_python_that_is_too_old_says_so",
 )
+"""Which print paths all the same."""
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("length", [48, 60, 150])  # a line of 80 columns breaks at another word for each
-def test_a_checkout_passes_at_a_path_of_any_length_with_a_space_and_an_umlaut(length: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "tests"),  # a line of 80 columns breaks at another word for each length
+    [(48, OF_THE_CHECKOUT), (60, OF_THE_CHECKOUT), (150, (*OF_THE_CHECKOUT, *OF_OTHER_FOLDERS))],
+)
+def test_a_checkout_passes_at_a_path_of_any_length_with_a_space_and_an_umlaut(
+    length: int, tests: tuple[str, ...]
+) -> None:
     with tempfile.TemporaryDirectory() as start:
         checkout = Path(start, "ein Gerüst".ljust(length - len(start) - 1, "x"))
         for folder in ("tests", "examples"):
@@ -31,7 +37,7 @@ def test_a_checkout_passes_at_a_path_of_any_length_with_a_space_and_an_umlaut(le
         assert len(str(checkout)) >= length
         shell = {name: value for name, value in os.environ.items() if name != "HOME" and not name.startswith("COV")}
         # -P: the package is the installed one, as its helper's is
-        command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *PATHS_ARE_PRINTED]
+        command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(
             [*command, "-m", "not process and not tool and not long"],
             cwd=checkout,

@@ -7,8 +7,6 @@ import importlib.util
 import itertools
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +21,7 @@ from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.files import render_page as render_json
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
-from tests.support.documents import ROOT, evaluate
+from tests.support.documents import ROOT, evaluate, validate
 from tests.support.git_projects import committed
 from tests.support.warm_helper import programs
 
@@ -187,12 +185,6 @@ def test_what_counts_as_ci_is_told() -> None:
     assert tuple(re.findall(r"`(\w+)`", told)) == VARIABLES
 
 
-def complaints_of_schema(*paths: Path) -> str:
-    schema = ROOT / "pytest_bertsize" / "reports" / "report.schema.json"
-    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), *map(str, paths)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
 def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = committed(tmp_path / "project", BERT_BASE)
     project.write("config.json", {**BERT_BASE, "num_hidden_layers": 13})
@@ -201,4 +193,5 @@ def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: py
     models = (run_reports.failing(), run_reports.not_built(), run_reports.new(), run_reports.without_closed_form())
     (tmp_path / "others.json").write_text(render_json(run_reports.run(*models)), encoding="utf-8")
     assert json.loads((tmp_path / "compared.json").read_text("utf-8"))["base"]["commit"]
-    assert complaints_of_schema(tmp_path / "compared.json", tmp_path / "others.json") == "ok -- validation done\n"
+    schema = str(ROOT / "pytest_bertsize" / "reports" / "report.schema.json")
+    assert validate("--schemafile", schema, "compared.json", "others.json") == "ok -- validation done\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,12 +165,3 @@ def test_what_a_variable_says_is_not_run(runner: Runner, shell: Sequence[str]) -
     runner.variables |= {"BERTSIZE_PROJECT": hostile, "CI_MERGE_REQUEST_DIFF_BASE_SHA": hostile}
     assert runner.run(shell).returncode == 2
     assert not [*runner.folder.glob("**/pwned")]
-
-
-# the file
-
-
-def test_it_has_the_form_of_a_pipeline() -> None:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(FILE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

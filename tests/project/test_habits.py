@@ -1,11 +1,10 @@
-"""What the project says of itself to contributors and to GitHub is so: workflows, templates, versions, commands, files."""
+"""What the project says of itself to contributors, GitHub and GitLab is so: workflows, templates, versions, commands, files."""
 
 from __future__ import annotations
 
 import configparser
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from itertools import chain
@@ -18,6 +17,7 @@ from packaging.requirements import Requirement
 
 from pytest_bertsize import __main__ as commands
 from tests.project.version_of_tag import mistakes
+from tests.support.documents import validate
 
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
@@ -63,14 +63,14 @@ def steps() -> list[Any]:
         ("vendor.dependabot", [GITHUB / "dependabot.yml"]),
         ("vendor.github-issue-forms", FORMS),
         ("vendor.github-issue-config", [GITHUB / "ISSUE_TEMPLATE" / "config.yml"]),
+        ("vendor.github-actions", [ROOT / "action.yml"]),
+        ("vendor.gitlab-ci", [ROOT / "gitlab" / "bertsize.yml"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_github_reads_is_of_its_schema(schema: str, files: list[Path]) -> None:
+def test_what_github_and_gitlab_read_is_of_its_schema(schema: str, files: list[Path]) -> None:
     assert files
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert validate("--builtin-schema", schema, *map(str, files)) == "ok -- validation done\n"
 
 
 USES = re.compile(r"^ +(?:- )?uses: (\S+)(.*)$", re.MULTILINE)

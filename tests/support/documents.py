@@ -52,12 +52,20 @@ RULES: Mapping[str, tuple[str, str]] = {
     "a version": (r"\b(pytest-bertsize|pytest|Python|torch|transformers)([- ])\d+\.\d[\w.+]*", r"\1\2<version>"),
 }
 
-CONFIGS: Mapping[str, list[str]] = {
-    ".github/workflows/": ["check_jsonschema", "--builtin-schema", "vendor.github-workflows"],
-    ".gitlab-ci.yml": ["check_jsonschema", "--builtin-schema", "vendor.gitlab-ci"],
-    ".pre-commit-config.yaml": ["pre_commit", "validate-config"],
+SCHEMAS: Mapping[str, str] = {
+    ".github/workflows/": "vendor.github-workflows",
+    ".gitlab-ci.yml": "vendor.gitlab-ci",
+    ".pre-commit-config.yaml": "",
 }
-"""What validates a YAML file, by the beginning of its path: a module of Python, and its arguments."""
+"""The schema of a YAML file, by the beginning of its path; that of pre-commit is its own."""
+
+
+def validate(*arguments: str) -> str:
+    """Return what check-jsonschema prints."""
+    import check_jsonschema
+    from click.testing import CliRunner
+
+    return CliRunner().invoke(check_jsonschema.main, arguments).output
 
 
 def normal(text: str) -> str:
@@ -169,17 +177,19 @@ class Story:
         self.status = done.returncode
         return done.stdout.replace(str(self.folder), HERE)
 
-    def module(self, *arguments: str) -> str | None:
-        """What a module of Python has to complain of, in the project's folder."""
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments],
-            cwd=self.folder,
-            env=environment(self.home, self.programs),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return f"{' '.join(arguments)}:\n{done.stdout}{done.stderr}" if done.returncode else None
+    def find_fault(self, schema: str) -> str:
+        """Return what is wrong with the file by its schema, or by pre-commit."""
+        assert self.folder is not None, "no project was begun"
+        if schema:
+            said = validate("--builtin-schema", schema, str(self.folder / self.file))
+            return "" if said == "ok -- validation done\n" else said
+        from pre_commit.clientlib import InvalidConfigError, load_config
+
+        try:
+            load_config(str(self.folder / self.file))
+        except InvalidConfigError as error:
+            return str(error)
+        return ""
 
 
 def _console(source: str, story: Story) -> str | None:
@@ -240,10 +250,10 @@ def _yaml(source: str, story: Story) -> str | None:
     content = yaml.safe_load(source)
     if story.like:
         return None
-    validator = next((known for beginning, known in CONFIGS.items() if story.file.startswith(beginning)), None)
-    if validator is None:
-        return f"of what is it? <!-- file: PATH -->, one of {', '.join(CONFIGS)}"
-    return story.module(*validator, story.file) or next(_wrong_uses(content), None)
+    schema = next((known for beginning, known in SCHEMAS.items() if story.file.startswith(beginning)), None)
+    if schema is None:
+        return f"of what is it? <!-- file: PATH -->, one of {', '.join(SCHEMAS)}"
+    return story.find_fault(schema) or next(_wrong_uses(content), None)
 
 
 def _wrong_uses(content: Any) -> Iterator[str]:
