@@ -172,7 +172,7 @@ def place(template: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
-    """All that git is asked by any of our commands; the status and the words of ``check`` and its report."""
+    """Ask git all that any of our commands does; return the status and the words of ``check``."""
     folder, out = project.folder, io.StringIO()
     for asked in (None, "mian"):
         find_base(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})

@@ -1,4 +1,4 @@
-"""What is run to count every model is not changed by the table alone."""
+"""The interpreter that counts every model is not changed by the table alone."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def at_main(folder: Path, tiny: dict[str, Any], file: str, table: str) -> GitPro
 
 
 def is_called(project: GitProject) -> dict[str, str]:
-    """What main calls the models of today."""
+    """Return what main calls the models of today."""
     baseline = project.baseline()
     assert baseline
     return dict(baseline.became)

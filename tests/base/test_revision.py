@@ -1,4 +1,4 @@
-"""Which revision a run is compared with, and what is said of one that git does not have."""
+"""The revision that a run is compared with, and what is said of one that git does not have."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def clone(origin: GitProject, folder: Path, *options: str) -> GitProject:
 
 
 def pull_request(origin: GitProject, folder: Path, depth: int) -> GitProject:
-    """As actions/checkout leaves it: the merge commit alone, without any branch of origin's."""
+    """Fetch what actions/checkout does: the merge commit alone, without any branch of origin's."""
     found = repository(folder)
     found.git("fetch", "--quiet", "--depth", str(depth), f"file://{origin.folder}", "refs/pull/1/merge")
     found.git("switch", "--quiet", "--detach", "FETCH_HEAD")
@@ -136,7 +136,7 @@ def test_a_merge_commit_of_depth_two_is_compared_with_its_first_parent(origin: G
 
 
 def merge_of(found: GitProject) -> dict[str, str]:
-    """What GitHub sets in a run for a pull request."""
+    """Return what GitHub sets in a run for a pull request."""
     return {
         "GITHUB_BASE_REF": "main",
         "GITHUB_REF": "refs/pull/1/merge",
@@ -191,7 +191,7 @@ def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
 
 @pytest.fixture
 def queued(origin: GitProject, tmp_path: Path) -> dict[str, str]:
-    """What GitHub sets in a run for a merge group: of the branch that it merges into, nothing."""
+    """Return what GitHub sets in a run for a merge group: of the branch that it merges into, nothing."""
     event = tmp_path / "event.json"
     base = origin.git("rev-parse", "main")
     event.write_text(json.dumps({"merge_group": {"base_sha": base, "base_ref": "refs/heads/main"}}))
@@ -247,7 +247,7 @@ def test_a_merge_group_that_loosens_a_budget_fails(
 
 
 def refusal(pytester: pytest.Pytester, revision: str) -> str:
-    """What both entries say, less the name of the option."""
+    """Return what both entries say, less the name of the option."""
     result = pytester.runpytest("--bert-budget", f"--bert-budget-base={revision}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     inside = [line for line in result.stderr.lines if line]

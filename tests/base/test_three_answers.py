@@ -1,4 +1,4 @@
-"""What a base says is there, is not there, or could not be read; and what could not be read is never taken for nothing."""
+"""A file of a base is there, is not there, or could not be read; and then it is never taken for nothing."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class GitProject:
         return read_base(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
 
     def review(self, name: str = "fits", asked: str = "main") -> Review:
-        """What is found of a model before it is built: closed form, base and loosened limits."""
+        """Return what is found of a model before it is built: closed form, base and loosened limits."""
         settings = load(self.folder / "pyproject.toml")
         subject = examine(settings.models[name], settings, Registry())
         return conclude(subject, None, accepted=Accepted(self.baseline(asked)))
