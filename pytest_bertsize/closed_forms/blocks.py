@@ -7,7 +7,7 @@ nothing until tensors are listed. What changes a model works on its terms (:mod:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -291,12 +291,16 @@ class Term(NamedTuple):
         return ".".join(own.get(at, part) if part == STAR else part for at, part in parts)
 
 
-def list_terms(contents: Block | Iterable[Term]) -> Iterator[Term]:
-    """Yield the parameters of a tree, without unrolling a single list; terms as they are."""
-    return _terms_in(contents, "", "", ()) if isinstance(contents, Block) else iter(contents)
+def list_terms(contents: Block | Iterable[Term]) -> list[Term]:
+    """Return the parameters of a tree, without unrolling a single list; terms as they are."""
+    if not isinstance(contents, Block):
+        return [*contents]
+    found: list[Term] = []
+    _add_terms(found, contents, "", "", ())
+    return found
 
 
-def _terms_in(node: Block, name: str, component: str, copies: tuple[Copies, ...]) -> Iterator[Term]:
+def _add_terms(found: list[Term], node: Block, name: str, component: str, copies: tuple[Copies, ...]) -> None:
     component = node.component or component
     if node.name:
         name = f"{name}{node.name}."
@@ -304,10 +308,10 @@ def _terms_in(node: Block, name: str, component: str, copies: tuple[Copies, ...]
         name, copies = f"{name}{STAR}.", (*copies, node.copies)
     for child in node.children:
         if isinstance(child, Block):
-            yield from _terms_in(child, name, component, copies)
+            _add_terms(found, child, name, component, copies)
         else:
-            own = child.component or component
-            yield Term(f"{name}{child.name}", child.shape, own, child.trainable, child.tied_to, copies, node.kind)
+            leaf, shape, own, trainable, tied_to = child
+            found.append(Term(f"{name}{leaf}", shape, own or component, trainable, tied_to, copies, node.kind))
 
 
 def list_tensors(contents: Block | Iterable[Term]) -> list[Tensor]:

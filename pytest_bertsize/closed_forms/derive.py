@@ -140,7 +140,7 @@ def _in_words(adapter: Adapter) -> str:
 def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
-    terms = [*list_terms(architecture.blocks(dims))]
+    terms = list_terms(architecture.blocks(dims))
     if dims.numbers is not None:  # no formula says what trains
         return terms
     return freeze_modules(terms, model.frozen)

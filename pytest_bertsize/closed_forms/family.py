@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -186,7 +186,7 @@ class ClosedForm:
         return Formulas(self.dims).by_component(self.symbolic)
 
     @property
-    def symbolic(self) -> Iterator[Term]:
+    def symbolic(self) -> list[Term]:
         """The :attr:`terms` once more, of symbols."""
         from pytest_bertsize.closed_forms.symbols import symbolic
 

@@ -129,7 +129,7 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
             continue
         made = tied(module(extra.block, name, *sizes, component=extra.component, **extra.arguments), extra.tied)
         found.append(made if extra.count is None else made._replace(copies=Copies(_count_copies(extra, dims, symbols))))
-    return [*list_terms(Block("", tuple(found)))]
+    return list_terms(Block("", tuple(found)))
 
 
 def _list_names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:

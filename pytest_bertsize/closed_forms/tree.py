@@ -269,7 +269,9 @@ def _build_line(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
 def _build_names(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
     if line.condition is None or line.condition(scope):
         for name in line.names:
-            yield _build_node(_VARIABLE.sub(lambda found: str(scope[found[1]]), name), line, scope, prefix)
+            if "{" in name:
+                name = _VARIABLE.sub(lambda found: str(scope[found[1]]), name)  # noqa: PLW2901
+            yield _build_node(name, line, scope, prefix)
 
 
 def _build_node(name: str, line: Line, scope: Scope, prefix: str) -> Node:
@@ -278,11 +280,15 @@ def _build_node(name: str, line: Line, scope: Scope, prefix: str) -> Node:
     if line.kind == PARAMETER:
         return Parameter(name, sizes, line.component, tied_to=owners[name] if owners else None)
     inside = tuple(each for below in line.inside for each in _build_line(below, scope, prefix))
-    made = Block(name, (), line.component)
-    if line.kind:
-        made = module(line.kind, name, *sizes, component=line.component, **{key: of(scope) for key, of in line.named})
-    made = tied(made, owners)
-    return _with_clauses(made._replace(children=(*made.children, *inside)), line, scope)
+    if not line.kind:
+        return _with_clauses(Block(name, inside, line.component), line, scope)
+    named = {key: value(scope) for key, value in line.named}
+    made = module(line.kind, name, *sizes, component=line.component, **named)
+    if owners:
+        made = tied(made, owners)
+    if inside:
+        made = made._replace(children=(*made.children, *inside))
+    return _with_clauses(made, line, scope)
 
 
 def _with_clauses(node: Block, line: Line, scope: Scope) -> Block:

@@ -27,7 +27,7 @@ def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, A
 
 
 def terms(text: str) -> list[Term]:
-    return [*list_terms(Tree(text).blocks(Dims({}, {})))]
+    return list_terms(Tree(text).blocks(Dims({}, {})))
 
 
 def inventory(drawn: Case, *modules: str) -> Inventory:
