@@ -81,6 +81,15 @@ def test_what_is_usually_got_wrong_is_said(note: str, bertsize: Bertsize) -> Non
     assert note in out.splitlines()
 
 
+@pytest.mark.parametrize("command", [("explain",), ("fit", "--total", "90M")])
+def test_a_key_that_is_missing_is_said_below_with_what_to_write(
+    command: tuple[str, ...], tmp_path: Path, bertsize: Bertsize
+) -> None:
+    write(tmp_path / "config.json", {key: each for key, each in read(CHINESE).items() if key != "type_vocab_size"})
+    status, out, _ = bertsize(*command, str(tmp_path / "config.json"))
+    assert (status, out.splitlines()[-1]) == (GOOD, '  → write "type_vocab_size": 2')
+
+
 def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, bertsize: Bertsize) -> None:
     # albert-base-v2 as published; 11,683,584 and 89,650,176 are the README's
     sizes = {"vocab_size": 30000, "embedding_size": 128, "hidden_size": 768, "num_hidden_layers": 12}
@@ -160,7 +169,6 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nosuch.json"], "nosuch.json: there is no such file; write the path of the model's config.json"),
         ([GOOGLE], "has no model_type, as is usual for Google's bert_config.json; write --family bert"),
         (
             [GOOGLE, "--family", "bert"],
