@@ -53,29 +53,24 @@ class Fork:
 
         Whether it leaves by itself, and what it has forked in turn, is no other model's business.
         """
+        kind, content = "nonsense", b"null"
         try:
-            while frame := self._frames.read():
-                if frame.kind == "begun":
-                    send_frame(answers, "begun", self.number, frame.content)
-                else:
-                    self._end()
-                    kind = "answer" if frame.kind == "answer" else "nonsense"
-                    send_frame(answers, kind, self.number, frame.content)
-                    return True
+            while (frame := self._frames.read()) and frame.kind == "begun":
+                send_frame(answers, "begun", self.number, frame.content)
+            if frame is None:
+                return False
+            if frame.kind == "answer":
+                kind, content = "answer", frame.content
         except EOFError:
-            send_frame(answers, "died", self.number, self._end())
-            return True
+            kind = "died"
         except ValueError:
-            self._end()
-            send_frame(answers, "nonsense", self.number, None)
-            return True
-        return False
-
-    def _end(self) -> int:
+            pass
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process, signal.SIGKILL)  # one that has ended keeps its own status
         os.close(self.pipe)
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        send_frame(answers, kind, self.number, status if kind == "died" else content)
+        return True
 
 
 def main() -> None:
