@@ -27,7 +27,7 @@ from tests.support.family_configs import Case, cases, mismatch
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one family."""
+    """The comparison of one family."""
 
     family: str
     architectures: int

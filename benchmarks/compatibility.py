@@ -41,7 +41,7 @@ BEGIN, END = "<!-- measured: compatibility -->", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What became of one class in one release."""
+    """The comparison of one class in one release."""
 
     family: str
     architecture: str
@@ -86,7 +86,7 @@ def install(release: str, folder: Path) -> None:
 
 
 def swept(release: str, folder: Path, options: argparse.Namespace) -> str:
-    """What the process of one release prints."""
+    """Return what the process of one release prints."""
     print(f"transformers {release}", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "benchmarks.compatibility", "--sweep", "--configs", str(options.configs)]
     before = os.pathsep.join((str(folder), str(ROOT)))

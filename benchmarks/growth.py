@@ -28,7 +28,7 @@ MOST_OF_A_BASE = 0.0031
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What to measure; the smallest of each comes first."""
+    """Sizes to measure; the smallest of each comes first."""
 
     models: Sequence[int]
     models_built: Sequence[int]

@@ -36,7 +36,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one process took: wall seconds, peak memory in bytes of it or its largest child, and what it printed."""
+    """One process: wall seconds, peak memory in bytes of it or its largest child, and what it printed."""
 
     seconds: float
     peak: int
@@ -114,7 +114,7 @@ class Samples:
         )
 
     def above(self, what: str, below: str) -> float:
-        """By how much one takes longer than another, over the import of the model class."""
+        """Return by how much one takes longer than another, over the import of the model class."""
         ones, others, references = (self._by_round(f"{each} seconds") for each in (what, below, REFERENCE))
         rounds = zip(ones, others, references, strict=True)
         return statistics.median((one - other) / reference for one, other, reference in rounds)
@@ -195,17 +195,17 @@ def times(value: float) -> str:
 
 
 def added(value: float, unit: str) -> str:
-    """What one more costs; nothing where the noise is larger."""
+    """Return what one more costs; nothing where the noise is larger."""
     return f"{value:,.3g} {unit}" if value > 0 else f"0 {unit}"
 
 
 def slope(sizes: Sequence[int], values: Sequence[float]) -> float:
-    """What one more adds: least squares."""
+    """Return what one more adds: least squares."""
     return statistics.linear_regression(sizes, values).slope
 
 
 def shape(sizes: Sequence[int], values: Sequence[float]) -> str:
-    """How values grow with sizes: flat, linear or steeper than linear."""
+    """Name how values grow with sizes: flat, linear or steeper than linear."""
     smallest, before_last, last = values[0], values[-2], values[-1]
     if last - smallest <= FLAT * smallest:
         return "flat"

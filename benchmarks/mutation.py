@@ -111,7 +111,7 @@ def mutants(source: str) -> list[str]:
 
 
 def _spots(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What is evaluated when the module runs: no annotation, and nothing that only a type checker reads."""
+    """Yield what is evaluated when the module runs: no annotation, and nothing that only a type checker reads."""
     if isinstance(node, cst.Annotation | cst.Decorator) or _is_for_type_checkers(node) or _never_changed(node):
         return
     yield node

@@ -40,7 +40,7 @@ MOST_ABOVE = {"gate 1": ("floor", 0.0315), "no-build 1": ("bare pytest", 0.038)}
 
 
 def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list[Callable[[], object]]:
-    """What is measured, in turn."""
+    """Return what is measured, in turn."""
     one, several = (write_project(folder / str(count), many(count)) for count in (1, sizes.most))
     (folder / "empty").mkdir()
     library = partial(_run, samples, REFERENCE, "-c", IMPORT_LIBRARY)

@@ -162,7 +162,7 @@ alone_and_spread = pytest.mark.parametrize(
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[Warm]:
-    """What helpers are forked from (tests/support/warm_helper.py); it starts with the first."""
+    """The process that helpers are forked from (tests/support/warm_helper.py); it starts with the first."""
     with tempfile.TemporaryDirectory() as folder:
         warm = Warm(f"{folder}/socket")
         yield warm
@@ -182,7 +182,7 @@ def warm_helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
 
 @pytest.fixture(autouse=True, scope="session")
 def measured_to_the_end() -> Iterator[None]:
-    """Where coverage is measured, what is killed as soon as it has answered may first say what it ran."""
+    """Let what is killed as soon as it has answered first say what it ran, where coverage is measured."""
     with pytest.MonkeyPatch.context() as patch:
         if "COVERAGE_PROCESS_CONFIG" in os.environ:
             from tests.support import measured
@@ -193,7 +193,7 @@ def measured_to_the_end() -> Iterator[None]:
 
 @pytest.fixture
 def cold_helper() -> None:
-    """For a test whose subject is the helper's process: it is started by the real command, and imports everything."""
+    """Start the helper's process by the real command, so that it imports everything, for a test of just that."""
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
 
 
 class Fetching(NamedTuple):
-    """How to fetch a config that nothing here has."""
+    """The way to fetch a config that nothing here has."""
 
     command: str  # the beginning of the sentence: ``run hf download …``
     sentence: str  # with the key of the table that names it

@@ -117,7 +117,7 @@ def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
 
 
 class Crash(NamedTuple):
-    """What the short summary, JUnit and annotations show: one line, and where to look."""
+    """One line, and where to look, as the short summary, JUnit and annotations show it."""
 
     path: str
     lineno: int

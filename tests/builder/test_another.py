@@ -87,7 +87,7 @@ def is_no_python(detail: str) -> NotBuilt:
 
 
 def said(building: Callable[..., Helper], folder: Path, code: str) -> str:
-    """What a torch says that computes its version when it is imported, by an expression."""
+    """Return what a torch says that computes its version when it is imported, by an expression."""
     lines = f"import ctypes, errno, importlib.util, os, socket, sys\n{code}"
     helper = building(environment(folder / ".venv", {**LIBRARIES, "torch/__init__.py": lines}))
     result = helper.result("tiny")
@@ -248,7 +248,7 @@ def test_what_is_no_python_is_told_from_one(
 
 
 def closure() -> dict[Path, ast.Module]:
-    """What the helper process imports of ours in another interpreter, late imports too, from where it begins."""
+    """Return what the helper process imports of ours in another interpreter, late imports too, from where it begins."""
     waiting, found = [START], {}
     while waiting:
         path = waiting.pop()

@@ -238,7 +238,7 @@ def asked(root: Path, factory: str, name: str = "", config: Any = None) -> Reque
 
 
 def said(answer: NotBuilt) -> str:
-    """What is wrong, and what to do about it where the helper process knows."""
+    """Return what is wrong, and what to do about it where the helper process knows."""
     return f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
 
 
@@ -308,7 +308,7 @@ IMPORTS = {
 
 @pytest.fixture(scope="module")
 def of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one helper says to all of them, by their names."""
+    """The answers of one helper to all of them, by their names."""
     root, taken = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("taken")
     written = {name: body for name, (body, _) in FAILS.items()} | PASSES
     del written["line"]  # of the library

@@ -52,7 +52,7 @@ def built(root: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def shapes(module: Any) -> dict[str, tuple[int, ...]]:
-    """Of every tensor, a tied one once."""
+    """Return the shape of every tensor, of a tied one once."""
     return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
 
 

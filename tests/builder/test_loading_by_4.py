@@ -21,7 +21,7 @@ TINY = {
 
 @pytest.fixture
 def loaded() -> Callable[..., dict[str, str | None]]:
-    """By the name in the file, the name that it is loaded as; ``None`` where it is left out."""
+    """Return the name that each of a file is loaded as; ``None`` where it is left out."""
     import transformers
 
     def load(architecture: str, *names: str, skip: str = "") -> dict[str, str | None]:

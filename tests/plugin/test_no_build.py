@@ -59,7 +59,7 @@ def check(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def in_one_line(text: str) -> str:
-    """What the terminal has wrapped."""
+    """Undo what the terminal has wrapped."""
     return " ".join(text.split())
 
 

@@ -69,7 +69,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def modules_of_check(*arguments: str) -> set[str]:
-    """What the process of ``check`` has imported when it is through, and nobody measures what is run of it."""
+    """Return what the process of ``check`` has imported when it is through, and nobody measures what is run of it."""
     code = LINES.format(arguments=["check", *arguments])
     own = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
@@ -77,7 +77,7 @@ def modules_of_check(*arguments: str) -> set[str]:
 
 
 def modules_of_pytest(pytester: pytest.Pytester, *arguments: str) -> set[str]:
-    """What the process of pytest has imported when it is through, other plugins than ours left out."""
+    """Return what the process of pytest has imported when it is through, other plugins than ours left out."""
     conftest = """
         import json, sys
         def pytest_unconfigure():
@@ -196,7 +196,7 @@ def test_installed_and_unused_it_brings_no_module_that_pytest_has_not(pytester: 
 def in_helper(
     project: Project, monkeypatch: pytest.MonkeyPatch, cold_helper: None
 ) -> Iterator[Callable[[Sequence[Request]], set[str]]]:
-    """What the helper process has imported when it has built what is asked of it."""
+    """The modules that the helper process has imported when it has built what is asked of it."""
     pytester = project("")
     log = pytester.path / "log"
     Path("sitecustomize.py").write_text(textwrap.dedent(IMPORTED).format(log=str(log)))
@@ -323,7 +323,7 @@ def test_nothing_is_built_that_was_refused(project: Project, check: Check) -> No
 
 
 def alive(process: int) -> bool:
-    """Whether a process is there, if only as a zombie."""
+    """Tell whether a process is there, if only as a zombie."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
