@@ -26,7 +26,7 @@ Counts: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What one changed key moved, all its components together."""
+    """The parameters that one changed key moved, all its components together."""
 
     key: str
     before: str

@@ -76,7 +76,7 @@ def _has_class(family: str, architecture: Architecture) -> bool:
 
 
 def total(components: Mapping[str, int]) -> int:
-    """What components come to that are listed at every level."""
+    """Sum components that are listed at every level."""
     return sum(count for component, count in components.items() if "." not in component)
 
 
@@ -119,7 +119,7 @@ def _list_products(
 
 
 def _read_widths(linear: Block) -> tuple[Count, Count]:
-    """How wide the vectors are that a linear layer takes, and those that it gives."""
+    """Return how wide the vectors are that a linear layer takes, and those that it gives."""
     weight = linear.children[0]
     assert not isinstance(weight, Block)
     outputs, inputs = weight.shape

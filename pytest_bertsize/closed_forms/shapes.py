@@ -19,7 +19,7 @@ from math import inf, lcm, log
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.what_if import Variants, change, is_allowed, is_over
+from pytest_bertsize.closed_forms.what_if import Variants, describe_changes, is_allowed, is_over
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
@@ -436,7 +436,7 @@ class _Search:
         form = self.variants.varied(**changes)
         if form and all(map(is_allowed, self.limits, self._measure_form(form))):
             layers = sum(sizes.get(key, self.axes.now[key]) for key in self.axes.stacks)
-            told = change(self.variants, changes)
+            told = describe_changes(self.variants, changes)
             yield Shape(self.variants.together(changes), told, form, self._count_flops(form), distance, layers)
 
 

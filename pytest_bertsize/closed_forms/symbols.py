@@ -45,7 +45,7 @@ class Monomial:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is divided."""
+        """Return whether nothing is divided."""
         return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
 
     @property
@@ -101,7 +101,7 @@ class Expression:
         return frozenset().union(*({base} if isinstance(base, str) else base.symbols for base in bases))
 
     def at(self, sizes: Mapping[str, Any]) -> Fraction:
-        """What it comes to with these sizes."""
+        """Return its value with these sizes."""
         return sum((_evaluate(term, sizes) for term in self.terms), Fraction())
 
 
@@ -126,7 +126,7 @@ def symbols_of(count: Count) -> frozenset[str]:
 
 
 def multiplied(*counts: Count) -> Count:
-    """Of numbers and expressions; a number alone goes into a sum: ``2·(L - 1)`` is ``2·L - 2``."""
+    """Multiply numbers and expressions; a number alone goes into a sum: ``2·(L - 1)`` is ``2·L - 2``."""
     return _add_terms([_multiply(map(in_one, counts))])
 
 
@@ -236,7 +236,7 @@ def _expand(term: Monomial) -> list[Monomial]:
 
 
 def _round_down(quotient: Count) -> Count:
-    """What is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
+    """Round a quotient down; what is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
     terms = terms_of(expanded(quotient))
     whole = [term for term in terms if term.is_whole]
     broken = _add_terms(term for term in terms if not term.is_whole)
@@ -259,7 +259,7 @@ _LAST = ((3,),)
 
 
 def _sort_key(term: Monomial) -> tuple[Any, ...]:
-    """By the alphabet, higher powers first, and a number last: ``D² + D·E + D + E + 1``."""
+    """Order by the alphabet, higher powers first, and a number last: ``D² + D·E + D + E + 1``."""
     return (*(_sort_key_of_power(power) for power in term.powers), _LAST)
 
 

@@ -42,7 +42,7 @@ class TrainingStates:
 
 
 def training_states(inventory: Inventory, dtype: str = "float32", frozen: str = "float32") -> TrainingStates:
-    """What AdamW keeps while it trains a model.
+    """Return what AdamW keeps while it trains a model.
 
     :param dtype: of what trains.
     :param frozen: of what does not.

@@ -27,7 +27,7 @@ POSITIONS = 512
 
 
 class Cost(NamedTuple):
-    """What one usual change would cost."""
+    """The price of one usual change."""
 
     what: str
     change: str
@@ -46,7 +46,7 @@ class Variants:
 
     @cached_property
     def sizes(self) -> dict[str, Size]:
-        """By key; only those that the config sets or the library has a number for."""
+        """The sizes by key; only those that the config sets or the library has a number for."""
         keys = self.derivation.family.keys
         labels = [Size("num_labels", LABELS, keys.labels)] if LABELS in self.form.dims.sizes else []
         return {size.key: size for size in (*keys.sizes, *labels) if self.form.dims.sizes.get(size.symbol) is not None}
@@ -72,11 +72,11 @@ class Variants:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """What the class asks of its sizes."""
+        """The rules of the class for its sizes."""
         return (*self.derivation.family.keys.all_rules, *self.form.architecture.rules)
 
     def is_legal(self, **changes: Any) -> bool:
-        """Whether no rule of the class refuses these values."""
+        """Return whether no rule of the class refuses these values."""
         dims = self.unchecked(**changes).dims
         sizes = {size.key: dims.sizes.get(size.symbol) for size in self.derivation.family.keys.sizes}
         also = {key: dims.sizes[size.symbol] for key, size in self.sizes.items()}
@@ -99,14 +99,14 @@ class Variants:
 # what the next change would cost
 
 
-def costs(derivation: Derivation) -> tuple[Cost, ...]:
+def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
     """One more layer, 64 more hidden units, 1,000 more tokens, and what else is usual; only what costs something."""
     variants = Variants(derivation)
     found = []
     for what, changes in _list_usual_changes(variants):
         form = variants.varied(**changes)
         if form is not None and form.total != variants.form.total:
-            found.append(Cost(what, change(variants, changes), form.total - variants.form.total))
+            found.append(Cost(what, describe_changes(variants, changes), form.total - variants.form.total))
     return tuple(found)
 
 
@@ -149,7 +149,7 @@ def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict
     return with_inner({width: -(-(now + HEAD) // step) * step})
 
 
-def change(variants: Variants, changes: Mapping[str, Any]) -> str:
+def describe_changes(variants: Variants, changes: Mapping[str, Any]) -> str:
     """``num_hidden_layers 12 → 13``."""
 
     def said(key: str, value: Any) -> str:
@@ -170,7 +170,7 @@ def is_allowed(limit: Limit, count: int) -> bool:
 
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
-    """Whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
+    """Return whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
     if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
@@ -182,7 +182,7 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 # what it would not notice
 
 
-def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
+def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
     """A note where one more layer would pass every limit; none where bytes or FLOPs might notice it."""
     if any(limit.measure is not None for limit in budget):
         return []

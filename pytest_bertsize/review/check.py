@@ -170,7 +170,7 @@ def _note_insensitive(found: Review) -> list[Finding]:
     if found.verdict == "failed" or not found.budget:
         return []
     if derivation:
-        return what_if.insensitive(derivation, found.budget) if found.subject.detail else []
+        return what_if.find_insensitive_budget(derivation, found.budget) if found.subject.detail else []
     from pytest_bertsize.review.by_structure import note_insensitive
 
     return note_insensitive(found)

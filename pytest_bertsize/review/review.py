@@ -143,7 +143,7 @@ class Review:
     def costs(self) -> tuple[Cost, ...]:
         """The costs of the usual next changes, by the closed form."""
         found = self.subject.derivation if self.held else None
-        return what_if.costs(found) if found and (self.subject.detail or self.fits) else ()
+        return what_if.list_costs(found) if found and (self.subject.detail or self.fits) else ()
 
     @property
     def known_components(self) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.derive import Derivation
-from pytest_bertsize.closed_forms.what_if import Cost, costs, insensitive
+from pytest_bertsize.closed_forms.what_if import Cost, find_insensitive_budget, list_costs
 from pytest_bertsize.table.settings import limits_from
 from tests.support.family_configs import PAIRS, Case, case, drawn
 
@@ -45,8 +45,8 @@ def budget(**limits: Any) -> tuple[Limit, ...]:
 
 
 def cost(derivation: Derivation, what: str) -> Cost:
-    found = [each for each in costs(derivation) if each.what == what]
-    assert len(found) == 1, costs(derivation)
+    found = [each for each in list_costs(derivation) if each.what == what]
+    assert len(found) == 1, list_costs(derivation)
     return found[0]
 
 
@@ -75,7 +75,7 @@ def test_64_more_hidden_units_are_one_more_head_and_a_feed_forward_network_four_
 
 
 def test_the_width_goes_to_the_next_multiple_where_heads_are_of_another_width() -> None:
-    (found,) = [each for each in costs(bert(hidden_size=780)) if "hidden units" in each.what]
+    (found,) = [each for each in list_costs(bert(hidden_size=780)) if "hidden units" in each.what]
     assert found.what == "72 more hidden units"
     assert "hidden_size 780 → 852" in found.change
     assert "num_attention_heads" not in found.change
@@ -107,18 +107,18 @@ def test_a_pooler_can_be_left_out_where_it_is_an_option() -> None:
     assert found == Cost("without the pooler", "options.add_pooling_layer true → false", -(768 * 768 + 768))
     without = bert("BertModel", options={"add_pooling_layer": False})
     for derivation in (without, bert(), bert("BertForSequenceClassification")):
-        assert "without the pooler" not in [each.what for each in costs(derivation)]
+        assert "without the pooler" not in [each.what for each in list_costs(derivation)]
 
 
 def test_a_layer_that_is_shared_costs_nothing_and_is_not_told() -> None:
     albert = derived(case("albert", "AlbertModel", {"num_hidden_layers": 12, "num_hidden_groups": 1}))
-    assert not [each for each in costs(albert) if "num_hidden_layers" in each.change]
-    assert all("num_hidden_layers" not in note.message for note in insensitive(albert, budget(total="1B")))
+    assert not [each for each in list_costs(albert) if "num_hidden_layers" in each.change]
+    assert all("num_hidden_layers" not in note.message for note in find_insensitive_budget(albert, budget(total="1B")))
 
 
 def test_each_stack_of_two_has_a_layer_of_its_own() -> None:
     bart = derived(case("bart", "BartModel", {}))
-    layers = [each for each in costs(bart) if each.what.startswith("one more layer")]
+    layers = [each for each in list_costs(bart) if each.what.startswith("one more layer")]
     assert [each.what for each in layers] == ["one more layer (encoder_layers)", "one more layer (decoder_layers)"]
     assert [each.change for each in layers] == ["encoder_layers 12 → 13", "decoder_layers 12 → 13"]
     assert layers[0].total < layers[1].total  # cross-attention
@@ -132,7 +132,7 @@ def test_every_class_has_costs(family: str) -> None:
     rng = Random(5)  # noqa: S311
     for name in (architecture for of, architecture in PAIRS if of == family):
         model = derived(drawn(family, name, rng))
-        for each in costs(model):
+        for each in list_costs(model):
             assert each.total > 0 or each.what.startswith(("tie ", "without ")), (name, each)
 
 
@@ -140,7 +140,7 @@ def test_every_class_has_costs(family: str) -> None:
 
 
 def test_a_limit_that_one_more_layer_would_pass_is_a_note_with_both_numbers_and_its_place() -> None:
-    (note,) = insensitive(bert(), budget(total="110M"))
+    (note,) = find_insensitive_budget(bert(), budget(total="110M"))
     assert (note.kind, note.severity, note.component, note.place) == (
         "insensitive-budget",
         "note",
@@ -153,7 +153,7 @@ def test_a_limit_that_one_more_layer_would_pass_is_a_note_with_both_numbers_and_
 
 @pytest.mark.parametrize(("room", "notes"), [(0, 0), (LAYER - 1, 0), (LAYER, 1), (LAYER + 1, 1)])
 def test_a_limit_notices_a_layer_that_is_one_parameter_more_than_its_room(room: int, notes: int) -> None:
-    assert len(insensitive(bert(), budget(total=TOTAL + room))) == notes
+    assert len(find_insensitive_budget(bert(), budget(total=TOTAL + room))) == notes
 
 
 @pytest.mark.parametrize(
@@ -166,16 +166,16 @@ def test_a_limit_notices_a_layer_that_is_one_parameter_more_than_its_room(room: 
     ],
 )
 def test_a_part_that_notices_a_layer_is_enough(limits: dict[str, Any]) -> None:
-    assert insensitive(bert(), budget(**limits)) == []
+    assert find_insensitive_budget(bert(), budget(**limits)) == []
 
 
 def test_a_budget_of_parts_that_grow_by_no_layer_is_told_to_limit_the_total() -> None:
-    (note,) = insensitive(bert(), budget(embeddings="17M", pooler=0))
+    (note,) = find_insensitive_budget(bert(), budget(embeddings="17M", pooler=0))
     assert "would pass every limit" in note.message
     assert note.fix == "write budget.total = 102_290_312, which the next layer breaks"
 
 
 def test_where_the_total_has_no_limit_the_part_that_would_grow_is_named() -> None:
-    (note,) = insensitive(bert(), budget(embeddings="17M", encoder="100M"))
+    (note,) = find_insensitive_budget(bert(), budget(embeddings="17M", encoder="100M"))
     assert (note.component, note.place) == ("encoder", "pyproject.toml:5")
     assert note.fix == "encoder has 14,945,536 left; a limit below 92,142,336 would notice it"

@@ -10,7 +10,7 @@ import tomli
 
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.closed_forms.what_if import Variants, insensitive
+from pytest_bertsize.closed_forms.what_if import Variants, find_insensitive_budget
 from pytest_bertsize.commands.console import FOUND, GOOD
 from pytest_bertsize.commands.init.proposal import list_limits, make_name
 from pytest_bertsize.config.model_config import made
@@ -111,7 +111,7 @@ def assert_tight(data: dict[str, Any]) -> None:
             assert deeper is not None
             assert deeper[component] <= form[component] or deeper[component] > limit
     held = tuple(Limit(component, None, limit, limit, "pyproject.toml") for component, limit in limits.items())
-    assert insensitive(derivation, held) == []
+    assert find_insensitive_budget(derivation, held) == []
 
 
 # copies that training has left behind

@@ -26,7 +26,7 @@ SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
 def products(dims: Dims) -> int:
-    """How many more times a self-attention multiplies all queries or keys by a row for each token."""
+    """Return how many more times a self-attention multiplies all queries or keys by a row for each token."""
     return RELATIVE.get(dims.switches.get(KEY, ""), 0) if dims.release < V4 else 0
 
 
@@ -48,7 +48,7 @@ def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
 
 
 def read_until(*release: int) -> Until:
-    """Of the families whose layers have such tables before a release."""
+    """Return the change of families whose layers have such tables before a release."""
     return Until(release, _read, SOURCE)
 
 
