@@ -277,6 +277,11 @@ class Term(NamedTuple):
         """The parameters that all copies add to the count; a tied one owns nothing."""
         return 0 if self.tied_to else self.times * self.size
 
+    @property
+    def lists(self) -> list[str]:
+        """The names of the lists that its stars are indices of."""
+        return [self.name[:end] for end, sign in enumerate(self.name) if sign == STAR]
+
     def name_at(self, place: Sequence[int]) -> str:
         """Return the full name of one copy by its index in each list."""
         parts = iter([each.name_of(index) for each, index in zip(self.copies, place, strict=True)])
@@ -319,8 +324,7 @@ def list_tensors(contents: Block | Iterable[Term]) -> list[Tensor]:
     first: dict[str, int] = {}
     found: list[tuple[tuple[int, ...], Tensor]] = []
     for at, term in enumerate(list_terms(contents)):
-        lists = [term.name[:end] for end, sign in enumerate(term.name) if sign == STAR]
-        firsts = [first.setdefault(each, at) for each in lists]
+        firsts = [first.setdefault(each, at) for each in term.lists]
         for place in product(*(each.indices() for each in term.copies)):
             name = term.name_at(place)
             tensor = Tensor(name, term.shape, term.component, term.trainable, term.owner_of(name))

@@ -51,14 +51,17 @@ def change_tensors(
 ) -> list[Term]:
     """Change every tensor of a model; neighbours in a list that come to the same are one term.
 
+    A list of which single copies are named has a number of copies from then on, and no symbol for it.
+
     :param change: returns what takes the place of a tensor, by its full name and its term; nothing if it is gone.
     :param places: new indices of modules in lists that have lost one, by their paths.
     """
-    found = []
+    found: list[tuple[list[str], Term]] = []
+    split: set[str] = set()
     for term in terms:
         every = [each.indices(number) for each in term.copies]
         if not all(every):
-            found.append(term)  # of which there is none now, and which a formula counts
+            found.append((term.lists, term))  # of which there is none now, and which a formula counts
         alike: list[tuple[Term, list[Indices]]] = []
         for place in product(*every):
             name = term.name_at(place)
@@ -71,9 +74,21 @@ def change_tensors(
                 group.append(index)
         for new, group in alike:
             for box in group_indices(group):
-                copies = (each.only(run, number) for each, run in zip(new.copies, box, strict=True))
-                found.append(new._replace(copies=tuple(copies)))
-    return found
+                copies = tuple(each.only(run, number) for each, run in zip(new.copies, box, strict=True))
+                split.update(
+                    name for name, all_of_it, run in zip(term.lists, every, box, strict=True) if run != all_of_it
+                )
+                found.append((term.lists, new._replace(copies=copies)))
+    return [_with_numbers(term, [name in split for name in lists], number) for lists, term in found]
+
+
+def _with_numbers(term: Term, are_split: Sequence[bool], number: Number) -> Term:
+    """Return a term with a number of copies in each list that is split."""
+    copies = (
+        each._replace(times=number(each.times)) if is_split else each
+        for each, is_split in zip(term.copies, are_split, strict=True)
+    )
+    return term._replace(copies=tuple(copies))
 
 
 def _renumber_term(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
