@@ -94,12 +94,38 @@ def pytest_configure(config: pytest.Config) -> None:
     if given and not is_on(config):
         raise pytest.UsageError(f"{given[0]} needs --bert-budget: without it no declared model is checked")
     if is_on(config):
-        from pytest_bertsize.plugin import selection, startup
+        from pytest_bertsize.plugin import selection
 
         if selection.is_for_other_tests(config):
             config.pluginmanager.register(selection.Notice())
         else:
-            startup.open_for_run(config)
+            _arm_run(config)
+
+
+def _arm_run(config: pytest.Config) -> None:
+    """Arm the whole run: ``--bert-budget``. A worker of pytest-xdist builds nothing.
+
+    :raises pytest.UsageError: for any mistake in the table or in an option.
+    """
+    from pytest_bertsize.builder.confined import collector_paused
+    from pytest_bertsize.plugin import startup
+
+    helper = None if hasattr(config, "workerinput") else startup.take_helper(config)
+    with collector_paused():
+        from pytest_bertsize.plugin import session
+
+        session.arm_run(config, helper)
+
+
+def _arm_tests(config: pytest.Config) -> None:
+    """Arm the tests that carry the marker or use the fixture, once; a mistake in the table is theirs to report."""
+    from pytest_bertsize.plugin import startup
+
+    if startup.GATE not in config.stash:
+        helper = startup.take_helper(config)
+        from pytest_bertsize.plugin import session
+
+        session.arm_tests(config, helper)
 
 
 def is_on(config: pytest.Config) -> bool:
@@ -145,18 +171,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         refusals.refuse_misspelt_markers(alike, config)
     if is_named or any("bert_budget" in getattr(item, "fixturenames", ()) for item in items):
-        from pytest_bertsize.plugin import startup
-
-        startup.open_for_tests(config)
+        _arm_tests(config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Check what the marker names: a model over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
-        from pytest_bertsize.plugin import startup
-
-        startup.open_for_tests(item.config)
+        _arm_tests(item.config)
         from pytest_bertsize.plugin import items
 
         items.hold_marked(item)
@@ -165,9 +187,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
     """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
-    from pytest_bertsize.plugin import startup
-
-    startup.open_for_tests(request.config)
+    _arm_tests(request.config)
     from pytest_bertsize.plugin import items
 
     return items.review_for_test(request.node)

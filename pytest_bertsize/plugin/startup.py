@@ -1,7 +1,4 @@
-"""How a run is opened: by ``--bert-budget`` for every declared model, or by tests with the marker or the fixture.
-
-The helper process starts first: it imports torch while conftests are loaded, and the gate itself is imported here.
-"""
+"""How the helper process is started: before conftests are loaded and the gate is imported, while it imports torch."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.own_process import environment
 from pytest_bertsize.table.interpreter import may_be_named
@@ -32,31 +28,8 @@ def start_early(config: pytest.Config) -> None:
         config.stash[EARLY] = _make_helper(config, config.known_args_namespace), _find_surroundings()
 
 
-def open_for_run(config: pytest.Config) -> None:
-    """Arm the whole run: ``--bert-budget``.
-
-    :raises pytest.UsageError: for any mistake in the table or in an option.
-    """
-    helper = None if hasattr(config, "workerinput") else _take_helper(config)
-    with collector_paused():
-        from pytest_bertsize.plugin import session
-
-        session.arm_run(config, helper)
-
-
-def open_for_tests(config: pytest.Config) -> None:
-    """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report.
-
-    Markers and fixtures may come up late: what is armed already is left as it is.
-    """
-    if GATE not in config.stash:
-        helper = _take_helper(config)
-        from pytest_bertsize.plugin import session
-
-        session.arm_tests(config, helper)
-
-
-def _take_helper(config: pytest.Config) -> Helper:
+def take_helper(config: pytest.Config) -> Helper:
+    """Return the helper that was started early, or start one where that has inherited what a conftest has changed."""
     if EARLY in config.stash:
         helper, inherited = config.stash[EARLY]
         if inherited == _find_surroundings():
