@@ -288,7 +288,10 @@ def family(
     used = {part.tree for row in rows for part in row.parts}
     trees = {each: tree.text for each, tree in known.items() if each in heads.COMMON or tree in used}
     arguments = {argument for row in rows for part in row.parts for argument in part.arguments}
-    asked = {each: read_rules(text) for each, text in {**heads.RULES, **rules}.items()}
+    common = {each: read_rules(text) for each, text in heads.RULES.items()}
+    # a shared tree asks nothing of a key that the family does not read
+    common = {each: tuple(rule for rule in asked if {*rule.keys} <= {*keys.own}) for each, asked in common.items()}
+    asked = {**common, **{each: read_rules(text) for each, text in rules.items()}}
     architectures = tuple(row.architecture(arguments, asked) for row in rows)
     keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
     return Family(name, keys, architectures, since=since, classes=classes, trees=trees, derive=derive)

@@ -243,6 +243,22 @@ def test_a_tree_that_gives_no_count_fails_its_model(example: Path, projection: s
     assert "Traceback" not in said
 
 
+def test_a_shared_tree_asks_nothing_of_a_key_that_the_family_does_not_read(example: Path) -> None:
+    """Of ``summary_type`` in BERT, which has no such key; ``summary_use_proj`` is one that the tree itself needs."""
+    changed("bert.body(pooler) + projection", "bert.body + summary")
+    status, lines = checked()
+    assert status == 1
+    assert "gives no count: there is no size or switch summary_use_proj" in " ".join(map(str.strip, lines))
+    changed(
+        "classes =",
+        'switches = "summary_use_proj true, summary_proj_to_labels false"\nactivations = "summary_activation gelu"\nclasses =',
+    )
+    changed("109_580_544", "109_482_240", "pyproject.toml")  # 768² + 768 where its pooler was
+    changed("98_304", "590_592", "pyproject.toml")
+    status, lines = checked()
+    assert (status, lines[-1]) == (0, "1 configured, 1 checked, 0 failed; not compared with a build")
+
+
 def test_a_class_that_is_not_where_it_is_said_to_be_fails_its_model(example: Path, pytester: pytest.Pytester) -> None:
     changed('defined_in = "colbert"', 'defined_in = "colbart"')
     shutil.copytree(example, pytester.path, dirs_exist_ok=True)
