@@ -83,6 +83,13 @@ TESTS_OF = {
     "review/against_base": ["review/test_since_base.py", "review/test_measures_at_base.py"],
     "review/against_lock": ["review/test_against_lock.py"],
     "review/accept": ["review/test_accept.py"],
+    "closed_forms/changes": [
+        "closed_forms/test_freezing.py",
+        "closed_forms/test_without.py",
+        "closed_forms/test_own_class.py",
+        "closed_forms/test_several_backbones.py",
+        "closed_forms/test_lora.py",
+    ],
     "reports/outcome": ["reports/test_outcome.py", "plugin/test_ledger.py"],
     "plugin/ledger": ["plugin/test_ledger.py"],
 }

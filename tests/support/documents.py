@@ -65,7 +65,7 @@ def validate(*arguments: str) -> str:
     import check_jsonschema
     from click.testing import CliRunner
 
-    return CliRunner().invoke(check_jsonschema.main, arguments).output
+    return str(CliRunner().invoke(check_jsonschema.main, arguments).output)
 
 
 def normal(text: str) -> str:
