@@ -271,8 +271,10 @@ URGENT: tuple[Kind, ...] = (
     "config-invalid",
     "unknown-closed-form",
     "build-failed",
+    "read-otherwise",
     "over-budget",
     "under-budget",
+    "over-growth",
     "off-closed-form",
 )
 
@@ -306,6 +308,22 @@ def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> No
     assert alone.verdict == "passed"
     assert replace(alone, actual=None).verdict == "failed"
     assert only(hold(alone, chinese().inventory)).kind == "over-budget"
+
+
+def test_formulas_are_shown_where_a_model_is_off_its_closed_form() -> None:
+    name = "bert.embeddings.position_embeddings.weight"
+    off = reviewed(changed(**{name: Tensor(name, (1024, 768), "embeddings.position")}))
+    assert str(off.formulas["embeddings.position"]) == "P·D"
+    assert reviewed().formulas == {}
+    assert without_form(off, closed_form=False).formulas == {}
+
+
+def test_a_budget_may_name_what_the_family_knows_or_where_no_closed_form_does_what_was_built() -> None:
+    built = replace(subject(), actual=chinese().inventory)
+    assert {"pooler", "head.decoder"} <= {*built.known_components}  # no pooler is in this class
+    alone = without_form(built, closed_form=False).known_components
+    assert "head.decoder" in alone
+    assert "pooler" not in alone
 
 
 def test_the_components_are_those_of_either_side_and_those_that_are_limited() -> None:
