@@ -53,8 +53,7 @@ def draw_document(
 def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:
     """Class, file and sizes, and where a config is from that was named as the hub names it."""
     options = {key: str(value).lower() for key, value in model.model.options.items()}
-    sizes = {symbol: size for symbol, size in model.form.dims.sizes.items() if size is not None}
-    said = " ".join(f"{name}={value}" for name, value in {**options, **sizes}.items())
+    said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
     name = (model.form.architecture.name, "bold")
     yield Text.assemble(mark, name, "  ", (model.config.reference, "cyan"), "  ", (said, "dim"))
     if model.config.origin:
@@ -87,7 +86,6 @@ def list_facts(model: Explained) -> dict[str, Any]:
     """Return what JSON says of a model, with what repeats it."""
     form, formulas = model.form, model.form.formulas()
     names = {size.symbol: size.key for size in model.derivation.family.keys.sizes}
-    sizes = {symbol: size for symbol, size in form.dims.sizes.items() if size is not None}
     counts = {**form.components, TOTAL: form.total}
     return {
         "family": model.derivation.family.name,
@@ -95,7 +93,9 @@ def list_facts(model: Explained) -> dict[str, Any]:
         "config": model.config.reference,
         "config_sha256": model.config.sha256,
         "options": dict(model.model.options),
-        "symbols": {symbol: {"key": names.get(symbol, symbol), "value": size} for symbol, size in sizes.items()},
+        "symbols": {
+            symbol: {"key": names.get(symbol, symbol), "value": size} for symbol, size in form.dims.given.items()
+        },
         "total": form.total,
         "trainable": form.trainable,
         "training_bytes": training_states(form.inventory).total,

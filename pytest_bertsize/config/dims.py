@@ -33,6 +33,11 @@ class Dims:
         """The same with integers, for what has to be decided: ``dims.known.E != dims.known.D``."""
         return self if self.numbers is None else replace(self, sizes=self.numbers, numbers=None)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The sizes that are not left out."""
+        return {symbol: size for symbol, size in self.sizes.items() if size is not None}
+
     def number(self, count: Any) -> int:
         """Return the number that an integer or an expression of the symbols comes to."""
         if self.numbers is None or isinstance(count, int):

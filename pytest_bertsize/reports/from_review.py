@@ -68,7 +68,7 @@ def report_model(review: Review) -> ModelReport:
         headline="",
         report_only=not review.budget,
         built=not review.unbuilt,
-        symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None} if form else {},
+        symbols=form.dims.given if form else {},
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,

@@ -87,7 +87,9 @@ def _can_be_lowered(limit: Limit) -> bool:
 
 def _count_held(limit: Limit, review: Review) -> int:
     if limit.measure:
-        return next(each.actual for each in review.measured if each.name == limit.component)
+        measured = review.find_measured(limit.component)
+        assert measured is not None
+        return measured.actual
     assert review.held is not None
     return review.held[limit.component]
 

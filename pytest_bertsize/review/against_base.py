@@ -143,8 +143,7 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
 
 def _count_at_base(broken: Finding, found: Review) -> int | None:
     """Return what the broken limit would have held at the base; ``None`` where nobody can tell."""
-    measured = next((each for each in found.measured if each.name == broken.component), None)
-    if measured:
+    if measured := found.find_measured(broken.component or ""):
         return measured.base
     return found.base[broken.component or ""] if found.base else None
 

@@ -37,8 +37,8 @@ def check_limits(review: Review, actual: Inventory) -> list[Finding]:
 def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | None:
     component = limit.component
     if limit.measure:
-        measured = next((each for each in review.measured if each.name == component), None)
-        return _check_bounds(limit, measured.actual, review, actual) if measured else None
+        measured = review.find_measured(component)
+        return _check_bounds(limit, measured.actual, review, actual, measured) if measured else None
     if component not in {TOTAL, TRAINABLE, *actual.components}:
         known, closed_form = review.known_components, review.subject.model.closed_form
         if component not in known and (closed_form or limit.maximum != 0 or _is_other_name(component, known)):
@@ -68,7 +68,10 @@ def refuse_unknown_component(component: str, limit: Limit, review: Review, measu
     return limit.make_finding("config-invalid", message, hint)
 
 
-def _check_bounds(limit: Limit, count: int, review: Review, actual: Inventory) -> Finding | None:
+def _check_bounds(
+    limit: Limit, count: int, review: Review, actual: Inventory, measured: Measured | None = None
+) -> Finding | None:
+    """:param measured: what the count is of; ``None`` for parameters."""
     kind: Kind
     if limit.maximum is not None and count > limit.maximum:
         kind, side, bound = "over-budget", "over", limit.maximum
@@ -78,8 +81,7 @@ def _check_bounds(limit: Limit, count: int, review: Review, actual: Inventory) -
         return None
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_write_bound(limit)}"
     cause = ""
-    if limit.measure:
-        measured = next(each for each in review.measured if each.name == limit.component)
+    if measured:
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
         fix = _suggest_float16(count, bound, measured)

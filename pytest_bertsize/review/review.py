@@ -163,6 +163,10 @@ class Review:
         counted = (limit.component for limit in self.budget if limit.measure is None)
         return parents_first([*names, *(component for component in counted if component not in not_components)])
 
+    def find_measured(self, name: str) -> Measured | None:
+        """Return what was measured for limits of a name: ``bytes``, ``flops``; ``None`` where that is not known."""
+        return next((each for each in self.measured if each.name == name), None)
+
     def limit(self, component: str) -> Limit | None:
         """Return the limit on a component; the tightest, where a marker adds to the table."""
         return _find_tightest([limit for limit in self.budget if limit.component == component])

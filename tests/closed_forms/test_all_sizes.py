@@ -38,7 +38,7 @@ BRANCHING = {
 }
 
 
-def held(family: str, architecture: str, draws: int) -> None:
+def assert_every_size_is_followed(family: str, architecture: str, draws: int) -> None:
     config = SMALL.get(family, {})
     derivation = derived(family, architecture, config)
     found = follow_all_sizes(derivation)
@@ -73,7 +73,7 @@ def is_outside(refused: list[tuple[str, str]]) -> bool:
 
 @pytest.mark.parametrize(("family", "architecture"), BRANCHING.items())
 def test_a_count_that_branches_is_followed_along_both_ways(family: str, architecture: str) -> None:
-    held(family, architecture, 12)
+    assert_every_size_is_followed(family, architecture, 12)
 
 
 @pytest.mark.long
@@ -82,7 +82,7 @@ def test_a_count_that_branches_is_followed_along_both_ways(family: str, architec
     [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures],
 )
 def test_every_class_of_every_family_is_followed(family: str, architecture: str) -> None:
-    held(family, architecture, 40)
+    assert_every_size_is_followed(family, architecture, 40)
 
 
 def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not() -> None:

@@ -15,6 +15,7 @@ from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
     from tests.commands.conftest import Bertsize
+    from tests.support.git_projects import GitProject
 
 BERT: dict[str, Any] = {
     "model_type": "bert",
@@ -38,6 +39,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.json").write_text(json.dumps(BERT), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def made(project: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
+    """A repository of the config, entered; nothing is committed."""
+    found = repository(project / "repository")
+    found.write("config.json", BERT)
+    monkeypatch.chdir(found.folder)
+    return found
 
 
 @pytest.fixture
@@ -98,17 +108,14 @@ def test_names_of_the_files_own_are_given_by_keys(
 
 
 def test_a_revision_has_its_own_file(
-    project: Path,
+    made: GitProject,
     monkeypatch: pytest.MonkeyPatch,
     explain: Callable[..., Any],
     refuse: Callable[..., str],
     bertsize: Bertsize,
 ) -> None:
-    made = repository(project / "repository")
-    made.write("config.json", BERT)
     made.commit()
     made.write("config.json", {**BERT, "vocab_size": 1001})
-    monkeypatch.chdir(made.folder)
     said = json.loads(bertsize("diff", "HEAD:config.json", "config.json", "--format", "json")[1])
     assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
@@ -128,19 +135,12 @@ def test_a_revision_has_its_own_file(
 
 
 def test_a_revision_has_its_own_table(
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    explain: Callable[..., Any],
-    refuse: Callable[..., str],
-    bertsize: Bertsize,
+    made: GitProject, explain: Callable[..., Any], refuse: Callable[..., str]
 ) -> None:
-    made = repository(project / "repository")
-    made.write("config.json", BERT)
     table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ num_hidden_layers = {layers} }}\n'
     for layers in (1, 4):
         made.write("pyproject.toml", table.format(layers=layers) + 'budget = "report-only"\n')
         made.commit()
-    monkeypatch.chdir(made.folder)
     layer = ENCODER // 2
     for named in ("HEAD~1:pyproject.toml::encoder", "HEAD~1:encoder"):
         assert explain(named)["total"] == TOTAL - layer
@@ -155,15 +155,10 @@ def test_a_revision_has_its_own_table(
     assert "git knows no revision" in refuse("nowhere:pyproject.toml::encoder")
 
 
-def test_what_may_be_a_module_of_the_folder_is_no_revision(
-    project: Path, monkeypatch: pytest.MonkeyPatch, explain: Callable[..., Any]
-) -> None:
-    made = repository(project / "repository")
-    made.write("config.json", BERT)
+def test_what_may_be_a_module_of_the_folder_is_no_revision(made: GitProject, explain: Callable[..., Any]) -> None:
     made.write("pyproject.toml", '[tool.bertsize.models.small]\nconfig = "config.json"\nbudget = "report-only"\n')
     made.commit()
     made.write("main.py", f"small = {dict(BERT, num_hidden_layers=1)!r}")
-    monkeypatch.chdir(made.folder)
     assert explain("main:small")["total"] == TOTAL - ENCODER // 2
     (made.folder / "main.py").unlink()
     assert explain("main:small")["total"] == TOTAL

@@ -39,24 +39,21 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
 
-    known: Mapping[str, Any] = model.state_dict()
+    known: dict[str, Any] = dict(model.state_dict())
     transforms = get_model_conversion_mapping(model)
     renamings = [each for each in transforms if isinstance(each, WeightRenaming)]
     converters = [each for each in transforms if isinstance(each, WeightConverter)]
     by_pattern = {pattern: each for each in converters for pattern in each.source_patterns}
-    skipped = [re.compile(each) for each in model._keys_to_ignore_on_load_unexpected or ()]  # noqa: SLF001
     converted: dict[str, tuple[str, Any]] = {}
     for name, shape in sorted(filed, key=lambda each: dot_natural_key(each[0])):
-        new, pattern = rename_source_key(name, renamings, converters, model.base_model_prefix, dict(known))
+        new, pattern = rename_source_key(name, renamings, converters, model.base_model_prefix, known)
         if new not in known and name in known:
             new, pattern = name, None
         if new in known and pattern is not None:
             _, converter = converted.setdefault(new, (name, deepcopy(by_pattern[pattern])))
             converter.add_tensor(new, name, pattern, _defer_tensor(shape))
-        elif new not in known and any(each.search(new) for each in skipped):
-            yield name, None, tuple(shape)
         else:
-            yield name, new if new in known else name, tuple(shape)
+            yield name, _find_target(model, known, name, new), tuple(shape)
     for new, (name, converter) in converted.items():
         for target, tensor in converter.convert(new, model=model, config=model.config).items():
             one = tensor[0] if isinstance(tensor, list) else tensor
@@ -70,7 +67,6 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
     model's prefix put on or taken off.
     """
     known: Mapping[str, Any] = model.state_dict()
-    skipped = [re.compile(each) for each in model._keys_to_ignore_on_load_unexpected or ()]  # noqa: SLF001
     prefix = f"{model.base_model_prefix}."
     has, wants = (any(name.startswith(prefix) for name in names) for names in ((name for name, _ in filed), known))
     for name, shape in filed:
@@ -79,10 +75,18 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
             new = new.removeprefix(prefix)
         elif wants and not has:
             new = f"{prefix}{new}"
-        if new not in known and any(each.search(new) for each in skipped):
-            yield name, None, tuple(shape)
-        else:
-            yield name, new if new in known else name, tuple(shape)
+        yield name, _find_target(model, known, name, new), tuple(shape)
+
+
+def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new: str) -> str | None:
+    """Return a tensor's name in the model: its new one, its own where there is none of that, ``None`` where skipped.
+
+    :param known: the names of the model's tensors.
+    """
+    if new in known:
+        return new
+    skipped = model._keys_to_ignore_on_load_unexpected or ()  # noqa: SLF001
+    return None if any(re.search(each, new) for each in skipped) else name
 
 
 NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # how converted checkpoints of TensorFlow end

@@ -118,13 +118,17 @@ class Tensors:
         return Formulas(self.form.dims)
 
     @cached_property
+    def leaves(self) -> list[Leaf]:
+        return list_leaves(self.form)
+
+    @cached_property
     def by_name(self) -> dict[str, Leaf]:
-        return {leaf.name: leaf for leaf in list_leaves(self.form)}
+        return {leaf.name: leaf for leaf in self.leaves}
 
     @cached_property
     def by_component(self) -> dict[str, list[Leaf]]:
         """The tensors by top-level component."""
-        return group_by(list_leaves(self.form), lambda leaf: leaf.component.partition(".")[0])
+        return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
 
     def sum_one_copy(self, members: Iterable[Leaf]) -> Formula:
         return self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
