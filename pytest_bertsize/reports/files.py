@@ -9,13 +9,13 @@ import contextlib
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -31,49 +31,41 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunBase
     from pytest_bertsize.table.settings import Settings
 
-LARGEST = 256 * 1024 * 1024
-"""Bytes; no report of ours comes near it, and what is larger is not read to see that it is none."""
+HEAD = 64 * 1024
+"""Bytes of a file that are read to see whether it is one of ours; what says so comes sooner."""
+SUFFIXES = ".json, .md or .html"
+_A_REPORT = "a report of pytest-bertsize"
+_OURS = {
+    ".json": (_A_REPORT, re.compile(r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":', re.DOTALL)),
+    ".md": (_A_REPORT, re.compile("<!-- pytest-bertsize report -->")),
+    ".html": (
+        _A_REPORT,
+        re.compile(r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize', re.DOTALL),
+    ),
+}
+"""By the end of a file's name, what a report is called, and what it begins with."""
+_WHAT_IF = (
+    "a page of bertsize explain",
+    re.compile(r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain', re.DOTALL),
+)
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """These stand in texts alone, and mean the same there; a page may take the report in as it is."""
 
 
-# formats
+def render_report(report: RunReport, suffix: str) -> str:
+    """Render a report in the format that a file's name asks for; what draws it is imported here, and no sooner."""
+    if suffix == ".json":
+        return render_json(report)
+    if suffix == ".md":
+        from pytest_bertsize.reports.markdown import render_page
+    else:
+        from pytest_bertsize.reports.html.page import render_page
+    return render_page(report)
 
 
-class Format(NamedTuple):
-    """A kind of report, by the module of this room that has its ``render_page`` and ``is_ours``."""
-
-    module: str
-    called: str = "a report of pytest-bertsize"
-
-    def load(self) -> Any:
-        """Import the module where a report is written or recognised, and no sooner."""
-        return import_module(f"pytest_bertsize.reports.{self.module}")
-
-
-WHAT_IF = Format("html.what_if", "a page of bertsize explain")
-BY_SUFFIX = {".json": Format("files"), ".md": Format("markdown"), ".html": Format("html.page")}
-SUFFIXES = ".json, .md or .html"
-
-
-def find_format(path: Path) -> Format | None:
-    """Return the format that a file's name asks for, behind at least one character."""
-    return BY_SUFFIX.get(path.suffix)
-
-
-def render_page(report: RunReport) -> str:
-    """Return the JSON report."""
+def render_json(report: RunReport) -> str:
+    """Return the JSON report, of which a page may take in the text as it is."""
     return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
-
-
-def is_ours(content: str) -> bool:
-    """Tell whether it is a JSON report that :func:`render_page` has made."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    versions = found.get("versions") if isinstance(found, dict) else None
-    return isinstance(versions, dict) and "pytest_bertsize" in versions
 
 
 # files of a run
@@ -148,8 +140,7 @@ class ReportFiles:
         report = self.report_run(models, versions, self.commit)
         for path in self.paths:
             with self._note_problem(path):
-                text = BY_SUFFIX[path.suffix].load().render_page(report)
-                files.replace_file(path, text.encode(errors="backslashreplace"))
+                files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Write what the run has found, once it is over."""
@@ -175,11 +166,11 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     """
     paths = []
     for name in given:
-        written = f"{option}={printable(name)}"
-        kind = find_format(folder / name)
-        if kind is None:
+        path, written = folder / name, f"{option}={printable(name)}"
+        if path.suffix not in _OURS:
             raise SettingsError(f"{written}: the file must end in {SUFFIXES}; write {option}=bertsize.json")
-        paths.append(_check_path(folder / name, kind, settings, written))
+        _check_path(path, *_OURS[path.suffix], settings, written)
+        paths.append(path)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     return ReportFiles((*paths,), settings, step_summary=Path(summary) if summary else None)
 
@@ -189,10 +180,11 @@ def what_if_path(given: str) -> Path:
 
     :raises SettingsError: for one that cannot be written, that has another suffix, or that is no such page.
     """
-    written = f"--page={printable(given)}"
+    path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
         raise SettingsError(f"{written}: the file must end in .html; write --page=what-if.html")
-    return _check_path(Path.cwd() / given, WHAT_IF, None, written)
+    _check_path(path, *_WHAT_IF, None, written)
+    return path
 
 
 def write_page(path: Path, text: str) -> None:
@@ -207,38 +199,33 @@ def write_page(path: Path, text: str) -> None:
         raise SettingsError(f"{problem}; make its folder writable, or name another file") from None
 
 
-def _check_path(path: Path, kind: Format, settings: Settings | None, written: str) -> Path:
-    """:param written: the option with what it was given."""
+def _check_path(path: Path, called: str, begins: re.Pattern[str], settings: Settings | None, written: str) -> None:
+    """Refuse a file that must not be written or replaced.
+
+    :param called: what may be replaced, in words, and how it ``begins``.
+    :param written: the option with what it was given.
+    """
     try:
-        if problem := _find_problem(path, kind, settings):
-            raise SettingsError(f"{written}: {problem}")
+        if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
+            problem = "not a file in an existing folder; create the folder, or name another"
+        elif settings and _leads_out(path.parent, settings.root):
+            problem = "its folder leads out of the project by a symlink; name another"
+        elif settings and path.resolve() in _list_inputs(settings):
+            problem = "that belongs to a model, and is never overwritten; name another file"
+        elif path.exists() and not _may_be_replaced(path, begins):
+            problem = f"that is not {called}, and is not overwritten; name another file"
+        else:
+            return
     except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
-        raise SettingsError(f"{written}: the path cannot be followed: {reason(error)}; name another file") from None
-    return path
+        problem = f"the path cannot be followed: {reason(error)}; name another file"
+    raise SettingsError(f"{written}: {problem}")
 
 
-def _find_problem(path: Path, kind: Format, settings: Settings | None) -> str:
-    """Say why a report or a page may not stand there, and the way out; ``""`` if it may."""
-    if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
-        return "not a file in an existing folder; create the folder, or name another"
-    if settings and _leads_out(path.parent, settings.root):
-        return "its folder leads out of the project by a symlink; name another"
-    if settings and path.resolve() in _list_inputs(settings):
-        return "that belongs to a model, and is never overwritten; name another file"
-    if path.exists() and not _may_be_replaced(path, kind):
-        return f"that is not {kind.called}, and is not overwritten; name another file"
-    return ""
-
-
-def _may_be_replaced(path: Path, kind: Format) -> bool:
+def _may_be_replaced(path: Path, begins: re.Pattern[str]) -> bool:
     """Tell whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
-    if path.stat().st_size > LARGEST:
-        return False
-    content = path.read_bytes()
-    try:
-        return not content or bool(kind.load().is_ours(content.decode("utf-8")))
-    except UnicodeDecodeError:
-        return False
+    with path.open("rb") as stream:
+        head = stream.read(HEAD)
+    return not head or begins.match(head.decode("utf-8", "replace")) is not None
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:

@@ -116,11 +116,6 @@ def render_page(report: RunReport) -> str:
     return "\n\n".join([top, *shown, *_count_missing(described, [*overview, *stand_ins]), foot]) + "\n"
 
 
-def is_ours(content: str) -> bool:
-    """Tell whether it is a page that :func:`render_page` has made."""
-    return content.startswith(MARK)
-
-
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
     """Mark the parts that fit, details last; once a part was too long, no other model is begun."""
     full = False

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_bertsize.reports.files import render_page as json_report
+from pytest_bertsize.reports.files import render_json
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
 from tests.support.run_reports import failing, passing, run
@@ -51,7 +51,7 @@ def artifact(tmp_path: Path) -> Path:
 
 def left(folder: Path, *models: Any) -> None:
     report = run(*models)
-    (folder / "bertsize.json").write_text(json_report(report), encoding="utf-8")
+    (folder / "bertsize.json").write_text(render_json(report), encoding="utf-8")
     (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
 
 

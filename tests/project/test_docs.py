@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.reports.ci import VARIABLES
-from pytest_bertsize.reports.files import render_page as render_json
+from pytest_bertsize.reports.files import render_json
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
 from tests.support.documents import ROOT, evaluate, validate

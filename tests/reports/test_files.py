@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize.reports import files, markdown
-from pytest_bertsize.reports.files import BY_SUFFIX, ReportFiles, find_format, report_files
+from pytest_bertsize.reports import markdown
+from pytest_bertsize.reports.files import ReportFiles, render_report, report_files
 from pytest_bertsize.reports.html import page as html
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import declared
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from tests.conftest import Project
 
 NAMES = ("size.json", "size.md", "size.html")
-
-
-def test_the_end_of_a_name_says_the_format() -> None:
-    known = {"size.json": ".json", "a.b.json": ".json", "size.md": ".md", "a b.html": ".html"}
-    others = (".json", ".md", ".html", "size", "size.JSON", "size.txt", "md", "")
-    found = {name: find_format(Path("reports", name)) for name in (*known, *others)}
-    assert found == {**dict.fromkeys(others), **{name: BY_SUFFIX[suffix] for name, suffix in known.items()}}
 
 
 def may_be_replaced(path: Path) -> bool:
@@ -51,28 +44,32 @@ def may_be_replaced(path: Path) -> bool:
 def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, complete: bool, tmp_path: Path) -> None:  # noqa: FBT001
     not_checked = [] if complete else ["lost"]
     report = run(passing(), failing(), complete=complete, not_checked=not_checked)
-    for suffix, written_by in BY_SUFFIX.items():
-        path = tmp_path / name
-        path.write_text(written_by.load().render_page(report), "utf-8")
-        assert may_be_replaced(path) is name.endswith(suffix)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_empty_file_is_nobody_s_and_what_is_no_text_is_somebody_s(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.touch()
-    assert may_be_replaced(path)
-    path.write_bytes(b"[]\xff")
-    assert not may_be_replaced(path)
+    for other in NAMES:
+        path.write_text(render_report(report, Path(other).suffix), "utf-8")
+        assert may_be_replaced(path) is (name == other)
 
 
-def test_what_is_larger_than_any_report_is_somebody_s_and_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "content", "is_ours"),
+    [
+        *((name, b"", True) for name in NAMES),
+        *((name, b"[]\xff", False) for name in NAMES),
+        (
+            "size.json",
+            b'{"schema":1,"headline":"","changed":true,"mode":"full","versions":{"pytest_bertsize":"1"}}',
+            True,
+        ),
+        ("size.json", b'{"schema": 1, "versions": {"pytest": "9"}}', False),
+        ("size.md", b"# Size\n<!-- pytest-bertsize report -->\n", False),
+        ("size.html", b'<!doctype html>\n<meta name="generator" content="bertsize explain 0.1">', False),
+    ],
+)
+def test_an_empty_file_and_an_earlier_report_may_be_replaced_and_nothing_else(
+    name: str, content: bytes, *, is_ours: bool, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(Path, "read_bytes", None)
-    with (tmp_path / "size.json").open("wb") as stream:
-        stream.truncate(files.LARGEST + 1)
-    assert not may_be_replaced(tmp_path / "size.json")
+    (tmp_path / name).write_bytes(content)
+    assert may_be_replaced(tmp_path / name) is is_ours
 
 
 def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:

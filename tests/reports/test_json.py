@@ -11,7 +11,7 @@ import pytest
 import tomli
 
 from pytest_bertsize.files import replace_file
-from pytest_bertsize.reports.files import render_page
+from pytest_bertsize.reports.files import render_json
 from tests.support.run_reports import failing, passing, run
 from tests.support.tables import BOUNDED
 
@@ -113,12 +113,12 @@ def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Proje
 
 def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "size.json"
-    replace_file(path, render_page(run(failing())).encode())
+    replace_file(path, render_json(run(failing())).encode())
     before = path.read_bytes()
     with pytest.raises(TypeError):
         replace_file(path, object())  # type: ignore[arg-type]
     assert path.read_bytes() == before
-    replace_file(path, render_page(run(passing())).encode())
+    replace_file(path, render_json(run(passing())).encode())
     assert json.loads(path.read_text())["failed"] == 0
     with pytest.raises(OSError, match="No such file or directory"):
         replace_file(tmp_path / "gone" / "size.json", b"")
@@ -128,7 +128,7 @@ def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> No
 def test_a_page_may_take_a_report_in_as_it_is() -> None:
     model = failing()
     model.headline = "</script><script>alert('1 & 2')</script>"
-    text = render_page(run(model))
+    text = render_json(run(model))
     assert not {"<", ">", "&"} & set(text)
     assert json.loads(text)["models"][0]["headline"] == model.headline
 
@@ -136,4 +136,4 @@ def test_a_page_may_take_a_report_in_as_it_is() -> None:
 def test_counts_of_any_size_are_written_whole() -> None:
     model = failing()
     model.totals.expected = 10**40
-    assert json.loads(render_page(run(model)))["models"][0]["totals"]["expected"] == 10**40
+    assert json.loads(render_json(run(model)))["models"][0]["totals"]["expected"] == 10**40

@@ -17,10 +17,6 @@ from pytest_bertsize.reports.report import Component, ModelReport, RunReport, ur
 from pytest_bertsize.reports.sentences import NOTHING, pick_deepest, show_difference, show_percent, show_share
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
-GENERATOR = '<meta name="generator" content="pytest-bertsize'
-"""In the head of every page of ours."""
-HEAD = 4_096
-"""Characters of a page in which that stands."""
 MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
@@ -55,18 +51,12 @@ def render_page(report: RunReport) -> str:
         .render(
             report=report,
             work_tree=sentences.is_of_work_tree(report),
-            generator=f"pytest-bertsize {report.versions.get('pytest_bertsize', '')}".strip(),
             alone=report.only_model,
             models=[(name, model, _render_model(name, model, report)) for name, model in numbered],
             stand_ins=sentences.name_stand_ins(report.models),
             unchanged=bool(ordered) and all(model.is_unchanged for model in ordered),
         )
     )
-
-
-def is_ours(text: str) -> bool:
-    """Tell whether it is a page that :func:`render_page` has made."""
-    return GENERATOR in text[:HEAD]
 
 
 def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:

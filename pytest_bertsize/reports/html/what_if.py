@@ -34,7 +34,7 @@ from pytest_bertsize.config.values import (
 )
 from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
-from pytest_bertsize.reports.html.page import HEAD, colour_of, load_templates
+from pytest_bertsize.reports.html.page import colour_of, load_templates
 from pytest_bertsize.reports.sentences import NOTHING
 from pytest_bertsize.table.settings import dotted
 from pytest_bertsize.wording import exact, shown, signed
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 FOLDER = "pytest_bertsize.reports.html"
 SCRIPTS = ("what_if_counting.js", "what_if.js")
 """What counts, and what shows it."""
-GENERATOR = '<meta name="generator" content="bertsize explain'
-"""In the head of every such page, and of no report."""
 T = TypeVar("T")
 WHY_FIXED = "another value may be another formula"
 
@@ -76,17 +74,11 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             fixed=list(_list_fixed(found, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             declared=model.name,
-            generator=Markup(GENERATOR),  # noqa: S704  (our own)
             version=version("pytest-bertsize"),
             script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
             digest=digest,
         )
     )
-
-
-def is_ours(text: str) -> bool:
-    """Tell whether it is a page that :func:`render` has made."""
-    return GENERATOR in text[:HEAD]
 
 
 def read_script(name: str) -> str:
