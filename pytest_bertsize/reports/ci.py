@@ -62,13 +62,13 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
     :param folder: the project's, within the workspace; ``""`` where it is the workspace.
     """
-    from pytest_bertsize.reports.sentences import describe_removed
+    from pytest_bertsize.reports.sentences import list_removed
 
     base = report.base
     rows = [(model.name, finding) for model in report.models for finding in model.findings]
     errors = sorted((row for row in rows if row[1].severity == "error"), key=lambda row: _rank_finding(row[1]))
     about_run = [] if report.complete else [f"NOT CHECKED: {', '.join(report.not_checked)}"]
-    about_run += describe_removed(base, failed=True) if base else ()
+    about_run += list_removed(base, failed=True) if base else ()
     missing = [f"not compared with {base.revision}: {base.problem}"] if base and base.problem else []
     return [
         *(_write_commands("notice", [report.headline], (), folder) if report.changed else ()),

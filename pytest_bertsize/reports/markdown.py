@@ -6,22 +6,13 @@ A page has parts that are shown whole or not at all. No text that is put in has 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import chain
 
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.report import (
-    Component,
-    FindingRow,
-    Layer,
-    ModelReport,
-    Removed,
-    RunBase,
-    RunReport,
-    urgent_rows,
-)
-from pytest_bertsize.reports.sentences import show_share
+from pytest_bertsize.reports.report import Component, FindingRow, Layer, ModelReport, Removed, RunReport, urgent_rows
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
@@ -78,16 +69,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
 
 
-def fold_away(summary: str, content: str) -> str:
-    """GitHub reads Markdown between the tags where empty lines are around it."""
-    return f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
-
-
-def list_lines(lines: Sequence[str], most: int, rest: str) -> str:
-    more = [f"- {exact(len(lines) - most)} {rest} in the JSON report"] if lines[most:] else []
-    return "\n".join([*(f"- {line}" for line in lines[:most]), *more])
-
-
 # the page
 
 
@@ -105,39 +86,42 @@ def render_page(report: RunReport) -> str:
     """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
     told = [model for model in models if not model.is_quiet]
-    top = "\n\n".join([MARK, *_describe_top(report), *_describe_base(report.base)])
+    top = "\n\n".join([MARK, *_describe_top(report)])
     foot = _describe_run(report)
     after_title = 1 if report.only_model else 0  # the title is its headline
-    overview, stand_ins = _describe_overview(told, len(models) - len(told)), _list_stand_ins(report)
     described = [_describe_model(each, in_title=each.headline in report.headline)[after_title:] for each in told]
-    sections = [section for section in (overview, *described, stand_ins) if section]
+    stand_ins = [text(each) for each in sentences.name_stand_ins(report.models)]
+    folded = _fold_away("Stand-ins for what is not there", _list_lines(stand_ins, MOST_MODELS, "more are"))
+    others = [_describe_overview(told, len(models) - len(told)), [folded] if stand_ins else []]
+    sections = [section for section in (others[0], *described, others[1]) if section]
     _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
     shown = [part.text for section in sections for part in section if part.fits]
-    return "\n\n".join([top, *shown, *_count_missing(described, [*overview, *stand_ins]), foot]) + "\n"
+    return "\n\n".join([top, *shown, *_count_missing(described, chain(*others)), foot]) + "\n"
 
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
     """Mark the parts that fit, details last; once a part was too long, no other model is begun."""
-    full = False
 
-    def choose(parts: Iterable[Part]) -> None:
-        nonlocal room, full
+    def choose(parts: Iterable[Part]) -> bool:
+        """Mark those that fit, and return whether all of them do."""
+        nonlocal room
+        fitting = []
         for part in parts:
             needed = len(part.text) + len("\n\n")
             part.fits = needed <= room
-            full = full or not part.fits
             room -= needed if part.fits else 0
+            fitting.append(part.fits)
+        return all(fitting)
 
     for first, *rest in sections:
-        if not full and not first.is_detail:
-            choose([first])
-            choose(part for part in rest if first.fits and not part.is_detail)
+        if not first.is_detail and not (choose([first]) and choose(part for part in rest if not part.is_detail)):
+            break
     for section in sections:
         if section[0].fits or section[0].is_detail:
             choose(part for part in section if part.is_detail)
 
 
-def _count_missing(described: Sequence[Sequence[Part]], others: Sequence[Part]) -> list[str]:
+def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
     """Say what is not shown: whole models, and parts of those that are."""
     models = sum(not section[0].fits for section in described)
     begun = [part for section in described if section[0].fits for part in section]
@@ -149,46 +133,33 @@ def _count_missing(described: Sequence[Sequence[Part]], others: Sequence[Part]) 
     return [f"**Not shown here: {' and '.join(what)}.** A comment takes no more; the JSON report has everything."]
 
 
-def _describe_top(report: RunReport) -> list[str]:
-    good = report.complete and not report.failed
-    title = f"## {'✓' if good else '✗'} {text(report.headline)}"
-    if report.complete:
-        return [title]
-    missing = f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>"
-    why = "> What was not checked has not passed: it was deselected or never reached, or the run has not ended."
-    return [title, f"{missing}\n{why}"]
+def _describe_top(report: RunReport) -> Iterator[str]:
+    """Describe the run: its headline, what was not checked or not compared, and which models are gone."""
+    base = report.base
+    yield f"## {'✗' if report.failed or not report.complete else '✓'} {text(report.headline)}"
+    if not report.complete:
+        yield (
+            f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>\n"
+            "> What was not checked has not passed: it was deselected or never reached, or the run has not ended."
+        )
+    if base and (base.problem or base.commit is None):
+        yield f"> [!WARNING]\n> **Not compared with {code(base.revision)}**: {text(base.problem)}"
+    elif base:
+        if base.not_compared:
+            yield f"**Not compared with {code(base.revision)}**: {_name_models(base.not_compared)}"
+        if base.removed:
+            yield "**No longer declared, and no longer checked:**"
+            removed = sorted(base.removed, key=lambda each: not each.failed)
+            yield _list_lines([*map(_describe_removed, removed)], MOST_NAMES, "more are")
 
 
 def _name_models(names: Sequence[str]) -> str:
     return listed([code(name, _NAME) for name in names], MOST_NAMES)
 
 
-def _describe_base(base: RunBase | None) -> list[str]:
-    """Say why the run was not compared, or what of it was not, and which models are gone."""
-    if base is None:
-        return []
-    revision = code(base.revision)
-    if base.commit is None or base.problem:
-        return [f"> [!WARNING]\n> **Not compared with {revision}**: {text(base.problem)}"]
-    missing = [f"**Not compared with {revision}**: {_name_models(base.not_compared)}"] if base.not_compared else []
-    if not base.removed:
-        return missing
-    lines = [_describe_removed(each) for each in sorted(base.removed, key=lambda each: not each.failed)]
-    return [
-        *missing,
-        "**No longer declared, and no longer checked:**",
-        list_lines(lines, MOST_NAMES, "more are"),
-    ]
-
-
 def _describe_removed(model: Removed) -> str:
-    unread = f"its table cannot be read: {text(model.problem)}"
-    what = unread if model.problem else model.config and code(model.config, _NAME)
-    counted = "" if model.total is None else f": {exact(model.total)} parameters"
-    limit = f"{',' if counted else ':'} limit {text(model.limit)}" if model.limit else ""
-    reason = f". Its reason: {text(model.reason)}" if model.reason else ""
-    why = f". ✗ {text(sentences.say_why(model))}" if model.failed else reason
-    return f"{code(model.name, _NAME)}{f' ({what})' if what else ''}{counted}{limit}{why}"
+    said = f"{sentences.describe_former(model)}{sentences.describe_reason(model)}"
+    return f"{'✗ ' if model.failed else ''}{text(said)}"
 
 
 def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
@@ -196,39 +167,32 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
 
     :param quiet: models that passed and are as they were, of which nothing is told.
     """
-    others = [Part(f"{plural(quiet, 'model')} more passed, and nothing of {'it' if quiet == 1 else 'them'} changed.")]
-    if len(models) < 2:  # noqa: PLR2004
-        return others if models and quiet else []
-    drawn = _draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2)
-    rest = len(models) - MOST_MODELS
-    hidden = [Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else []
-    return [Part(drawn), *hidden, *(others if quiet else [])]
+    parts = []
+    if len(models) > 1:
+        parts.append(Part(_draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2)))
+        if models[MOST_MODELS:]:
+            parts.append(Part(f"({exact(len(models) - MOST_MODELS)} more models are not in this table)"))
+    if models and quiet:
+        them = "it" if quiet == 1 else "them"
+        parts.append(Part(f"{plural(quiet, 'model')} more passed, and nothing of {them} changed."))
+    return parts
 
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     count, change, left = (whole.known_count, whole.base_delta, whole.room_left) if whole else (None, None, None)
-    limit = (whole.limit if whole else "") or sentences.name_limited(model)
     return {
-        "model": f"{'✓' if model.verdict == 'passed' else '✗'} {text(model.name, _NAME)}",
+        "model": f"{_mark_verdict(model)} {text(model.name, _NAME)}",
         "class": text(model.architecture, _NAME),
         "parameters": "not counted" if count is None else exact(count),
         "change": "" if change is None else signed(change),
-        "budget": "report-only" if model.report_only else text(limit),
+        "budget": text(model.limited_by),
         "left": "" if left is None else signed(left),
     }
 
 
-def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
-    """Leave out columns in which nothing is said."""
-    used = [column for column in rows[0] if any(row[column] for row in rows)]
-    return table(used, [[row[column] for column in used] for row in rows], left=left)
-
-
-def _list_stand_ins(report: RunReport) -> list[Part]:
-    found = [text(each) for each in sentences.name_stand_ins(report.models)]
-    listing = list_lines(found, MOST_MODELS, "more are")
-    return [Part(fold_away("Stand-ins for what is not there", listing), is_detail=True)] if found else []
+def _mark_verdict(model: ModelReport) -> str:
+    return "✓" if model.verdict == "passed" else "✗"
 
 
 def _describe_run(report: RunReport) -> str:
@@ -254,28 +218,38 @@ def _describe_model(model: ModelReport, *, in_title: bool = False) -> list[Part]
     :param in_title: whether the page's title says the headline, of which the name is enough then.
     """
     choices, changes = model.choices, sentences.compare_with_base(model)
-    mark = "✓" if model.verdict == "passed" else "✗"
     parts = [
-        Part(f"### {mark} {text(model.name if in_title else model.headline)}"),
+        Part(f"### {_mark_verdict(model)} {text(model.name if in_title else model.headline)}"),
         Part(_describe_subject(model)),
     ]
     if changes and (model.is_compared or changes[1:]):
         lines = "".join(f"\n- {text(line)}" for line in changes[1:])
-        parts.append(Part(f"{changes[0][:1].upper()}{text(changes[0][1:])}{chr(10) if lines else ''}{lines}"))
+        parts.append(Part(f"{_capitalize(text(changes[0]))}{chr(10) if lines else ''}{lines}"))
     if any(row.known_count is not None for row in model.components):
         parts += _describe_components(model)
     if beside := [*sentences.describe_measures(model), *sentences.describe_rest(model)]:
         parts.append(Part("\n".join(f"- {text(sentence)}" for sentence in beside)))
     if findings := [*map(_describe_finding, model.own_findings)]:
-        parts.append(Part(list_lines(findings, MOST_NAMES, "more findings are")))
+        parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
     if choices and choices.fits:
         fits = (f"- {text(fit.change)}: {exact(fit.total)} in total" for fit in choices.fits)
         parts.append(Part("\n".join(["**What would fit:**", "", *fits])))
     if choices and choices.costs:
         rows = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in choices.costs]
         drawn = table(("change", "in the config", "parameters"), rows, left=2)
-        parts.append(Part(fold_away("What the next change would cost", drawn), is_detail=True))
-    return [*parts, *_describe_layers(model.layers), *_list_formulas(model)]
+        parts.append(_fold_away("What the next change would cost", drawn))
+    if model.layers:
+        parts.append(_fold_away("Layers that differ", _draw_layers(model.layers)))
+    formulas = [
+        # formulas of ours as GitHub sets them; any other text as code
+        (_name_part(row), f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT), _show_count(row.expected))
+        for row in model.components
+        if row.formula
+    ]
+    if formulas:
+        drawn = table(("component", "closed form", "parameters"), formulas[:MOST_ROWS], left=2)
+        parts.append(_fold_away("Closed form", drawn))
+    return parts
 
 
 def _describe_finding(finding: FindingRow) -> str:
@@ -301,22 +275,33 @@ def _describe_components(model: ModelReport) -> list[Part]:
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
-    note = f"<sub>{'. '.join(_describe_table(model, len(rows) - len(shown)))}.</sub>"
+    totals, count = model.totals, model.parameter_count
+    is_off = any(finding.kind == "off-closed-form" for finding in model.findings)  # tensors may, where counts agree
+    deltas = [row.form_delta for row in rows if row.form_delta is not None]
+    is_alike, hidden = bool(deltas) and not any(deltas) and not is_off, len(rows) - len(shown)
+    notes = [
+        _capitalize(sentences.describe_embedding(model)),
+        "Every component is what its closed form says" if is_alike else "",
+        f"{plural(hidden, 'component is', 'components are')} not shown" if hidden else "",
+        "" if totals.stored in {None, count} else f"With ties written out {_show_count(totals.stored)}",
+        "" if totals.trainable in {None, count} else f"Trainable {_show_count(totals.trainable)}",
+    ]
+    note = f"<sub>{'. '.join(filter(None, notes)) or 'Counted in parameters'}.</sub>"
     if model.verdict == "passed" and not has_changed:
-        return [Part(fold_away("Components", f"{drawn}\n\n{note}"))]
+        return [replace(_fold_away("Components", f"{drawn}\n\n{note}"), is_detail=False)]
     return [Part(drawn), Part(note)]
 
 
 def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> dict[str, str]:
-    whole, left = model.total_row, row.room_left
+    left = row.room_left
     differs = any(each.form_delta for each in model.components)
     bold: Callable[[str], str] = (lambda cell: f"**{cell}**" if cell else "") if row.failed else str
     limit, is_broken = text(row.limit or ""), (left or 0) < 0
     return {
-        "component": bold(f"{'✗ ' if row.failed else ''}{_name_part(row.name, row.layers)}"),
+        "component": bold(f"{'✗ ' if row.failed else ''}{_name_part(row, row.layers)}"),
         "closed form": _show_count(row.expected) if differs or row.actual is None else "",
         "actual": bold(_show_count(row.actual)),
-        "share": show_share(row.known_count, whole.known_count if whole else None),
+        "share": sentences.share_of_total(row, model),
         "off formula": signed(row.form_delta) if row.form_delta else "",
         "base": _show_count(row.base) if has_changed else "",
         "change": signed(row.base_delta) if row.base_delta else "",
@@ -325,50 +310,40 @@ def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> 
     }
 
 
-def _name_part(name: str, times: int) -> str:
-    return f"{text(name, 2 * _NAME)}{f' ×{times:,}' if times > 1 else ''}"
+def _draw_layers(layers: Sequence[Layer]) -> str:
+    rows = [
+        (_name_part(each, each.times), *map(_show_count, (each.base, each.expected, each.actual)))
+        for each in layers[:MOST_LAYERS]
+    ]
+    rest = len(layers) - MOST_LAYERS
+    more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
+    return f"{table(('layer', 'base', 'closed form', 'actual'), rows)}{more}"
+
+
+def _name_part(part: Component | Layer, times: int = 1) -> str:
+    return f"{text(part.name, 2 * _NAME)}{f' ×{times:,}' if times > 1 else ''}"
 
 
 def _show_count(count: int | None) -> str:
     return "" if count is None else exact(count)
 
 
-def _describe_table(model: ModelReport, hidden: int) -> list[str]:
-    """Sentences under the table, without their full stops."""
-    said, totals, count = sentences.describe_embedding(model), model.totals, model.parameter_count
-    notes = [said[:1].upper() + said[1:]] if said else []
-    is_off = any(finding.kind == "off-closed-form" for finding in model.findings)  # tensors may, where counts agree
-    deltas = [row.form_delta for row in model.components if row.form_delta is not None]
-    if deltas and not any(deltas) and not is_off:
-        notes.append("Every component is what its closed form says")
-    if hidden:
-        notes.append(f"{plural(hidden, 'component is', 'components are')} not shown")
-    if totals.stored not in {None, count}:
-        notes.append(f"With ties written out {_show_count(totals.stored)}")
-    if totals.trainable not in {None, count}:
-        notes.append(f"Trainable {_show_count(totals.trainable)}")
-    return notes or ["Counted in parameters"]
+def _capitalize(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
-def _describe_layers(layers: Sequence[Layer]) -> list[Part]:
-    if not layers:
-        return []
-    rows = [
-        (_name_part(layer.name, layer.times), *map(_show_count, (layer.base, layer.expected, layer.actual)))
-        for layer in layers[:MOST_LAYERS]
-    ]
-    drawn = table(("layer", "base", "closed form", "actual"), rows)
-    rest = len(layers) - MOST_LAYERS
-    more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
-    return [Part(fold_away("Layers that differ", drawn + more), is_detail=True)]
+def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
+    """Leave out columns in which nothing is said."""
+    used = [column for column in rows[0] if any(row[column] for row in rows)]
+    return table(used, [[row[column] for column in used] for row in rows], left=left)
 
 
-def _list_formulas(model: ModelReport) -> list[Part]:
-    """Formulas of ours as GitHub sets them; any other text as code."""
-    rows = []
-    for row in model.components:
-        if row.formula:
-            formula = f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT)
-            rows.append((_name_part(row.name, 1), formula, _show_count(row.expected)))
-    drawn = table(("component", "closed form", "parameters"), rows[:MOST_ROWS], left=2)
-    return [Part(fold_away("Closed form", drawn), is_detail=True)] if rows else []
+def _fold_away(summary: str, content: str) -> Part:
+    """GitHub reads Markdown between the tags where empty lines are around it."""
+    folded = f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
+    return Part(folded, is_detail=True)
+
+
+def _list_lines(lines: Sequence[str], most: int, rest: str) -> str:
+    more = [f"- {exact(len(lines) - most)} {rest} in the JSON report"] if lines[most:] else []
+    return "\n".join([*(f"- {line}" for line in lines[:most]), *more])

@@ -69,7 +69,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         said = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
         yield Line(said, "yellow" if outcome.excuse else "red")
     if base:
-        yield from (Line(sentence, "red") for sentence in sentences.describe_removed(base, failed=True))
+        yield from (Line(sentence, "red") for sentence in sentences.list_removed(base, failed=True))
         if text := terminal.draw_base(base, models, style):
             yield Line(text)
     if os.environ.get("GITHUB_ACTIONS") == "true":

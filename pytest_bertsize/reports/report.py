@@ -305,6 +305,15 @@ class ModelReport(Object):
         return [row for row in self.measures if row.limit]
 
     @property
+    def limited_by(self) -> str:
+        """The limit of the total as its author wrote it, else what is limited: ``by component``, ``by bytes``."""
+        if self.total_row and self.total_row.limit:
+            return self.total_row.limit
+        named = [row.name for row in self.limited_measures]
+        by_measure = named and not any(row.limit for row in self.components)
+        return "report-only" if self.report_only else f"by {' and '.join(named)}" if by_measure else "by component"
+
+    @property
     def chosen_rows(self) -> list[Component]:
         """Components of the first level, and below it those that have a limit, differ or changed."""
         rows = self.components

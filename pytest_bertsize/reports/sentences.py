@@ -13,7 +13,17 @@ from pytest_bertsize.wording import MOST_NAMED, exact, listed, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
-    from pytest_bertsize.reports.report import Base, Change, Choices, Measure, ModelReport, Removed, RunBase, RunReport
+    from pytest_bertsize.reports.report import (
+        Base,
+        Change,
+        Choices,
+        Component,
+        Measure,
+        ModelReport,
+        Removed,
+        RunBase,
+        RunReport,
+    )
 
 NOTHING = "\N{EN DASH}"
 """Where there is no number."""
@@ -47,6 +57,10 @@ def show_share(part: int | None, whole: int | None) -> str:
         return ""
     tenths = 100 if part == whole else _in_tenths(part, whole)
     return f"{tenths}%" if tenths else "<0.1%" if part else "0%"
+
+
+def share_of_total(row: Component, model: ModelReport) -> str:
+    return show_share(row.known_count, model.total_row.known_count if model.total_row else None)
 
 
 def _in_tenths(part: int, whole: int) -> Decimal:
@@ -153,29 +167,30 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
     return [f"{listed(those, MOST_NAMED)}: {message}" for message, those in names.items()]
 
 
-def describe_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
+def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
     """Models that left: those whose limit may have left with them, with what to write, or all others."""
+    lost = ", and this table does not" if failed else ""
     for model in base.removed:
         if model.failed is failed:
-            behind = f"; its reason: {model.reason}" if model.reason else ""
-            behind = f", and this table does not; {say_why(model)}" if failed else behind
-            yield f"removed: {base.revision} declares {model.name}{_describe_former(model)}{behind}"
+            yield f"removed: {base.revision} declares {describe_former(model)}{lost}{describe_reason(model)}"
 
 
-def _describe_former(model: Removed) -> str:
-    """`` (encoder.json, 102,290,312 parameters under a limit of 103M)``, of which nothing has to be known."""
+def describe_former(model: Removed) -> str:
+    """``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, of which nothing has to be known."""
     if model.problem:
-        return f" (its table there cannot be read: {model.problem})"
+        return f"{model.name} (its table there cannot be read: {model.problem})"
     count = "" if model.total is None else f"{exact(model.total)} parameters"
     what = ", ".join(filter(None, (model.config, count)))
     said = " ".join(filter(None, (what, f"under a limit of {model.limit}" if model.limit else "")))
-    return f" ({said})" if said else ""
+    return f"{model.name} ({said})" if said else model.name
 
 
-def say_why(model: Removed) -> str:
-    """``[tool.bertsize.removed] encoder = "…"``."""
+def describe_reason(model: Removed) -> str:
+    """``; its reason: ADR-14``, or what to write where one is missing: ``[tool.bertsize.removed] encoder = "…"``."""
+    if not model.failed:
+        return f"; its reason: {model.reason}" if model.reason else ""
     name = model.name if re.fullmatch(r"[\w-]+", model.name, re.ASCII) else f'"{model.name}"'
-    return f'if that is meant, say why in the same change: [tool.bertsize.removed] {name} = "…"'
+    return f'; if that is meant, say why in the same change: [tool.bertsize.removed] {name} = "…"'
 
 
 # beside the table
@@ -191,12 +206,6 @@ def describe_costs(choices: Choices) -> str:
     """``the next change: one more layer +7,087,872, 64 more hidden units +18,074,240``."""
     each = [f"{cost.what} {signed(cost.total)}" for cost in choices.costs]
     return f"the next change: {', '.join(each)}" if each else ""
-
-
-def name_limited(model: ModelReport) -> str:
-    """Name what is limited where the total is not: ``by component``, or ``by bytes``."""
-    named = [row.name for row in model.limited_measures]
-    return f"by {' and '.join(named)}" if named and not any(row.limit for row in model.components) else "by component"
 
 
 def describe_measures(model: ModelReport) -> Iterator[str]:

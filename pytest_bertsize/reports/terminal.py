@@ -27,7 +27,7 @@ from pytest_bertsize.reports.drawing import (
     powers,
     usable,
 )
-from pytest_bertsize.reports.sentences import show_difference, show_share
+from pytest_bertsize.reports.sentences import show_difference
 from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
@@ -117,7 +117,7 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
             lines.append(colour_text(f"against {named}: no count changed", "dim"))
         if base.not_compared:
             lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
-    lines += [hanging("- ", "yellow", line, style) for line in sentences.describe_removed(base, failed=False)]
+    lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
     return draw_all(lines, style) if lines else ""
 
 
@@ -227,7 +227,7 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
     rooms = [(left, name) for name, left in wholes if left is not None]
     if not rooms:
-        limits = {sentences.name_limited(model) for model in models}
+        limits = {model.limited_by for model in models}
         return f"limited {limits.pop()}" if len(limits) == 1 else ""
     left, name = min(rooms)
     rest = len(models) - len(rooms)
@@ -238,13 +238,12 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     left = whole.room_left if whole else None
-    limit = (whole.limit or sentences.name_limited(model)) if whole else ""
     return {
         "": "✓" if model.verdict == "passed" else "✗",
         "model": model.name,
         "architecture": model.architecture,
         "parameters": "not counted" if whole is None else exact(whole.known_count or 0),
-        "budget": "report-only" if model.report_only else limit,
+        "budget": model.limited_by if whole or model.report_only else "",
         "left": "" if left is None else compact_left(left),
     }
 
@@ -324,10 +323,8 @@ def _describe_hidden(model: ModelReport, lines: int, shown: int) -> Iterator[str
 def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[_Line]:
     depth = row.name.count(".")
     times = f" ×{row.layers}" if row.layers > 1 else ""
-    whole = model.total_row
-    share = show_share(row.known_count, whole.known_count if whole else None)
     label = f"{'  ' * depth}{row.name.rpartition('.')[2]}{times}"
-    yield _line_of(row, label, {"share": share})
+    yield _line_of(row, label, {"share": sentences.share_of_total(row, model)})
     indent = "  " * (depth + 2)
     if row.form_delta:  # a long formula stands in the finding alone
         formula = row.formula if row.formula and len(row.formula) <= NAME else "closed form"

@@ -100,11 +100,11 @@ def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
     assert said in render_page(run(passing(), base=base))
 
 
-def test_models_that_are_gone_are_named_with_what_they_were() -> None:
-    removed = [gone("old", 1_234, "2K"), gone("lost"), gone("own", None, "2K", config="")]
-    written = render_page(run(passing(), base=compared(removed=removed)))
+def test_models_that_are_gone_are_named_those_that_fail_the_run_first() -> None:
+    written = render_page(run(passing(), base=compared(removed=[gone("old", 1_234, "2K"), gone("lost", failed=True)])))
     assert " Compared with `main` (`bbbbbbbbbbbb`). " in written.splitlines()[-1]
-    assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n- `own`: limit 2K\n" in written
+    assert "- ✗ lost (lost.json); if that is meant" in written
+    assert "\n- old (old.json, 1,234 parameters under a limit of 2K)\n" in written
 
 
 def test_what_changed_is_a_sentence_and_a_line_for_each_key() -> None:

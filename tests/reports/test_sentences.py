@@ -13,8 +13,8 @@ from pytest_bertsize.reports.sentences import (
     describe_change,
     describe_costs,
     describe_fits,
-    describe_removed,
     describe_rest,
+    list_removed,
     name_revision,
 )
 from tests.support.run_reports import compared, failing, gone, new, not_built, passing
@@ -113,7 +113,7 @@ def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
         gone("counted", 1_000, config=""),
         gone("nothing", config="", reason="ADR-1"),
     ]
-    assert list(describe_removed(compared(removed=[*removed, gone("lost", failed=True)]), failed=False)) == [
+    assert list(list_removed(compared(removed=[*removed, gone("lost", failed=True)]), failed=False)) == [
         "removed: main declares old (old.json, 1,000 parameters under a limit of 110M)",
         "removed: main declares bare (bare.json)",
         "removed: main declares own (under a limit of 110M)",

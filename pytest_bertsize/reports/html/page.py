@@ -14,7 +14,7 @@ from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
-from pytest_bertsize.reports.sentences import NOTHING, pick_deepest, show_difference, show_percent, show_share
+from pytest_bertsize.reports.sentences import NOTHING, pick_deepest, share_of_total, show_difference, show_percent
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MOST_BYTES = 50_000
@@ -94,8 +94,9 @@ def load_templates() -> Environment:
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
         "where": _name_moved,
+        "former": sentences.describe_former,
+        "reason": sentences.describe_reason,
     }
-    found.globals |= {"say_why": sentences.say_why, "name_limited": sentences.name_limited}
     return found
 
 
@@ -133,7 +134,7 @@ def _name_moved(components: Mapping[str, int]) -> str:
 
 def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
     """Return what the template of a model needs beside the model."""
-    base, rows, whole, is_built = model.base, model.components, model.total_row, model.totals.actual is not None
+    base, rows, is_built = model.base, model.components, model.totals.actual is not None
     shown = urgent_rows(rows, bounds.rows)
     columns = {
         "formula": any(row.formula for row in rows),
@@ -164,7 +165,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[s
         ],
         "bars": _find_bars(model, bounds.cells),
         "columns": columns,
-        "lines": [_view_row(row, {each.name for each in shown}, whole) for row in shown],
+        "lines": [(row, *_label_row(row, {each.name for each in shown}), share_of_total(row, model)) for row in shown],
         "layer_sides": [*sides],
         "layer_heads": [("Tensor", ""), *((name, "n") for name in sides.values())],
     }
@@ -179,11 +180,10 @@ def _list_changes(model: ModelReport) -> Iterator[str]:
             yield f"{exact(rest)} more changes of tensors are in the JSON report."
 
 
-def _view_row(row: Component, shown: set[str], whole: Component | None) -> tuple[Component, str, int, str]:
-    """Return a row with its label, its depth below the rows that are shown, and its share."""
+def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
+    """Return a row's label, and its depth below the rows that are shown."""
     parent, _, last = row.name.rpartition(".")
-    label, depth = (last, row.name.count(".")) if parent in shown else (row.name, 0)
-    return row, label, depth, show_share(row.known_count, whole.known_count if whole else None)
+    return (last, row.name.count(".")) if parent in shown else (row.name, 0)
 
 
 # bars: two models on one scale, so that growth is length and what is over budget sticks out past the line
