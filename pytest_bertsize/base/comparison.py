@@ -212,7 +212,7 @@ def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> It
 
     That they moved nothing is known where closed forms of both sides leave nothing to explain.
     """
-    if former.config is None or today.config is None:
+    if former.config is None or today.config is None or today.model.has_config_of_build:
         return
     before = {**former.config.flat, **former.model.overrides}
     after = {**today.config.flat, **today.model.overrides}

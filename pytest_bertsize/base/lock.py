@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import tomli
 
+from pytest_bertsize.config.model_config import not_plain
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.folding import (
@@ -68,10 +69,12 @@ class Locked:
     """Hash of all that it is built from beside code; ``""`` where that is nothing."""
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    """By key: what the backbones of a built model have in their configs, where no file says it."""
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether the two are equal, whatever built them."""
-        if other is None or self.config != other.config:
+        if other is None or (self.config, self.sizes) != (other.config, other.sizes):
             return False
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
 
@@ -136,14 +139,15 @@ def is_strict(table: Mapping[str, object]) -> bool:
     return isinstance(declared, dict) and declared.get("strict") is True
 
 
-def lock_model(built: Built, config: str) -> Locked:
+def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """Return a built model as the lock records it.
 
     :param config: hash of all that it was built from beside code.
+    :param sizes: those of its backbones, where no file says them.
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
-    return Locked(built.tensors, config, versions)
+    return Locked(built.tensors, config, versions, sizes)
 
 
 # how it is read
@@ -215,10 +219,13 @@ class _Reader:
 
     def _read_model(self, value: object, key: tuple[str, ...]) -> Locked:
         table = self._check_table(value, key)
-        self._check_keys(table, {"config", "built-with", "tensors"}, key)
+        self._check_keys(table, {"config", "built-with", "sizes", "tensors"}, key)
         for name in ("config", "built-with"):
             if not isinstance(text := table.get(name, ""), str) or text != printable(text):
                 self._refuse_key((*key, name), f"{name} is {shown(text)}, and no text of a line")
+        sizes = self._check_table(table.get("sizes", {}), (*key, "sizes"))
+        if problem := not_plain(dict(sizes)):
+            self._refuse_key((*key, "sizes", *problem.path), problem.message)
         rows = self._check_table(table.get("tensors", {}), (*key, "tensors"))
         if not rows:
             self._refuse_key(key, "it has no tensors")
@@ -230,7 +237,7 @@ class _Reader:
                     self._refuse_key(at, f"{shown(tensor.name)} stands there twice")
                 found[tensor.name], keys[tensor.name] = tensor, at
         tensors = tuple(self._find_owner(each, found, keys[each.name]) for each in found.values())
-        return Locked(tensors, table.get("config", ""), table.get("built-with", ""))
+        return Locked(tensors, table.get("config", ""), table.get("built-with", ""), sizes)
 
     def _find_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
         """Return a tensor with its shape, which is its owner's."""
@@ -308,7 +315,9 @@ def render_model(name: str, locked: Locked) -> str:
     keys = "".join(f"{key} = {_quote_text(value)}\n" for key, value in pairs if value)
     rows = sorted(_fold_rows(locked.tensors), key=lambda row: (_split_numbers(row[0]), row[0]))
     tensors = "".join(f"{_quote_text(row)} = {value}\n" for row, value in rows)
-    return f"[{table}]\n{keys}\n[{table}.tensors]\n{tensors}"
+    sizes = "".join(f"{_write_key(name)} = {json.dumps(value)}\n" for name, value in sorted(locked.sizes.items()))
+    of_sizes = f"\n[{table}.sizes]\n{sizes}" if sizes else ""
+    return f"[{table}]\n{keys}{of_sizes}\n[{table}.tensors]\n{tensors}"
 
 
 def merge_accepted(

@@ -63,7 +63,7 @@ def find_moved_components(
 
 def find_loosened_lock(before: Model, after: Model, revision: str) -> list[Finding]:
     """Return a finding on a lock whose differences were errors at the base, and are none any more."""
-    message = f"{revision} makes a difference from the lock an error (strict = true), and this table does not"
+    message = f"{revision} makes a difference from the lock an error (strict), and this table does not"
     return _make_findings(after, before, [(message, None, ())])
 
 

@@ -135,7 +135,10 @@ class ProjectReader:
                 found = self._make_once(keys[name], partial(self._read_model, model, reader))
             except Unreadable as unread:
                 found = ModelAtCommit(model, problem=str(unread), unread=unread)
-            models[name] = replace(found, model=model, locked=lock.models.get(name) if isinstance(lock, Lock) else None)
+            locked = lock.models.get(name) if isinstance(lock, Lock) else None
+            if locked and model.has_config_of_build:
+                found = self._read_counted(model, partial(source.read_locked, model, locked.sizes), reader)
+            models[name] = replace(found, model=model, locked=locked)
         return ProjectAtCommit(models, apart.wrong, apart.table, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
@@ -178,11 +181,14 @@ class ProjectReader:
 
         :raises Unreadable: when git does not hand out its files.
         """
+        return self._read_counted(model, lambda: source.read(model, self._today, reader), reader)
+
+    def _read_counted(self, model: Model, read: Callable[[], ModelConfig], reader: AtCommit) -> ModelAtCommit:
         found = ModelAtCommit(model)
         changed = self._changed_forms
         registry = self._registry.without(changed) if changed else self._registry
         try:
-            config = source.read(model, self._today, reader)
+            config = read()
             found = replace(found, config=config)
             if not model.closed_form:
                 return replace(found, problem="closed_form = false", has_no_form=True)

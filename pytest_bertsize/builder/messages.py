@@ -42,8 +42,9 @@ class Request(NamedTuple):
     module: str = "transformers"  # the library or the module of the project that has the class
     root: str = ""  # the project's folder, from which a module of its own is imported
     factory: str = ""  # ``module:function`` of the project, which builds the model in place of the class
-    config_given: bool = True  # true where the factory is called with the config
-    config_may_be_read: bool = False  # true where a factory that takes no argument reads what it needs itself
+    config_given: bool = True  # true where a factory that takes an argument is called with the config
+    kwargs: Mapping[str, Any] = {}  # the keyword arguments of a factory
+    paths: tuple[str, ...] = ()  # folders, beside the root, from which a module of the project is imported
     modules: tuple[Module, ...] = ()
     adapter: Mapping[str, Any] = {}  # arguments of PEFT's ``LoraConfig``; empty for a model without an adapter
     filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -88,6 +89,15 @@ class Buffer(NamedTuple):
     saved: bool  # true where a checkpoint has it (``persistent``)
 
 
+class Finished(NamedTuple):
+    """A model of the library inside one that code of the project has built, with its config as it is now."""
+
+    path: str  # of its module; "" for the model itself
+    architecture: str
+    family: str
+    config: Mapping[str, Any]  # plain values alone
+
+
 class Answered(NamedTuple):
     """A name that code of the project asked ``from_pretrained`` for, and was answered."""
 
@@ -117,6 +127,7 @@ class Built(NamedTuple):
     stood_in: tuple[str, ...] = ()
     """A sentence for each name that this code imports and that is not there, or is there by another name."""
     torch: str = ""  # the version that was imported where it was built
+    finished: tuple[Finished, ...] = ()  # the outermost models of the library in what code of the project has built
 
     def lost_ties(self) -> list[str]:
         """Names on which the tensors' identity and the class's own declaration disagree."""

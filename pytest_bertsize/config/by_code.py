@@ -45,6 +45,7 @@ def main() -> None:
 
 def _answer_question(asked: Any) -> dict[str, Any]:
     try:
+        sys.path[:0] = [asked["root"], *asked["paths"]]
         return _make_config(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
         return {"message": str(refused), "fix": refused.fix}
@@ -60,7 +61,7 @@ def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     :param inner: the keys that lead to the object that is wanted; nothing else is made plain.
     """
     path = reference.partition(":")[2]
-    found = _find_named(reference, root)
+    found = _find_named(reference)
     limit_memory()
     if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config_or_name(found):
         return _describe_config(found, inner, root, is_strict=False)
@@ -73,9 +74,9 @@ def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     return _describe_config(made, inner, root, is_strict=isinstance(made, Mapping))
 
 
-def _find_named(reference: str, root: str) -> Any:
+def _find_named(reference: str) -> Any:
     module_name, _, path = reference.partition(":")
-    found: Any = _import_module(module_name, root)
+    found: Any = _import_module(module_name)
     for depth, name in enumerate(path.split(".")):
         if not hasattr(found, name):
             at = ".".join([module_name, *path.split(".")[:depth]])
@@ -161,17 +162,14 @@ def _refuse_arguments(function: Any, path: str) -> None:
         raise NoConfig(f"{path}{signature} is called without arguments", "write a function that needs none") from None
 
 
-def _import_module(name: str, root: str) -> Any:
-    sys.path.insert(0, root)
+def _import_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        message = f"there is no module {error.name}, neither in the folder of pyproject.toml nor installed"
-        in_src = os.path.exists(os.path.join(root, "src", error.name.partition(".")[0]))  # noqa: PTH110, PTH118
-        fix = "install the project: the module is in src" if in_src else "write MODULE:FUNCTION"
-        raise NoConfig(message, fix) from None
+        where = "neither in the folder of pyproject.toml, nor in the pythonpath of its pytest options or src"
+        raise NoConfig(f"there is no module {error.name}, {where}, nor installed", "write MODULE:FUNCTION") from None
 
 
 class _Plain:

@@ -87,7 +87,7 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     wrong: list[Finding] = []
     for name, reference in model.backbones.items():
         try:
-            found[name] = read(model.replace(config=reference, backbones={}))
+            found[name] = read(model.replace(config=reference, backbone=name, backbones={}))
         except Unusable as unusable:
             wrong += unusable.findings
     if wrong:

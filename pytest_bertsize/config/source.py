@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -28,9 +28,10 @@ from pytest_bertsize.config.text_files import parse_json, parse_toml, read_conte
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import CODE, TOML, YAML
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Finished
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
@@ -95,10 +96,13 @@ class Disk:
 
     at = ""
 
-    def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param hub: files of the project by names of the hub."""
+    def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({}), paths: Sequence[str] = ()) -> None:
+        """:param hub: files of the project by names of the hub.
+
+        :param paths: folders that modules of the project are imported from, beside the root.
+        """
         self.root = root
-        self._hub = hub
+        self._hub, self._paths = hub, paths
 
     def config(self, location: str) -> Found:
         if is_name(location) and not self._has_file(location):
@@ -125,7 +129,7 @@ class Disk:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
 
     def made_by_code(self, reference: str) -> ModelConfig:
-        made_or_name = _made_by_code(self.root, reference)
+        made_or_name = _made_by_code(self.root, reference, paths=self._paths)
         return _follow_name(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
@@ -170,7 +174,12 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     :raises Unusable: when there is none.
     """
     if reader is None:
-        return read(model, settings, Disk(settings.root, settings.hub))
+        paths = settings.import_paths if model.is_made_by_code else ()
+        return read(model, settings, Disk(settings.root, settings.hub, paths))
+    if model.has_config_of_build:
+        message = "the sizes of its backbone are those that the built model has, and nothing is built here"
+        fix = "name its config in the table, or check it with a build"
+        raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
     if not model.config:
@@ -187,6 +196,50 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     config = rename_keys(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
     return replace(config, ignored=model.ignored) if model.ignored else config
+
+
+def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
+    """The configs that the backbones of a built model have, as one config where there are several.
+
+    :param finished: the library's models in it.
+    :raises Unusable: where the table names a backbone that is none of them.
+    """
+    by_path = {each.path: each for each in finished}
+
+    def read_one(backbone: str) -> ModelConfig:
+        if (found := by_path.get(backbone)) is None:
+            what = f"at {printable(backbone)}" if backbone else "that is what the factory returns"
+            there = listed([path or "the whole" for path in by_path], 4) or "none"
+            message = f"the built model has no model of transformers {what}; there is {printable(there)}"
+            fix = f"write backbone = {shown(next(filter(None, by_path), 'bert'))}, or name its config"
+            raise Unusable(
+                Finding("unknown-closed-form", message, fix, table_key=("backbone" if backbone else "factory",))
+            )
+        file = f"{model.factory}(){f'.{backbone}' if backbone else ''}.config"
+        data = {**found.config, "model_type": found.family}
+        if problem := not_plain(data):
+            fail(file, problem.message, problem.fix)
+        return made({key: value for key, value in data.items() if key != "architectures"}, file)
+
+    if not model.backbones:
+        return read_one(model.backbone)
+    return parts.of_backbones(model, lambda each: read_one(each.backbone))
+
+
+def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
+    """The configs that the backbones of a model had when its lock was written.
+
+    :raises Unusable: where it has none of them.
+    """
+    if not model.backbones:
+        return made(dict(sizes), "its lock")
+
+    def read_one(each: Model) -> ModelConfig:
+        place = f"{each.backbone}."
+        own = {key.removeprefix(place): value for key, value in sizes.items() if key.startswith(place)}
+        return made(own, "its lock")
+
+    return parts.of_backbones(model, read_one)
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
@@ -342,7 +395,9 @@ def _read_inline(data: Mapping[str, object], model: Model, settings: Settings, r
     return replace(made(dict(data), file), key_path=place, line_of=line_of, pair=IN_TOML)
 
 
-def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig | str:
+def _made_by_code(
+    root: Path, reference: str, allowed: Allowed = ALLOWED, paths: Sequence[str] = ()
+) -> ModelConfig | str:
     """Run the module that a table names, and return the config that it has or makes, or the name of one.
 
     :param root: the project's folder, from which its module is imported.
@@ -352,7 +407,7 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
     location, _, inner = reference.partition("#")
     file = printable(location)
     folder = root.resolve()
-    asked = {"root": str(folder), "reference": location, "inner": list(keys_of(inner))}
+    asked = {"root": str(folder), "paths": list(paths), "reference": location, "inner": list(keys_of(inner))}
     try:
         said = answer_of("pytest_bertsize.config.by_code", asked, folder, allowed)
     except Lost as lost:

@@ -220,7 +220,7 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         yield from find_moved_components(before, model, baseline.revision, (then, found.actual), limited)
     dtypes = _read_dtype(_list_keys(former)), _read_dtype(subject.written_keys)
     yield from find_loosened(before, model, baseline.revision, dtypes, found.base)
-    if baseline.is_strict and not (settings.lock and settings.lock.strict):
+    if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
         yield from find_loosened_lock(before, model, baseline.revision)
 
 

@@ -9,7 +9,7 @@ from pytest_bertsize.base.lock import ANEW, find_line
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.wording import listed, printable
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock, Locked
@@ -45,11 +45,11 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     found = replace(found, locked=against)
     if against.is_there and not against.changes:
         return found
-    return found.with_findings(_make_finding(against, found.name, lock))
+    severity: Severity = "error" if lock.strict or found.subject.model.lock else "note"
+    return found.with_findings(_make_finding(against, found.name, lock, severity))
 
 
-def _make_finding(against: AgainstLock, name: str, lock: Lock) -> Finding:
-    severity: Severity = "error" if lock.strict else "note"
+def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severity) -> Finding:
     file = printable(lock.file)
     if lock.text is None:
         message = f"there is no {file}, which the table names as its lock"
@@ -67,6 +67,12 @@ def _make_finding(against: AgainstLock, name: str, lock: Lock) -> Finding:
 
 def _explain(before: Locked, now: Locked) -> str:
     """Return whether the config has a part in it, or the library."""
+    if changed := [
+        f"{printable(key)} was {shown(before.sizes.get(key))} and is {shown(now.sizes.get(key))}"
+        for key in dict.fromkeys((*before.sizes, *now.sizes))
+        if before.sizes and now.sizes and before.sizes.get(key) != now.sizes.get(key)
+    ]:
+        return listed(changed, MOST_NAMED)
     if before.config != now.config:
         return "what it is built from has changed as well"
     same = "what it is built from is the same" if now.config else "it is built from code alone"

@@ -11,7 +11,7 @@ from pytest_bertsize.release import NEWEST, Unsupported, read_version
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid
+    from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, Finished
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
@@ -28,7 +28,7 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
     """Return an error where the library that was imported is not the release that the closed form is asked about."""
     if derivation is None or not built.transformers:
         return []
-    asked = derivation.family.release
+    asked = min(derivation.family.release, NEWEST)
     try:
         imported = min(read_version(built.transformers), NEWEST)
     except Unsupported as error:
@@ -63,6 +63,23 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
         message = f"{library.by} reads {printable(key)}, which the closed form does not know"
         fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
         yield Finding("read-otherwise", message, fix, file=config.file, line=config.line(*key.split(".")))
+
+
+def find_other_configs(
+    values: Values, config: ModelConfig, model: Model, finished: Iterable[Finished]
+) -> Iterator[Finding]:
+    """Find keys that the config of the table and the one that the built model has say otherwise."""
+    backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
+    for each in (each for each in finished if each.path in backbones):
+        place = backbones[each.path]
+        for key, assumed in values.assumed.items():
+            own = key.removeprefix(place)
+            if not key.startswith(place) or own not in each.config or _is_same(assumed, each.config[own]):
+                continue
+            there = f"{_show_value(each.config[own])} in the config of what is built ({each.architecture})"
+            message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
+            file, line = config.place(*key.split("."))
+            yield Finding("read-otherwise", message, "correct the one that is not meant", file=file, line=line)
 
 
 def _is_same(assumed: object, said: object) -> bool:

@@ -88,6 +88,12 @@ def ask_without_closed_form(
     return Request(model.name, family, architecture, given, model.options, **common)
 
 
+def ask_for_factory(model: Model, settings: Settings, adapter: Adapter | None) -> Request:
+    """Ask for what a factory makes without a config."""
+    common = _list_common(model, settings, adapter, runs_code=True)
+    return Request(model.name, "", model.factory or "", {}, model.options, **common)
+
+
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
     """Return the config as the project's own code knows it: by its own names, with the table's overrides."""
     if config.parts:
@@ -118,8 +124,9 @@ def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, r
     return {
         "root": str(settings.real_root),
         "factory": model.factory or "",
-        "config_given": bool(model.config or model.backbones),
-        "config_may_be_read": bool(model.backbones),
+        "config_given": model.has_config,
+        "kwargs": model.kwargs,
+        "paths": settings.import_paths if runs_code else (),
         "adapter": adapter.for_build if adapter else {},
         "seq_len": next(lengths, 0),
         "hub": of_hub(settings) if runs_code else {},

@@ -59,7 +59,8 @@ def conclude(
             from pytest_bertsize.base.lock import lock_model
             from pytest_bertsize.review.against_lock import compare_with_lock
 
-            found = compare_with_lock(found, lock_model(built, fingerprint(subject)), accepted.lock)
+            now = lock_model(built, fingerprint(subject), subject.list_sizes_of(built))
+            found = compare_with_lock(found, now, accepted.lock)
     return _hold_against_base(found, accepted)
 
 
@@ -70,6 +71,8 @@ def conclude_unbuilt(subject: Subject, extra: tuple[Limit, ...] = (), accepted: 
         found = _measure(found, subject.expected, None)
     elif not found.errors:
         message = "closed_form = false leaves nothing to hold to the budget where nothing is built"
+        if subject.awaits_build:
+            message = "the sizes of its backbone are those that the built model has, and nothing is built"
         found = found.with_findings(Finding("build-failed", message, "check it with a build"))
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
@@ -151,9 +154,11 @@ def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
 def _find_read_otherwise(found: Review, built: Built) -> Iterator[Finding]:
     """Find where the library reads the file otherwise than the closed form does; without a closed form, nothing."""
     derivation, config = found.subject.derivation, found.subject.config
+    is_off = found.is_off_closed_form
     if derivation and config and built.config:
-        is_off = found.is_off_closed_form
         yield from build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
+    elif derivation and config and is_off:
+        yield from build_findings.find_other_configs(derivation.values, config, found.subject.model, built.finished)
 
 
 def _compare_checkpoint(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:

@@ -15,7 +15,7 @@ from pytest_bertsize.review import build_findings, build_request
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Answered, Request
+    from pytest_bertsize.builder.messages import Answered, Built, Request
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -48,6 +48,8 @@ class Subject:
     request: Request | None = None
     """``None``: refused."""
     findings: tuple[Finding, ...] = ()
+    awaits_build: bool = False
+    """Whether its closed form is derived when it is built, from the configs of what was built."""
 
     @property
     def form(self) -> ClosedForm | None:
@@ -75,6 +77,17 @@ class Subject:
         form = self.derivation.form
         return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
 
+    def list_sizes_of(self, built: Built) -> dict[str, object]:
+        """Return the keys that the closed form reads of a built model, where no file says them."""
+        if not (self.derivation and self.model.has_config_of_build):
+            return {}
+        backbones = {each: f"{each}." for each in self.model.backbones} or {self.model.backbone: ""}
+        families = {
+            f"{backbones[each.path]}model_type": each.family for each in built.finished if each.path in backbones
+        }
+        assumed = self.derivation.values.assumed.items()
+        return {**families, **{key: value for key, value in assumed if value is not None}}
+
     @property
     def written_keys(self) -> dict[str, object]:
         """The keys of the config, with the table's overrides."""
@@ -82,17 +95,26 @@ class Subject:
 
 
 def examine(
-    model: Model, settings: Settings, registry: Registry, *, formulas: bool = False, detail: bool = True
+    model: Model,
+    settings: Settings,
+    registry: Registry,
+    *,
+    formulas: bool = False,
+    detail: bool = True,
+    built: Built | None = None,
 ) -> Subject:
     """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
 
     :param registry: the closed forms that there are.
     :param formulas: whether a report shows them.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
+    :param built: what was built of it, where its table leaves its sizes to that.
     """
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
     try:
-        config = source.read(model, settings)
+        if model.has_config_of_build and built is None:
+            return _await_build(known)
+        config = source.read_finished(model, built.finished) if built else source.read(model, settings)
         known = replace(known, config=config, published=build_findings.published_config(model, config))
         adapter = _read_adapter(model, settings, config)
         known = replace(known, stored=_read_checkpoint(model, settings))
@@ -118,6 +140,14 @@ def examine(
     stored = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
     findings = (*build_findings.note_published_configs(known.published, "config"), *known.findings)
     return replace(known, request=request._replace(filed=stored), findings=findings)
+
+
+def _await_build(known: Subject) -> Subject:
+    """Ask for a model whose closed form is derived from what is built."""
+    model = known.model
+    adapter = _read_adapter(model, known.settings, source.read_locked(model, {}))
+    request = build_request.ask_for_factory(model, known.settings, adapter)
+    return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
 
 
 def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:

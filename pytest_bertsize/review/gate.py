@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.review import check
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.put_back import fingerprint, plan_rebuilds
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock
-    from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+    from pytest_bertsize.builder.messages import NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import BudgetChanges, Verb
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
+    from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
 
@@ -67,8 +69,11 @@ class Gate:
         self._plan = cache(self._plan_rebuilds)
 
     def _examine(self, name: str) -> Subject:
-        model, mode = self.settings.models[name], self.mode
-        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail)
+        return self._examined(self.settings.models[name])
+
+    def _examined(self, model: Model, built: Built | None = None) -> Subject:
+        mode = self.mode
+        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, built=built)
 
     def _plan_rebuilds(self, name: str) -> PutBack | None:
         return plan_rebuilds(self.subject(name), self._baseline, self._result)
@@ -102,18 +107,26 @@ class Gate:
         accepted = check.Accepted(self._baseline, lock, self._plan(name))
         if self._result is None:
             return check.conclude_unbuilt(subject, extra, accepted)
-        return check.conclude(subject, self._result(name) if subject.request else None, extra, accepted)
+        built = self._result(name) if subject.request else None
+        return check.conclude(self._complete(subject, built), built, extra, accepted)
+
+    def _complete(self, subject: Subject, built: Built | NotBuilt | None) -> Subject:
+        """Return a subject with the closed form that its own build gives the sizes of."""
+        if not subject.awaits_build or not isinstance(built, Built):
+            return subject
+        known = self._examined(subject.model, built)
+        return replace(known, request=subject.request)
 
     def to_lock(self, name: str) -> str:
         """Return the block of a model for the lock; ``""`` for one that fails for what is no budget."""
         from pytest_bertsize.base.lock import lock_model, render_model
-        from pytest_bertsize.builder.messages import Built
 
         subject = self.subject(name)
         built = self._result(name) if self._result and subject.request else None
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
             return ""
-        return render_model(name, lock_model(built, fingerprint(subject)))
+        subject = self._complete(subject, built)
+        return render_model(name, lock_model(built, fingerprint(subject), subject.list_sizes_of(built)))
 
     @property
     def requests(self) -> dict[str, Request]:

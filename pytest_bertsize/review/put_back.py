@@ -29,10 +29,10 @@ def fingerprint(subject: Subject) -> str:
     """Return a hash of all that a model is built from beside code; ``""`` where that is nothing."""
     model, config = subject.model, subject.config
     data = None
-    if config is not None:
+    if config is not None and not model.has_config_of_build:
         data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
     adapter = subject.request.adapter if subject.request else {}
-    sources = [data, model.overrides, model.options, adapter]
+    sources = [data, model.overrides, model.options, adapter, *([model.kwargs] if model.kwargs else [])]
     if not any(sources):
         return ""
     text = json.dumps(sources, sort_keys=True, default=str)
@@ -47,7 +47,8 @@ def plan_rebuilds(
     :param result: what became of what was built, which is asked when it is needed; ``None`` where nothing is built.
     """
     former = baseline.find_former(subject.model.name) if baseline and result else None
-    if not former or not former.locked or (former.derivation and subject.derivation) or not subject.request:
+    is_compared = former and (former.derivation and (subject.derivation or subject.awaits_build))
+    if not former or not former.locked or is_compared or not subject.request:
         return None
     from pytest_bertsize.base.comparison import PutBack
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
 from pytest_bertsize.table.limits import NO_COMPONENTS
@@ -124,6 +124,21 @@ class Extra(Struct, frozen=True):
         """Arguments of torch's class that are not its defaults."""
         written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in written.items() if value is not None}
+
+    def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
+        """Return it with what these keys are in their place, as far as they are whole numbers."""
+        known = {key: value for key, value in numbers.items() if type(value) is int}
+
+        def write(size: Any) -> Any:
+            if not isinstance(size, str) or not any(key in known for _, key in summands(size)):
+                return size
+            found = summands(size)
+            number = sum(times * known.get(key or "", 1) for times, key in found if key is None or key in known)
+            keys = [f"{times}*{key}" for times, key in found if key and key not in known]
+            return " + ".join((*keys, str(number))) if keys else number
+
+        sizes = [write(size) for size in self.sizes]
+        return structs.replace(self, **{self.block: sizes, "count": write(self.count)})
 
     def __str__(self) -> str:
         """All that it says, for a comparison with what it was: ``out linear[768, 2] bias=False``."""

@@ -53,9 +53,9 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
 """A dotted name in Python: a pattern, of ASCII."""
-OF_A_FACTORY = ("backbone", "extra", "without", "tied", "frozen")
+OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
-OF_A_CONFIG = ("keys", "ignored", "family", "architecture", "overrides", "backbone")
+OF_A_CONFIG = ("keys", "ignored", "overrides")
 """Keys of a model that are about another key."""
 
 
@@ -118,7 +118,9 @@ def read_text_or_table(value: object) -> object:
 
 
 def read_backbone(value: object) -> object:
-    """Read the attribute of one backbone, or those of several, each with its config."""
+    """Read the attribute of one backbone, or those of several, each with its config or with that of the built model."""
+    if isinstance(value, list):
+        return {read_value(ModulePath, name): "" for name in value}
     if not isinstance(value, dict):
         return read_value(ModulePath, value)
     if not value:
@@ -138,6 +140,19 @@ def read_architecture(value: object) -> object:
     if not value:
         raise ValueError("an empty table says nothing")
     return {read_value(ModulePath, name): read_value(ClassName, each) for name, each in value.items()}
+
+
+def read_kwargs(value: object) -> dict[str, Any]:
+    """Read keyword arguments: what JSON can say too, so that another process is given it."""
+    found: dict[str, Any] = read_value(dict[str, Any], value)
+    for name, each in found.items():
+        if not name.isidentifier():
+            raise ValueError(f"{shown(name)} is no name of an argument: write labels = 9, for example")
+        try:
+            json.dumps(each, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} is {shown(each)}, which JSON cannot say: write it as a string") from None
+    return found
 
 
 def read_lock(value: object) -> Lock:
@@ -186,9 +201,13 @@ class Model(Struct, frozen=True, kw_only=True):
     """
 
     factory: Annotated[str, Meta(min_length=1), check_function_name] | None = None
-    """A function of the project that returns the model, importable from the project's root. It is called with the
-    config as a dict, or with nothing where there is no config.
+    """A function or a class of the project that makes the model, importable from the project's root, from the
+    pythonpath of pytest's options in this file, else from src. It is called with the config, if there is one and it
+    takes an argument: as a dict, or for a class of transformers as an object of its config class.
     Example: factory = "classifier:build"."""
+    kwargs: Annotated[dict[str, Any], Reads(read_kwargs)] = {}
+    """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
+    Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Reads(read_text_or_table)] = ""
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
     a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
@@ -213,7 +232,8 @@ class Model(Struct, frozen=True, kw_only=True):
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
     backbone: Annotated[str, Reads(read_backbone)] = ""
-    """The attribute of what the factory returns that holds the library's own class; of several, each with its config.
+    """The attribute of what the factory returns that holds the library's own class; of several, each with its config,
+    or a list of them, each with the config that the built model has.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
     """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
@@ -242,6 +262,9 @@ class Model(Struct, frozen=True, kw_only=True):
     build: Build = Build()
     """What building the model may take, where it needs more than others, or values.
     Example: build = { seconds = 120, memory = "4GB", device = "cpu" }."""
+    lock: Literal["strict"] | None = None
+    """"strict" makes every difference from the project's lock an error of this model, whatever it is of others.
+    Example: lock = "strict"."""
     closed_form: bool = True
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
@@ -297,11 +320,22 @@ class Model(Struct, frozen=True, kw_only=True):
         return "" if elsewhere else self.config.partition("#")[0]
 
     @property
+    def has_config_of_build(self) -> bool:
+        """Return whether the sizes of its backbones are those that the finished model's own configs have."""
+        names_backbone = self.architecture or self.classes or self.family or self.backbone or self.backbones
+        return bool(self.closed_form and names_backbone) and not self.has_config
+
+    @property
+    def has_config(self) -> bool:
+        """Return whether the table names the config, or those of its backbones."""
+        return bool(self.config or any(self.backbones.values()))
+
+    @property
     def identity(self) -> str:
         """Return what tells a model's config from those of others, whatever the model is called."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
-        return self.config or ", ".join(self.backbones.values()) or self.factory or ""
+        return self.config or ", ".join(filter(None, self.backbones.values())) or self.factory or ""
 
 
 SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
@@ -318,6 +352,8 @@ def read_model(written: object) -> Model:
     for key in SEVERAL.keys() & values.keys():
         if isinstance(values[key], dict):
             values[SEVERAL[key]] = values.pop(key)
+    if kwargs := values.get("kwargs"):
+        values["extra"] = tuple(each.with_numbers(kwargs) for each in values.get("extra", ()))
     return Model(**values)
 
 
@@ -408,6 +444,11 @@ def read_declarations(table: dict[str, Any]) -> BertsizeTable:
         where = f"where it says [tool.bertsize.{printable(nearest)}]"
         meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
         mistakes.append(Mistake(f"no model is declared{meant}; {EXAMPLE}", "models"))
+    if "lock" not in table and (strict := next((name for name, model in models.items() if model.lock), "")):
+        none = (
+            'it is held to the lock of the project, and there is none: write lock = "bertsize.lock" in [tool.bertsize]'
+        )
+        mistakes.append(Mistake(none, "models", strict, "lock"))
     if mistakes:
         raise Mistakes(mistakes)
     return BertsizeTable(**{**values, "models": models})

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,6 +70,16 @@ class Settings:
     @property
     def root(self) -> Path:
         return self.path.parent
+
+    @cached_property
+    def import_paths(self) -> tuple[str, ...]:
+        """The folders beside the root that modules of the project are imported from: pytest's, else ``src``."""
+        tools = tomli.loads(self.text).get("tool", {})
+        tables = (tools.get("pytest", {}), tools.get("pytest", {}).get("ini_options", {}))
+        said = next((each["pythonpath"] for each in tables if "pythonpath" in each), "src")
+        names = shlex.split(said) if isinstance(said, str) else said
+        folders = (self.real_root / name for name in names if isinstance(name, str))
+        return tuple(str(folder) for folder in folders if folder.is_dir())
 
     @cached_property
     def real_root(self) -> Path:

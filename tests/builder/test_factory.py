@@ -269,7 +269,11 @@ CALLED: dict[str, tuple[str, str]] = {
     "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
     "called:two": (
         "def two(a, b): pass",
-        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'",
+        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'; write kwargs, or *",
+    ),
+    "called:keyword": (
+        "def keyword(*, size): pass",
+        "called:keyword(*, size) is called with no argument: missing a required argument: 'size'; write kwargs, or *",
     ),
     "called:spread": (
         "def spread(**config): pass",
@@ -507,7 +511,7 @@ def test_a_module_by_a_name_of_pythons_own_is_not_what_is_built(of_all: dict[str
 OWN = """
     import json
     from torch import nn
-    from transformers import BertConfig, BertModel
+    from transformers import BertConfig, BertModel, BertPreTrainedModel
     class Own(nn.Module):
         def __init__(self, config):
             super().__init__()
@@ -523,6 +527,16 @@ OWN = """
     def opens():
         with open("sizes.json") as file: return nn.Linear(*json.load(file))
     def broken(config): raise KeyError("lstm_hidden")
+    def build_all(): return Own(json.load(open("config.json")))
+    class Taking(nn.Linear):
+        def __init__(self, config, *, outputs): super().__init__(48, outputs)
+    class Derived(BertPreTrainedModel):
+        def __init__(self, config):
+            assert config.__class__ is BertConfig
+            super().__init__(config)
+            self.bert = BertModel(config, add_pooling_layer=False)
+            self.out = nn.Linear(config.hidden_size, 2)
+            self.post_init()
 """
 DESCRIBED = """
     config = "config.json"
@@ -556,21 +570,38 @@ def test_a_broken_factory_fails_its_own_model_with_its_line(project: Project, mo
     assert "correct the value that the class refuses" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("module", ["nowhere.at", "acme.model"])
-def test_a_module_that_is_not_there_names_what_to_correct(
-    project: Project, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A package in src/ is found where it is installed, and nowhere else."""
+def test_a_module_that_is_not_there_names_what_to_correct(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    Path("src/acme").mkdir(parents=True)
-    Path("src/acme/model.py").write_text(BUILD)
-    table = models(own=f'factory = "{module}:build"\nclosed_form = false\nbudget.total = "60K"')
+    table = models(own='factory = "nowhere.at:build"\nclosed_form = false\nbudget.total = "60K"')
     result = project(table).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"own: {module}:build could not be built: ModuleNotFoundError: No module named *"])
+    result.stdout.fnmatch_lines(["own: nowhere.at:build could not be built: ModuleNotFoundError: No module named *"])
     said = result.stdout.str()
     assert "defined_in" not in said
     assert "factory" in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "options"),
+    [
+        ("src", ""),
+        ("code", 'pythonpath = ["code"]\n'),
+        ("lib/code", 'pythonpath = "elsewhere lib/code"\n'),
+    ],
+)
+def test_a_module_is_imported_from_the_paths_of_pytest_else_from_src(
+    project: Project, folder: str, options: str
+) -> None:
+    Path(folder, "acme").mkdir(parents=True)
+    Path(folder, "acme/model.py").write_text(BUILD)
+    Path(folder, "acme/sizes.py").write_text(
+        "from transformers import BertConfig\nsmall = BertConfig(num_hidden_layers=1, vocab_size=9, architectures=['BertModel'])"
+    )
+    table = models(
+        own='factory = "acme.model:build"\nclosed_form = false\nbudget.total = "60K"',
+        library='config = "acme.sizes:small"\nbudget.total = "9M"',
+    )
+    project(options + table).runpytest("--bert-budget").assert_outcomes(passed=2)
 
 
 LACKS = """
@@ -624,6 +655,32 @@ def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:
     verdicts = {name: each["verdict"] for name, each in report().items()}
     assert verdicts == {"own": "failed", "alone": "passed"}  # the first has weight, where its table says x.weight
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("factory", ["build_all", "Derived"])
+def test_it_may_take_no_argument_or_the_library_s_config(project: Project, factory: str) -> None:
+    table = models(own=f'{DESCRIBED}\n    factory = "own:{factory}"\n    budget.total = "60K"')
+    result = project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    assert report()["own"]["totals"]["actual"] == 57_098  # 7,104 + 49,896 + 2 * 48 + 2
+
+
+def test_keyword_arguments_of_the_table_are_given_to_it_and_size_an_extra(project: Project) -> None:
+    table = models(
+        own="""
+            config = "config.json"
+            factory = "own:Taking"
+            kwargs = { outputs = 9 }
+            extra = [
+                { name = "weight", parameter = ["outputs", 48] },
+                { name = "bias", parameter = ["2*outputs"] },
+            ]
+            budget.total = "60K"
+        """
+    )
+    project(table, {}, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    (finding,) = (each for each in report()["own"]["findings"] if each["kind"] == "off-closed-form")
+    assert finding["message"].endswith("bias: length 18 → 9, -9")
 
 
 def test_it_is_given_the_files_own_names_with_what_the_table_overrides(project: Project, tiny: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ ALLOWED = Allowed(seconds=20.0, memory=512 * MEGABYTE, answer=1000)
 def test_a_process_is_asked_on_windows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_process, "WINDOWS", True)
     (tmp_path / "made.py").write_text("def config(): return {'a': 1}")
-    asked = {"root": str(tmp_path), "reference": "made:config", "inner": []}
+    asked = {"root": str(tmp_path), "reference": "made:config", "inner": [], "paths": []}
     assert answer_of("pytest_bertsize.config.by_code", asked, tmp_path, ALLOWED) == {"config": {"a": 1}}
 
 
@@ -114,7 +114,7 @@ def test_one_that_does_not_answer_there_is_not_waited_for(tmp_path: Path, monkey
         with pytest.raises(Lost, match=says):
             answer_of(
                 "pytest_bertsize.config.by_code",
-                {"root": str(tmp_path), "reference": f"made:{name}", "inner": []},
+                {"root": str(tmp_path), "reference": f"made:{name}", "inner": [], "paths": []},
                 tmp_path,
                 allowed,
             )

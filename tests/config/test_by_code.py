@@ -219,12 +219,11 @@ NAMES = {
     "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a list, which is no config and cannot be called", RETURN),
     "pkg.cfg:Sizes": (f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none"),
     "pkg.cfh:make": (
-        f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml nor installed",
+        (
+            f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml, "
+            "nor in the pythonpath of its pytest options or src, nor installed"
+        ),
         "write MODULE:FUNCTION",
-    ),
-    "hidden.cfg:make": (
-        f"{NOT_MADE}there is no module hidden, neither in the folder of pyproject.toml nor installed",
-        "install the project: the module is in src",
     ),
 }
 

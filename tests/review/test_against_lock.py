@@ -233,7 +233,7 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
         ),
     ],
 )
-def test_what_else_has_changed_is_said_with_it(changed: dict[str, str], why: str) -> None:
+def test_what_else_has_changed_is_said_with_it(changed: dict[str, Any], why: str) -> None:
     (finding,) = found(replace(BEFORE, tensors=BEFORE.tensors[1:], **changed)).findings
     assert finding.message.endswith(f" ({why})")
 
@@ -364,7 +364,7 @@ def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> N
     project.git.declare(TABLE)
     errors = [found for found in project.gate("main").review("own").errors if found.kind == "budget-loosened"]
     assert [found.message for found in errors] == [
-        "main makes a difference from the lock an error (strict = true), and this table does not"
+        "main makes a difference from the lock an error (strict), and this table does not"
     ]
     project.git.declare(TABLE + '    reason = "ADR-9: a note is enough"\n')
     assert project.gate("main").review("own").verdict == "passed"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import gc
+import math
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.messages import Buffer, Built
+from pytest_bertsize.builder.messages import Buffer, Built, Finished
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
@@ -58,9 +60,8 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
     # a module that is no library's declares nothing: there the tensors themselves say what is tied
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
-    return Built(
-        tensors, declared, buffers, kinds={path: type(each).__name__ for path, each in of_torch.items() if path}
-    )
+    kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
+    return Built(tensors, declared, buffers, kinds=kinds, finished=tuple(list_finished(modules)))
 
 
 def _walk_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
@@ -99,6 +100,65 @@ def _name_dtype(tensor: Any) -> str:
 
 def join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+# configs of finished models
+
+MOST_NESTED = 4  # objects in objects of a config
+LONGEST = 1_000  # characters of a text, entries of a list
+
+
+def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
+    """Yield the models of transformers that are in a module, with their configs as they are: after any resize.
+
+    What is inside a class of the library is a part of that one; inside a class of the project it is a model of its own.
+
+    :param modules: by path, each before those that are in it.
+    """
+    base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
+    inside: tuple[str, ...] = ()
+    for path, module in modules.items() if base else ():
+        if not isinstance(module, base) or f"{path}.".startswith(inside):
+            continue
+        kind: Any = type(module)
+        if kind.__module__.startswith("transformers."):
+            inside = (*inside, join_path(path, ""))
+        with contextlib.suppress(Exception):  # of a config class of the project's own
+            config: Any = module.config
+            said = {key: value for key, value in config.to_dict().items() if key not in NAMES_OF_LABELS}
+            said["num_labels"] = config.num_labels
+            yield Finished(ADAPTED.sub("", path), kind.__name__, str(config.model_type), _keep_plain(said))
+
+
+NAMES_OF_LABELS = ("id2label", "label2id")
+ADAPTED = re.compile(r"^base_model\.model(?:\.|$)")  # where PEFT has the model that it adapts
+
+
+def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
+    """Return what of a config is a plain value, or an object of such."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            if depth < MOST_NESTED:
+                found[str(key)] = _keep_plain(value, depth + 1)
+        elif _is_plain(value) or (
+            isinstance(value, (list, tuple)) and len(value) <= LONGEST and all(map(_is_plain, value))
+        ):
+            found[str(key)] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return (
+        value is None
+        or (isinstance(value, int) and value.bit_length() <= BITS)
+        or (isinstance(value, str) and len(value) <= LONGEST)
+    )
+
+
+BITS = 64  # of an integer
 
 
 # ties

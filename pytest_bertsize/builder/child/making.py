@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +144,7 @@ def find_model_class(request: Request) -> Any:
     import transformers
 
     of_library = request.module == "transformers"
-    module = transformers if of_library else _import_module(request.module, request.root)
+    module = transformers if of_library else _import_module(request.module, request)
     found = getattr(module, request.architecture, None)
     if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
         return found
@@ -261,22 +261,20 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 
 def _call_factory(request: Request) -> nn.Module:
-    """Call the project's function with the config as a dict of its own."""
+    """Call the project's function, with the config if it takes one and with the keyword arguments of the table."""
     import torch
 
     function = _find_factory(request)
-    arguments = (copy.deepcopy(request.config),) if request.config_given else ()
-    with contextlib.suppress(TypeError, ValueError):  # a class of C has no signature
-        signature = inspect.signature(function)
-        if request.config_may_be_read and not signature.parameters:
-            arguments = ()
-        try:
-            signature.bind(*arguments)
-        except TypeError as error:
-            given = "one argument, the config as a dict" if arguments else "no argument, because no config is named"
-            raise Refused(f"{request.factory}{signature} is called with {given}: {error}") from None
+    arguments = (request.config,) if request.config_given and _takes_config(function, request) else ()
+    with contextlib.suppress(ValueError):  # a class of C has no signature
+        _refuse_other_arguments(inspect.signature(function), arguments, request)
     complete_init_weights()
-    made = run_with_stand_ins(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request.root))
+
+    def call() -> Any:
+        given = [_make_own_config(function, each) for each in copy.deepcopy(arguments)]
+        return function(*given, **copy.deepcopy(dict(request.kwargs)))
+
+    made = run_with_stand_ins(call, partial(_is_in, request.root))
     if isinstance(made, torch.nn.Module):
         return made
     what = "nothing" if made is None else f"a {type(made).__name__}"
@@ -285,9 +283,38 @@ def _call_factory(request: Request) -> nn.Module:
     raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
 
 
+def _takes_config(function: Callable[..., Any], request: Request) -> bool:
+    """Tell whether a factory has a parameter for the config; ``**config`` is meant to be one, and is refused."""
+    with contextlib.suppress(ValueError):
+        parameters = inspect.signature(function).parameters.values()
+        free = (each for each in parameters if each.name not in request.kwargs)
+        return any(each.kind is not inspect.Parameter.KEYWORD_ONLY for each in free)
+    return True
+
+
+def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, ...], request: Request) -> None:
+    try:
+        signature.bind(*arguments, **request.kwargs)
+    except TypeError as error:
+        given = ["one argument, the config as a dict"] if arguments else []
+        given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
+        what = " and ".join(given) or "no argument"
+        fix = "write kwargs, or a function of the project that calls it with what it needs"
+        raise Refused(f"{request.factory}{signature} is called with {what}: {error}", fix) from None
+
+
+def _make_own_config(function: Any, config: Mapping[str, Any]) -> Any:
+    """Return the config as a factory takes it: a class of transformers an object of its config class, others a dict."""
+    base = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
+    if base is None or not inspect.isclass(function) or not issubclass(function, base):
+        return config
+    library_class: Any = function
+    return library_class.config_class.from_dict(config)
+
+
 def _find_factory(request: Request) -> Callable[..., Any]:
     library, _, path = request.factory.partition(":")
-    found: Any = _import_module(library, request.root)
+    found: Any = _import_module(library, request)
     for name in path.split("."):
         if not hasattr(found, name):
             raise Refused(f"the module {library} has no {path}", "correct the name")
@@ -299,22 +326,25 @@ def _find_factory(request: Request) -> Callable[..., Any]:
     return function
 
 
-def _import_module(library: str, root: str) -> Any:
-    """Import a module of the project, from the project's root.
+def _import_module(library: str, request: Request) -> Any:
+    """Import a module of the project, from the project's root or another of its folders.
 
     :raises Refused: when a module of another place has its name, as one of the standard library may.
     """
-    sys.path.insert(0, root)
+    folders = (request.root, *request.paths)
+    sys.path[:0] = folders
     first = library.partition(".")[0]
     found = run_with_stand_ins(
         lambda: importlib.import_module(library),
-        lambda name: name.partition(".")[0] == first or _is_in(root, name),
+        lambda name: name.partition(".")[0] == first or _is_in(request.root, name),
     )
     path = library.replace(".", os.sep)
-    meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113
+    files = (os.path.join(each, f"{path}{end}") for each in folders for end in (".py", "/__init__.py"))  # noqa: PTH118
+    meant = [each for each in files if os.path.isfile(each)]  # noqa: PTH113
     file = getattr(found, "__file__", None) or "a module of Python itself"
     if meant and os.path.realpath(file) not in map(os.path.realpath, meant):
-        raise Refused(f"{library} is {file}, and not the project's {meant[0]}: rename the project's")
+        project = os.path.relpath(meant[0], request.root)
+        raise Refused(f"{library} is {file}, and not the project's {project}: rename the project's")
     return found
 
 

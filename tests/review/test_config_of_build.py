@@ -1,0 +1,181 @@
+"""A factory whose table names no config: its sizes are those that the finished model's backbones have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.git_projects import repository
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+OWN = """
+    from pathlib import Path
+    from torch import nn
+    from transformers import BertConfig, BertForTokenClassification, BertModel
+
+    SIZES = dict(vocab_size=101, hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=72,
+                 max_position_embeddings=40, type_vocab_size=5)
+
+    class Tagger(nn.Module):
+        def __init__(self, labels, layers):
+            super().__init__()
+            self.bert = BertModel(BertConfig(**{**SIZES, "num_hidden_layers": layers}), add_pooling_layer=False)
+            self.bert.resize_token_embeddings(103)
+            self.out = nn.Linear(2 * 48 + 1, labels)
+
+    def build(labels=2): return Tagger(labels, int(Path("layers").read_text()))
+    def whole(): return BertForTokenClassification(BertConfig(**SIZES, num_labels=7))
+
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.question = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+            self.answer = BertModel(BertConfig(**{**SIZES, "vocab_size": 57}), add_pooling_layer=False)
+"""
+TAGGER = """
+    [tool.bertsize]
+    lock = "bertsize.lock"
+
+    [tool.bertsize.models.tagger]
+    factory = "own:build"
+    kwargs = { labels = 9 }
+    architecture = "BertModel"
+    backbone = "bert"
+    options = { add_pooling_layer = false }
+    extra = [{ name = "out", linear = ["2*hidden_size + 1", "labels"] }]
+    lock = "strict"
+    budget.total = "59K"
+"""
+EMBEDDINGS, LAYER = 103 * 48 + 40 * 48 + 5 * 48 + 2 * 48, 4 * (48 * 48 + 48) + 2 * 48 * 72 + 72 + 48 + 4 * 48
+HEAD = (2 * 48 + 1) * 9 + 9
+TOTAL = EMBEDDINGS + 3 * LAYER + HEAD
+
+
+def model(folder: Path = Path()) -> dict[str, Any]:
+    (found,) = json.loads((folder / "size.json").read_text())["models"]
+    return dict(found)
+
+
+def check(project: Project, table: str = TAGGER, *arguments: str) -> pytest.RunResult:
+    Path("layers").write_text("3") if not Path("layers").exists() else None
+    return project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json", *arguments)
+
+
+@pytest.fixture
+def locked(project: Project) -> pytest.RunResult:
+    """The run that accepts the tagger of three layers."""
+    return check(project, TAGGER, "--bert-budget-update")
+
+
+def test_the_closed_form_reads_what_the_backbone_has_after_a_resize(locked: pytest.RunResult) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    found = model()
+    assert found["totals"]["expected"] == found["totals"]["actual"] == TOTAL
+    assert found["symbols"] == {"V": 103, "D": 48, "L": 3, "A": 4, "I": 72, "P": 40, "T": 5}
+    assert found["config"] == "own:build().bert.config"
+
+
+def test_a_lock_holds_these_sizes_and_a_strict_model_fails_on_each_of_its_tensors(
+    project: Project, locked: pytest.RunResult
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    lock = Path("bertsize.lock").read_text()
+    assert "[models.tagger.sizes]" in lock
+    assert "num_hidden_layers = 3\n" in lock
+    Path("layers").write_text("4")
+    result = check(project, TAGGER.replace("59K", "9M"))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (finding,) = (each for each in model()["findings"] if each["severity"] == "error")
+    assert finding["kind"] == "differs-from-lock"
+    assert "(num_hidden_layers was 3 and is 4)" in finding["message"]
+
+
+def test_a_lock_is_a_note_of_models_that_are_not_strict(project: Project, locked: pytest.RunResult) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    Path("layers").write_text("4")
+    result = check(project, TAGGER.replace("59K", "9M").replace('lock = "strict"', ""))
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_base_is_counted_by_the_sizes_in_its_lock_and_names_the_key(
+    project: Project, locked: pytest.RunResult
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    repository(Path.cwd()).commit()
+    Path("layers").write_text("4")
+    check(project, TAGGER, "--bert-budget-base=HEAD")
+    changes = model()["base"]["changes"]
+    assert [(each["key"], each["before"], each["after"], each["total"]) for each in changes] == [
+        ("num_hidden_layers", "3", "4", LAYER)
+    ]
+    assert model()["totals"]["actual"] == TOTAL + LAYER
+
+
+def test_a_table_that_is_strict_no_more_is_looser(project: Project, locked: pytest.RunResult) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    repository(Path.cwd()).commit()
+    result = check(project, TAGGER.replace('lock = "strict"', ""), "--bert-budget-base=HEAD")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert [each["kind"] for each in model()["findings"] if each["severity"] == "error"] == ["budget-loosened"]
+
+
+def test_a_class_of_the_library_may_be_what_is_returned(project: Project) -> None:
+    table = """
+        [tool.bertsize.models.whole]
+        factory = "own:whole"
+        architecture = "BertForTokenClassification"
+        budget.total = "59K"
+    """
+    assert check(project, table).ret == pytest.ExitCode.OK
+    assert model()["totals"]["actual"] == EMBEDDINGS - 2 * 48 + 3 * LAYER + 48 * 7 + 7
+
+
+def test_several_backbones_are_named_in_a_list(project: Project) -> None:
+    table = """
+        [tool.bertsize.models.pair]
+        factory = "own:Pair"
+        architecture = "BertModel"
+        backbone = ["question", "answer"]
+        options = { add_pooling_layer = false }
+        budget.total = "120K"
+    """
+    assert check(project, table).ret == pytest.ExitCode.OK
+    assert model()["totals"]["actual"] == 2 * (EMBEDDINGS + 3 * LAYER) - (2 + 2 + 44) * 48
+
+
+def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwise_is_named(project: Project) -> None:
+    table = TAGGER.replace('backbone = "bert"', 'backbone = "bert"\n    config = "config.json"\n    family = "bert"')
+    Path("layers").write_text("4")
+    result = check(project, table.replace('lock = "strict"', ""))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    said = {each["message"]: each["line"] for each in model()["findings"] if each["kind"] == "read-otherwise"}
+    (layers,) = (message for message in said if "num_hidden_layers" in message)
+    assert layers == "num_hidden_layers is 3 in config.json, and 4 in the config of what is built (BertModel)"
+    assert Path("config.json").read_text().splitlines()[said[layers] - 1].strip().startswith('"num_hidden_layers"')
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ('backbone = "encoder"', "at encoder; there is bert"),
+        ("", "that is what the factory returns; there is bert"),
+    ],
+)
+def test_a_backbone_that_is_not_there_is_told_with_those_that_are(project: Project, written: str, wanted: str) -> None:
+    result = check(project, TAGGER.replace('backbone = "bert"', written))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    finding = next(each for each in model()["findings"] if each["severity"] == "error")
+    assert wanted in finding["message"]
+    assert 'backbone = "bert"' in finding["fix"]
+
+
+def test_without_a_build_it_fails_in_one_sentence(project: Project) -> None:
+    result = check(project, TAGGER, "--bert-budget-no-build")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (finding,) = (each for each in model()["findings"] if each["severity"] == "error")
+    assert finding["message"].startswith("the sizes of its backbone are those that the built model has")
