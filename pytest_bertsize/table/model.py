@@ -378,6 +378,11 @@ def _check_together(values: Mapping[str, Any]) -> None:
             OF_A_CONFIG,
             "this says something of a config, and there is none: write config, or remove it",
         ),
+        (
+            config or closed_form,
+            ("family", "architecture"),
+            "this says something of a closed form, and there is neither that nor a config: remove it",
+        ),
         (not several, ("config",), "each backbone has a config of its own: remove config"),
     )
     for needed, keys, message in needs:
