@@ -17,7 +17,7 @@ from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count
-    from pytest_bertsize.closed_forms.family import Architecture
+    from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.inventory import Inventory
 
@@ -73,6 +73,12 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
 
 def _has_class(family: str, architecture: Architecture) -> bool:
     return any(each is architecture for each in FAMILIES[family].architectures)
+
+
+def count_flops(form: ClosedForm, seq_len: int) -> int | None:
+    """Count all FLOPs of one text; ``None`` for what is not proven."""
+    components = flops(form.architecture, form.dims, seq_len=seq_len)
+    return None if components is None else total(components)
 
 
 def total(components: Mapping[str, int]) -> int:

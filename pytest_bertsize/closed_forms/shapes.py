@@ -269,7 +269,7 @@ class _Search:
         if (
             self.seq_len
             and any(isinstance(limit.measure, Flops) for limit in limits)
-            and self._count_flops(form) is None
+            and flops.count_flops(form, self.seq_len) is None
         ):
             adapted = " with its adapter" if "adapter" in form.architecture.added else ""
             message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
@@ -302,10 +302,6 @@ class _Search:
 
     # what a shape comes to
 
-    def _count_flops(self, form: ClosedForm) -> int | None:
-        counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
-        return None if counted is None else flops.total(counted)
-
     def _measure_form(self, form: ClosedForm) -> list[int]:
         """Count what the limits are about, in their order."""
         found = []
@@ -313,7 +309,7 @@ class _Search:
             if limit.measure is None:
                 found.append(form[limit.component])
             elif isinstance(limit.measure, Flops):
-                found.append(self._count_flops(form) or 0)
+                found.append(flops.count_flops(form, self.seq_len) or 0)
             else:
                 assert self._weigh is not None
                 found.append(self._weigh(limit, form))
@@ -437,7 +433,9 @@ class _Search:
         if form and all(map(is_allowed, self.limits, self._measure_form(form))):
             layers = sum(sizes.get(key, self.axes.now[key]) for key in self.axes.stacks)
             told = describe_changes(self.variants, changes)
-            yield Shape(self.variants.together(changes), told, form, self._count_flops(form), distance, layers)
+            yield Shape(
+                self.variants.together(changes), told, form, flops.count_flops(form, self.seq_len), distance, layers
+            )
 
 
 def _sort_key(shape: Shape) -> tuple[float, int, int]:

@@ -174,8 +174,7 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
     if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
-        counted = flops.flops(form.architecture, form.dims, seq_len=limit.measure.seq_len)
-        return counted is not None and flops.total(counted) > limit.maximum
+        return (flops.count_flops(form, limit.measure.seq_len) or 0) > limit.maximum
     return limit.measure is None and form[limit.component] > limit.maximum
 
 

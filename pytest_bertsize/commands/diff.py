@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.attribution import attribute, came_and_went
@@ -49,8 +47,11 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
             mistakes |= dict.fromkeys(unusable.findings)
     if mistakes:
         raise Unusable(*mistakes)
-    pair = Pair(*models)
-    return _write_json(pair) if form == "json" else _write_markdown(pair) if form == "md" else _draw_text(pair)
+    write = {"json": _write_json, "md": _write_markdown}.get(form, _draw_text)
+    return write(*models)
+
+
+# what is compared
 
 
 class Row(NamedTuple):
@@ -66,76 +67,32 @@ class Row(NamedTuple):
 
     def write_cells(self, same: str) -> tuple[str, str, str]:
         """Return both values and the change, which is ``same`` where there is none."""
-        before, after = (NOTHING if value is None else exact(value) for value in (self.before, self.after))
-        return before, after, "" if self.change is None else signed(self.change) if self.change else same
+        change = "" if self.change is None else signed(self.change) if self.change else same
+        return _write_count(self.before), _write_count(self.after), change
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two models that are compared."""
-
-    before: Explained
-    after: Explained
-
-    @property
-    def components(self) -> Iterator[Row]:
-        """Every component at every level that either has, and the total."""
-        before, after = self.before.form, self.after.form
-        for name in parents_first(dict.fromkeys((*before.components, *after.components))):
-            yield Row(name, before.components.get(name, 0), after.components.get(name, 0))
-        yield Row(TOTAL, before.total, after.total)
-
-    @property
-    def measures(self) -> tuple[Row, Row]:
-        before, after = self.before.form, self.after.form
-        bytes_ = Row("bytes", bytes_of(before.total, DTYPE), bytes_of(after.total, DTYPE))
-        return bytes_, Row("FLOPs", _count_flops(before), _count_flops(after))
-
-    @property
-    def shapes(self) -> list[tuple[str, str, str, str]]:
-        """Rows that say how deep and wide both are."""
-        before, after = (_measure_shape(model).write_cells() for model in (self.before, self.after))
-        return [(name, before[name], after[name], "") for name in before]
-
-    @property
-    def explanation(self) -> list[str]:
-        """A sentence for each changed key, then net and gross."""
-        found = attribute(self.before.derivation, self.after.derivation)
-        sentences = [describe_change(row) for row in found.moved]
-        sentences += [found.method] if found.method else []
-        came, went = came_and_went(self.after.form.own, self.before.form.own)
-        gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
-        net = self.after.form.total - self.before.form.total
-        return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]
+def _write_count(count: int | None) -> str:
+    return NOTHING if count is None else exact(count)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Depth and width of a model; ``None`` for what its family does not have, or has another way."""
-
-    layers: int | None
-    width: int | None
-    head_width: int | None
-    inner: Fraction | None
-    """The feed-forward's width by the model's."""
-
-    def write_cells(self) -> dict[str, str]:
-        """Return ``{"depth / width": "12 / 768", "head width": "64", "I / D": "4"}``."""
-        depth = NOTHING if None in {self.layers, self.width} else f"{self.layers:,} / {self.width:,}"
-        inner = NOTHING if self.inner is None else f"{float(self.inner):.3f}".rstrip("0").rstrip(".")
-        head = NOTHING if self.head_width is None else exact(self.head_width)
-        return {"depth / width": depth, "head width": head, "I / D": inner}
+def _list_components(before: ClosedForm, after: ClosedForm) -> list[Row]:
+    """List every component at every level that either has, and the total."""
+    names = parents_first(dict.fromkeys((*before.components, *after.components)))
+    rows = [Row(name, before.components.get(name, 0), after.components.get(name, 0)) for name in names]
+    return [*rows, Row(TOTAL, before.total, after.total)]
 
 
-def _count_flops(form: ClosedForm) -> int | None:
-    """Count those of a forward pass over one text; ``None`` where there is no closed form for it."""
-    found = flops.flops(form.architecture, form.dims, seq_len=SEQ_LEN)
-    return None if found is None else flops.total(found)
-
-
-def _measure_shape(model: Explained) -> Shape:
+def _measure(model: Explained) -> dict[str, Any]:
+    """Return bytes, FLOPs and shape; ``None`` for what the family does not have, or has another way."""
     layers, width, inner = (model.form.dims.sizes.get(symbol) for symbol in ("L", "D", "I"))
-    return Shape(layers, width, _find_head_width(model), Fraction(inner, width) if inner and width else None)
+    return {
+        "bytes": bytes_of(model.form.total, DTYPE),
+        "flops": flops.count_flops(model.form, SEQ_LEN),
+        "layers": layers,
+        "width": width,
+        "head_width": _find_head_width(model),
+        "inner_by_width": inner / width if inner and width else None,
+    }
 
 
 def _find_head_width(model: Explained) -> int | None:
@@ -159,56 +116,68 @@ def _list_query_widths(form: ClosedForm) -> Iterator[int]:
             yield term.shape[0]
 
 
+def _explain_changes(before: Explained, after: Explained) -> list[str]:
+    """Return a sentence for each changed key, then net and gross."""
+    found = attribute(before.derivation, after.derivation)
+    sentences = [describe_change(row) for row in found.moved]
+    sentences += [found.method] if found.method else []
+    came, went = came_and_went(after.form.own, before.form.own)
+    gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
+    net = after.form.total - before.form.total
+    return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]
+
+
 # how it is printed
 
 
-def _draw_text(pair: Pair) -> str:
+def _list_measures(before: Explained, after: Explained, same: str) -> list[tuple[str, ...]]:
+    """List the rows below the components: bytes and FLOPs, then how deep and wide both are."""
+    measured = _measure(before), _measure(after)
+    counts = [Row(name, *(each[name.lower()] for each in measured)) for name in ("bytes", "FLOPs")]
+    shapes = zip(("depth / width", "head width", "I / D"), *map(_write_shape, measured), strict=True)
+    return [*((row.name, *row.write_cells(same)) for row in counts), *((*row, "") for row in shapes)]
+
+
+def _write_shape(measured: dict[str, Any]) -> tuple[str, str, str]:
+    """Return ``12 / 768``, ``64`` and ``4``."""
+    layers, width, inner = (measured[key] for key in ("layers", "width", "inner_by_width"))
+    depth = NOTHING if None in {layers, width} else f"{exact(layers)} / {exact(width)}"
+    by_width = NOTHING if inner is None else f"{inner:.3f}".rstrip("0").rstrip(".")
+    return depth, _write_count(measured["head_width"]), by_width
+
+
+def _draw_text(before: Explained, after: Explained) -> str:
     rows: list[tuple[str, tuple[str, ...]]] = []
-    for row in pair.components:
+    for row in _list_components(before.form, after.form):
         name = f"{'  ' * row.name.count('.')}{row.name.rpartition('.')[2]}"
         rows.append(("dim" if not row.change else "bold" if "." not in row.name else "", (name, *row.write_cells("="))))
     sections = {len(rows) - 1, len(rows)}
-    rows += [("", (row.name, *row.write_cells("="))) for row in pair.measures]
-    rows += [("", cells) for cells in pair.shapes]
+    rows += [("", cells) for cells in _list_measures(before, after, "=")]
     room = usable(read_style(sys.stdout)) - sum(max(len(cells[at]) + 2 for _, cells in rows) for at in (1, 2, 3))
     fitted = [(style, (fit(name, room), *cells)) for style, (name, *cells) in rows]
     table = make_table(COLUMNS, fitted, left=1, sections=sections)
-    return draw_document({"A  ": pair.before, "B  ": pair.after}, table, pair.explanation, lines=[f"({MEASURES})"])
+    notes = _explain_changes(before, after)
+    return draw_document({"A  ": before, "B  ": after}, table, notes, lines=[f"({MEASURES})"])
 
 
-def _write_markdown(pair: Pair) -> str:
-    counts = [(row.name, *row.write_cells("0")) for row in (*pair.components, *pair.measures)]
-    rows = [(f"`{name}`", *cells) for name, *cells in (*counts, *pair.shapes)]
-    notes = (f"- {markdown.text(line)}" for line in pair.explanation)
-    sources = (f"{name}: {write_source(model)}" for name, model in (("A", pair.before), ("B", pair.after)))
+def _write_markdown(before: Explained, after: Explained) -> str:
+    counts = [(row.name, *row.write_cells("0")) for row in _list_components(before.form, after.form)]
+    rows = [(f"`{name}`", *cells) for name, *cells in (*counts, *_list_measures(before, after, "0"))]
+    notes = (f"- {markdown.text(line)}" for line in _explain_changes(before, after))
+    sources = (f"{name}: {write_source(model)}" for name, model in (("A", before), ("B", after)))
     return "\n".join([markdown.table(COLUMNS, rows), "", *notes, "", "  \n".join([f"{MEASURES}.", *sources])])
 
 
-def _write_json(pair: Pair) -> str:
-    bytes_, flops_ = pair.measures
-    sides = ((pair.before, bytes_.before, flops_.before), (pair.after, bytes_.after, flops_.after))
+def _write_json(before: Explained, after: Explained) -> str:
     return write_json(
         {
-            "models": [_list_model_facts(*side) for side in sides],
+            "models": [{**list_facts(model), **_measure(model)} for model in (before, after)],
             "dtype": DTYPE,
             "seq_len": SEQ_LEN,
             "components": [
                 {"name": row.name, "parameters": [row.before, row.after], "changes": [0, row.change]}
-                for row in pair.components
+                for row in _list_components(before.form, after.form)
             ],
-            "explanations": [pair.explanation],
+            "explanations": [_explain_changes(before, after)],
         }
     )
-
-
-def _list_model_facts(model: Explained, size: int | None, work: int | None) -> dict[str, object]:
-    shape = _measure_shape(model)
-    return {
-        **list_facts(model),
-        "bytes": size,
-        "flops": work,
-        "layers": shape.layers,
-        "width": shape.width,
-        "head_width": shape.head_width,
-        "inner_by_width": None if shape.inner is None else float(shape.inner),
-    }

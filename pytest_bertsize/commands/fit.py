@@ -103,9 +103,8 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
         fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
         raise refuse(f"no shape that was tried is within {_list_limits(limits)}", fix)
-    counted = flops.flops(chosen.form.architecture, chosen.form.dims, seq_len=found.seq_len)
     now = {key: variants.now(key) for key in found.varied}
-    return Fitting(chosen, limits, found, now, None if counted is None else flops.total(counted))
+    return Fitting(chosen, limits, found, now, flops.count_flops(chosen.form, found.seq_len))
 
 
 def _check_wish(wish: Wish, variants: Variants) -> None:
