@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize import quantity
 from pytest_bertsize.closed_forms import flops
@@ -23,30 +22,32 @@ from pytest_bertsize.wording import BadValue, did_you_mean, exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.closed_forms.shapes import Found, Wish
+    from pytest_bertsize.closed_forms.shapes import Wish
     from pytest_bertsize.quantity import Quantity
 
 MOST = 10
 """Shapes that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
+class Row(NamedTuple):
+    """Today's shape, or one that was found, as JSON has it."""
+
+    overrides: dict[str, Any]
+    """To paste into the table, which may have others already."""
+    sizes: Mapping[str, int]
+    """By key, of the keys that vary."""
+    parameters: int
+    flops: int | None
+
+
+class Fitting(NamedTuple):
     """All that is printed, in whatever form."""
 
     chosen: Explained
     limits: Sequence[Limit]
-    found: Found
-    now: Mapping[str, int]
-    """Today's sizes, of the keys that vary."""
-    flops: int | None
-    """Of today's shape."""
-
-    @property
-    def rows(self) -> list[tuple[Mapping[str, int], int, int | None]]:
-        """Sizes, parameters and FLOPs of today's shape and of those that were found."""
-        rows = [({**self.now, **each.changes}, each.form.total, each.flops) for each in self.found.shapes]
-        return [(self.now, self.chosen.form.total, self.flops), *rows]
+    seq_len: int
+    today: Row
+    rows: list[Row]
 
 
 def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:
@@ -59,7 +60,8 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
     """
     chosen = explain_model(named)
     found = _find_shapes(chosen, _read_limits(chosen, total, most_flops, wish.seq_len), wish)
-    return _write_json(found) if form == "json" else _write_markdown(found) if form == "md" else _draw_text(found)
+    write = {"json": _write_json, "md": _write_markdown}.get(form, _draw_text)
+    return write(found)
 
 
 def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, seq_len: int) -> list[Limit]:
@@ -104,7 +106,23 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
         fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
         raise refuse(f"no shape that was tried is within {_list_limits(limits)}", fix)
     now = {key: variants.now(key) for key in found.varied}
-    return Fitting(chosen, limits, found, now, flops.count_flops(chosen.form, found.seq_len))
+    today = Row(_list_overrides(chosen, {}), now, chosen.form.total, flops.count_flops(chosen.form, found.seq_len))
+    rows = [
+        Row(_list_overrides(chosen, each.changes), {**now, **each.changes}, each.form.total, each.flops)
+        for each in found.shapes
+    ]
+    return Fitting(chosen, limits, found.seq_len, today, rows)
+
+
+def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
+    """Return the table's overrides with a shape's; a key of one part of several stands in that part's."""
+    aliases = chosen.derivation.family.keys.aliases
+    already = chosen.model.overrides.items()
+    found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
+    for key, value in changes.items():
+        part, _, own = key.rpartition(".")
+        found |= {part: {**found.get(part, {}), own: value}} if part else {own: value}
+    return found
 
 
 def _check_wish(wish: Wish, variants: Variants) -> None:
@@ -134,40 +152,29 @@ def _list_limits(limits: Sequence[Limit]) -> str:
 # what is printed
 
 
-def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides with a shape's; a key of one part of several stands in that part's."""
-    aliases = chosen.derivation.family.keys.aliases
-    already = chosen.model.overrides.items()
-    found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
-    for key, value in changes.items():
-        part, _, own = key.rpartition(".")
-        found |= {part: {**found.get(part, {}), own: value}} if part else {own: value}
-    return found
-
-
 def _list_pastes(found: Fitting) -> list[str]:
     """Return ``overrides = { num_hidden_layers = 12 }`` of each shape."""
-    return [f"overrides = {inline(_list_overrides(found.chosen, each.changes))}" for each in found.found.shapes]
+    return [f"overrides = {inline(row.overrides)}" for row in found.rows]
 
 
 def _list_notes(found: Fitting) -> list[str]:
     how = "nearest to today's first, each with no size that could take one step more"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
-    first = shown_ones if found.found.shapes else "today's is as large as the budget lets it be"
-    return [first, f"varied: {', '.join(found.now)}"]
+    first = shown_ones if found.rows else "today's is as large as the budget lets it be"
+    return [first, f"varied: {', '.join(found.today.sizes)}"]
 
 
 def _list_columns(found: Fitting) -> dict[str, list[str]]:
     """Return cells by heading: the sizes that some shape changes by their symbol, then what they come to."""
-    sizes = Variants(found.chosen.derivation).sizes
-    cells = {"": ["today", *(str(number) for number, _ in enumerate(found.found.shapes, 1))]}
-    for key in found.now:
-        if any(key in each.changes for each in found.found.shapes):
-            cells[sizes[key].symbol] = [exact(row[key]) for row, _, _ in found.rows]
-    cells["parameters"] = [exact(total) for _, total, _ in found.rows]
-    costs = [cost for _, _, cost in found.rows if cost is not None]
-    if len(costs) == len(found.rows):
-        cells[f"FLOPs of {exact(found.found.seq_len)} tokens"] = list(map(exact, costs))
+    sizes, rows = Variants(found.chosen.derivation).sizes, [found.today, *found.rows]
+    cells = {"": ["today", *(str(number) for number, _ in enumerate(found.rows, 1))]}
+    for key, now in found.today.sizes.items():
+        if any(row.sizes[key] != now for row in found.rows):
+            cells[sizes[key].symbol] = [exact(row.sizes[key]) for row in rows]
+    cells["parameters"] = [exact(row.parameters) for row in rows]
+    costs = [exact(row.flops) for row in rows if row.flops is not None]
+    if len(costs) == len(rows):
+        cells[f"FLOPs of {exact(found.seq_len)} tokens"] = costs
     return cells
 
 
@@ -188,10 +195,6 @@ def _write_markdown(found: Fitting) -> str:
 
 def _write_json(found: Fitting) -> str:
     limits = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in found.limits]
-    changes: list[Mapping[str, int]] = [{}, *(each.changes for each in found.found.shapes)]
-    today, *rows = [
-        {"overrides": _list_overrides(found.chosen, changed), "sizes": sizes, "parameters": total, "flops": cost}
-        for changed, (sizes, total, cost) in zip(changes, found.rows, strict=True)
-    ]
-    searched = {"limits": limits, "seq_len": found.found.seq_len}
-    return write_json({**list_facts(found.chosen), **searched, "today": today, "shapes": rows})
+    searched = {"limits": limits, "seq_len": found.seq_len}
+    shapes = {"today": found.today._asdict(), "shapes": [row._asdict() for row in found.rows]}
+    return write_json({**list_facts(found.chosen), **searched, **shapes})

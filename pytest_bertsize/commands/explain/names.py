@@ -15,7 +15,6 @@ from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.closed_forms.formula import Formula
 
 FAMILY = "bert"
 """The family whose tensors the table below knows."""
@@ -102,17 +101,16 @@ class _Naming:
         lines: list[Line] = []
         groups = group_by(members, lambda leaf: leaf.repeats)
         for repeats, group in groups.items():
-            times, single = group[0].times, sum(leaf.owned for leaf in group)
-            lines += self._list_names(group, None if repeats == 1 else times)
-            if repeats != 1:
+            times = None if repeats == 1 else group[0].times
+            lines += self._list_names(group, times)
+            if times is not None:
                 one = "one Transformer" if self.has_layers else "one layer"
-                formula = self.of.sum_one_copy(group).text
-                lines.append(Line(0, f"{one} of {times:,}", formula, "", single, times * single))
-        if len(lines) == 1:
-            return lines
-        total = sum(leaf.times * leaf.owned for leaf in members)
-        formula = self.of.sum_all_copies(members).text
-        return [*lines, Line(0, name, formula, write_sums(groups.values()), total)]
+                lines.append(self.of.make_sum_line(0, f"{one} of {times:,}", group, times))
+        return (
+            lines
+            if len(lines) == 1
+            else [*lines, self.of.make_component_line(name, members, write_sums(groups.values()))]
+        )
 
     def _list_names(self, members: list[Leaf], times: int | None) -> list[Line]:
         groups = group_by(members, self._find_name)
@@ -134,13 +132,12 @@ class _Naming:
             source = group[0].tied_to or ""
             owner = self._find_name(self.of.by_name[source]) if source in self.of.by_name else source
             return Line(1, name, f"{TIED}{owner}", write_shape(shape), 0, times and 0, minor=True, tensor=True)
-        formula, count = self.of.sum_one_copy(group), sum(leaf.owned for leaf in group)
-        numbers = self._write_parts(group, formula) if self.has_layers else write_shape(shape)
-        return Line(1, name, formula.text, numbers, count, times and times * count, tensor=not self.has_layers)
+        numbers = self._write_parts(group) if self.has_layers else write_shape(shape)
+        return self.of.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)
 
-    def _write_parts(self, group: list[Leaf], formula: Formula) -> str:
+    def _write_parts(self, group: list[Leaf]) -> str:
         """Write what each module of a layer has; of a single one, the formula in numbers."""
         counts = [sum(leaf.owned for leaf in those) for those in group_by(group, lambda leaf: leaf.module).values()]
         if len(counts) == 1:
-            return formula.in_numbers(self.of.form.dims.sizes)
+            return self.of.write_numbers(group)
         return f"{len(counts)}·{exact(counts[0])}" if len({*counts}) == 1 else " + ".join(map(exact, counts))

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.closed_forms.symbols import in_one, symbolic, symbols_of
@@ -17,7 +17,6 @@ from pytest_bertsize.wording import exact
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
     from pytest_bertsize.closed_forms.family import ClosedForm, Family
-    from pytest_bertsize.closed_forms.formula import Formula
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -130,11 +129,26 @@ class Tensors:
         """The tensors by top-level component."""
         return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
 
-    def sum_one_copy(self, members: Iterable[Leaf]) -> Formula:
-        return self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
+    def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
+        """Sum a component; its numbers are those of its formula, if no others are given."""
+        formula = self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
+        numbers = formula.in_numbers(self.form.dims.sizes) if numbers is None else numbers
+        return Line(0, name, formula.text, numbers, sum(leaf.times * leaf.owned for leaf in members))
 
-    def sum_all_copies(self, members: Iterable[Leaf]) -> Formula:
-        return self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
+    def make_sum_line(self, depth: int, name: str, members: list[Leaf], times: int | None = None, **also: Any) -> Line:
+        """Sum one copy of some tensors and, if they are repeated, all of them.
+
+        :param also: of the line.
+        """
+        formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
+        count = sum(leaf.owned for leaf in members)
+        return Line(depth, name, formula.text, count=count, in_all=times and times * count, **also)
+
+    def write_numbers(self, members: list[Leaf]) -> str:
+        """Write the formula of one copy in numbers, if that says something."""
+        formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
+        numbers = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
+        return "" if numbers == formula.text else numbers
 
 
 def write_sums(groups: Iterable[list[Leaf]]) -> str:
@@ -185,17 +199,13 @@ class _Tree:
         groups = group_by(members, lambda leaf: leaf.repeats)
         below: list[Line] = []
         for repeats, group in groups.items():
-            times, single = group[0].times, sum(leaf.owned for leaf in group)
+            times = group[0].times
             if repeats == 1:
                 below += self._list_inside(name, group, 1, None)
             elif times:
-                label, formula = self._write_label(name, repeats, group[0]), self.of.sum_one_copy(group)
-                below.append(Line(1, label, formula.text, "", single, times * single))
+                below.append(self.of.make_sum_line(1, self._write_label(name, repeats, group[0]), group, times))
                 below += self._list_inside(name, group, 2, times)
-        formula = self.of.sum_all_copies(members)
-        numbers = write_sums(groups.values()) if below else formula.in_numbers(self.of.form.dims.sizes)
-        total = sum(leaf.times * leaf.owned for leaf in members)
-        return [Line(0, name, formula.text, numbers, total), *below]
+        return [self.of.make_component_line(name, members, write_sums(groups.values()) if below else None), *below]
 
     def _write_label(self, name: str, repeats: Count, leaf: Leaf) -> str:
         of_layers = in_one(repeats).number == 1 and symbols_of(repeats) <= self.layers
@@ -209,26 +219,19 @@ class _Tree:
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:
                 below = self._list_inside(f"{path}.{level}", group, depth + 1, times)
-                lines += [self._sum_line(depth, level, group, times, with_numbers=not below), *below]
+                numbers = "" if below else self.of.write_numbers(group)
+                lines += [self.of.make_sum_line(depth, level, group, times, numbers=numbers), *below]
             elif self.tensors:
                 lines += [self._tensor_line(leaf, depth, times) for leaf in group]
             else:
                 lines += self._list_kinds(group, depth, times)
         return lines
 
-    def _sum_line(
-        self, depth: int, name: str, group: list[Leaf], times: int | None, *, with_numbers: bool, minor: bool = False
-    ) -> Line:
-        formula, count = self.of.sum_one_copy(group), sum(leaf.owned for leaf in group)
-        numbers = formula.in_numbers(self.of.form.dims.sizes) if with_numbers and count else ""
-        numbers = "" if numbers == formula.text else numbers
-        return Line(depth, name, formula.text, numbers, count, times and times * count, minor)
-
     def _list_kinds(self, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
         """List weights, biases and norms, where there are several, and what is tied to another component."""
         kinds = group_by((leaf for leaf in members if not leaf.tied_to), _find_kind)
         lines = [
-            self._sum_line(depth, kind, group, times, with_numbers=True, minor=True)
+            self.of.make_sum_line(depth, kind, group, times, numbers=self.of.write_numbers(group), minor=True)
             for kind, group in kinds.items()
             if len(kinds) > 1
         ]
@@ -245,14 +248,13 @@ class _Tree:
         return "" if component == leaf.component else component
 
     def _tensor_line(self, leaf: Leaf, depth: int, times: int | None) -> Line:
-        formula = self.of.sum_one_copy([leaf]).text
-        shape, count = write_shape(leaf.shape), leaf.owned
+        name, shape = leaf.name.rpartition(".*.")[2], write_shape(leaf.shape)
         if leaf.tied_to:
-            formula = f"{TIED}{self._find_tie(leaf) or leaf.tied_to}"
-        elif leaf.frozen:
+            tie = f"{TIED}{self._find_tie(leaf) or leaf.tied_to}"
+            return Line(depth, name, tie, shape, 0, times and 0, minor=True, tensor=True)
+        if leaf.frozen:
             shape += ", frozen" + (f" in {leaf.frozen} of {leaf.times}" if leaf.frozen < leaf.times else "")
-        name = leaf.name.rpartition(".*.")[2]
-        return Line(depth, name, formula, shape, count, times and times * count, minor=True, tensor=True)
+        return self.of.make_sum_line(depth, name, [leaf], times, numbers=shape, minor=True, tensor=True)
 
 
 def _find_kind(leaf: Leaf) -> str:
