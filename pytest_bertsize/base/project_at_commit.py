@@ -23,8 +23,9 @@ from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.source import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
-from pytest_bertsize.table.globs import BadGlob, find_matches, find_matches_in
+from pytest_bertsize.table.globs import find_matches, find_matches_in
 from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.table.settings import Apart, NothingDeclared, Settings, SettingsError
 from pytest_bertsize.wording import listed, printable
 
@@ -284,7 +285,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
         try:
             found = find_matches_in(files.list_folder, pattern)
         except Unreadable as unread:
-            raise BadGlob(f"{unread}; {unread.fix}") from None
+            raise Mistake(f"{unread}; {unread.fix}") from None
         return found or (find_matches(today.root, pattern) if is_base else [])  # what git has no files of
 
     try:

@@ -19,16 +19,12 @@ from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
 from pytest_bertsize.table.reading import (
     Missing,
     Mistake,
-    Mistakes,
     Reads,
-    keys_of,
-    placed,
     read_keys,
     read_table,
     read_value,
-    refuse_unknown,
 )
-from pytest_bertsize.wording import is_name, nearest_to, printable, shown
+from pytest_bertsize.wording import is_name, shown
 
 TABLE = ("tool", "bertsize")
 EXAMPLE = (
@@ -45,8 +41,6 @@ CODE = (".py", ".sh", ".cfg")
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
-LONGEST_NUMBER = 14_000
-"""Bits: of no more than the 4,300 decimal digits that Python writes."""
 MOST_SECONDS = 600
 """The longest that building one model may take; the models of a table are built one after the other."""
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
@@ -417,51 +411,3 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
     """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
     one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
-
-
-def read_declarations(table: dict[str, Any]) -> BertsizeTable:
-    """Convert ``[tool.bertsize]``: each model on its own, and each other key.
-
-    :raises Mistakes: with the first mistake of each.
-    """
-    if long := find_long_number(table):
-        raise Mistakes([Mistake("a number of thousands of digits; write the number that is meant", *long)])
-    keys, mistakes = keys_of(BertsizeTable), []
-    values: dict[str, Any] = {}
-    models: dict[str, Model] = {}
-    for key, value in table.items():
-        named = value.items() if key == "models" and isinstance(value, dict) else ()
-        try:
-            with placed(key):
-                refuse_unknown(key, keys)
-                values[key] = {} if named else read_value(keys[key].type, value)
-        except Mistake as mistake:
-            mistakes.append(mistake)
-        for name, written in named:
-            try:
-                with placed("models", name):
-                    check_model_name(re.sub(r"\{\w*\}", "_", name))
-                    models[name] = read_model(written)
-            except Mistake as mistake:
-                mistakes.append(mistake)
-    if table.get("models", {}) == {}:
-        nearest = nearest_to("models", table.keys() - {"models"})
-        where = f"where it says [tool.bertsize.{printable(nearest)}]"
-        meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
-        mistakes.append(Mistake(f"no model is declared{meant}; {EXAMPLE}", "models"))
-    if "lock" not in table and (strict := next((name for name, model in models.items() if model.lock), "")):
-        none = (
-            'it is held to the lock of the project, and there is none: write lock = "bertsize.lock" in [tool.bertsize]'
-        )
-        mistakes.append(Mistake(none, "models", strict, "lock"))
-    if mistakes:
-        raise Mistakes(mistakes)
-    return BertsizeTable(**{**values, "models": models})
-
-
-def find_long_number(value: object, key: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The key of the first number too long to be written, which TOML has as ``0x…``; empty where there is none."""
-    if isinstance(value, dict | list):
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        return next(filter(None, (find_long_number(each, (*key, str(name))) for name, each in inner)), ())
-    return key if type(value) is int and value.bit_length() > LONGEST_NUMBER else ()

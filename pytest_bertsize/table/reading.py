@@ -27,14 +27,6 @@ class Mistake(ValueError):
         self.path = path
 
 
-class Mistakes(Exception):
-    """All tables of a project that have a mistake: the first of each."""
-
-    def __init__(self, found: list[Mistake]) -> None:
-        super().__init__(*found)
-        self.found = found
-
-
 class Reads(NamedTuple):
     """A reader of a written value, in place of msgspec; a function alone checks what msgspec has converted."""
 

@@ -9,7 +9,7 @@ import re
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +17,21 @@ from typing import Any, NamedTuple
 import tomli
 
 from pytest_bertsize.files import NotRegular, open_regular
-from pytest_bertsize.table.globs import FOLLOWING, BadGlob, Expanded, expand_models, find_matches
+from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, Limit, read_limit
-from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, read_declarations
-from pytest_bertsize.table.reading import Mistake, Mistakes, keys_of
+from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
+from pytest_bertsize.table.reading import Mistake, keys_of, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
+LONGEST_NUMBER = 14_000
+"""Bits: of no more than the 4,300 decimal digits that Python writes."""
 MOST_SHOWN = 20
 """Mistakes; who has made more has made one of them many times."""
+NO_LOCK = 'it is held to the lock of the project, and there is none: write lock = "bertsize.lock" in [tool.bertsize]'
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
@@ -138,19 +141,36 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    return _read_settings(_find_table(_parse_toml(text, path), path), text, path, matches)
+    table = _find_table(_parse_toml(text, path), path)
+    values, models, mistakes = _read_declared(table, path, matches or partial(find_matches, path.parent))
+    return _make_settings(path, text, models, table, values, mistakes)
 
 
 def load_without_models(path: Path) -> Settings:
     """Read what a table says for all models where it declares none yet.
 
-    :raises SettingsError: with a line for each model and each key that has a mistake.
+    :raises SettingsError: with a line for each key that has a mistake.
     """
     text = _read_text(path)
-    table = _find_ours(_parse_toml(text, path))
-    said = {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
-    stand_in = {"models": {"none": {"config": "config.json", "budget": "report-only"}}}
-    return replace(_read_settings({**said, **stand_in}, text, path, None), models={}, table=said)
+    found = _find_ours(_parse_toml(text, path))
+    table = {key: value for key, value in found.items() if key != "models"} if isinstance(found, dict) else {}
+    values, _, mistakes = _read_declared(table, path, lambda _: [])
+    return _make_settings(path, text, {}, table, values, [each for each in mistakes if each.path != ("models",)])
+
+
+def _make_settings(
+    path: Path,
+    text: str,
+    models: dict[str, Model],
+    table: dict[str, Any],
+    values: dict[str, Any],
+    mistakes: list[Mistake],
+) -> Settings:
+    if mistakes:
+        raise SettingsError(_list_mistakes(mistakes, text, path))
+    python = values.pop("python", None)
+    interpreter = in_folder(path.parent, python) if python else None
+    return Settings(path, text, models, table, interpreter=interpreter, **values)
 
 
 class Apart(NamedTuple):
@@ -171,42 +191,79 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     """
     table = _find_table(_parse_toml(text, path), path)
     declared = table.get("models")
+    read = table
+    if isinstance(declared, dict) and not limits:
+        each_without = {name: _without_limits(each) for name, each in declared.items()}
+        read = {**table, "models": each_without}
+    _, models, mistakes = _read_declared(read, path, matches)
     if not isinstance(declared, dict):
-        _read_settings(table, text, path, matches)
-    models: dict[str, Model] = {}
+        raise SettingsError(_list_mistakes(mistakes, text, path))
     wrong: dict[str, str] = {}
-    for name, said in (declared or {}).items():
-        each = said if limits or not isinstance(said, dict) else {**said, "budget": REPORT_ONLY}
+    for name in declared:
+        if own := [each for each in mistakes if each.path[0] != "models" or each.path[1] == name]:
+            wrong[name] = " ".join(_list_mistakes(own, text, path).split())
+    right = {name: model for name, model in models.items() if model.table_key[-1] not in wrong}
+    return Apart(table, right, wrong)
+
+
+def _without_limits(model: object) -> object:
+    return {**model, "budget": REPORT_ONLY} if isinstance(model, dict) else model
+
+
+def _read_declared(
+    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]]
+) -> tuple[dict[str, Any], dict[str, Model], list[Mistake]]:
+    """Return the values of the table's keys, its models, and the first mistake of each key and each model's table."""
+    declared = table.get("models", {})
+    named = declared if isinstance(declared, dict) else {}
+    written: dict[tuple[str, ...], object] = {(key,): value for key, value in table.items() if value is not named}
+    written |= {("models", name): value for name, value in named.items()}
+    keys = keys_of(BertsizeTable)
+    values: dict[str, Any] = {}
+    models: dict[str, Model] = {}
+    mistakes: list[Mistake] = []
+    for key, value in written.items():
         try:
-            models |= _read_settings({**table, "models": {name: each}}, text, path, matches).models
-        except SettingsError as error:
-            wrong[name] = " ".join(str(error).split())
-    return Apart(table, models, wrong)
+            with placed(*key):
+                refuse_long_number(value)
+                if key[1:]:
+                    read = _read_placed(key[1], value, path, has_lock="lock" in table)
+                    for model in expand_model(read, matches):
+                        refuse_same_name(model, models, named)
+                        models[model.name] = model
+                else:
+                    refuse_unknown(key[0], keys)
+                    values[key[0]] = read_value(keys[key[0]].type, value)
+        except Mistake as mistake:
+            mistakes.append(mistake)
+    if declared == {}:
+        nearest = nearest_to("models", table.keys() - {"models"})
+        where = f"where it says [tool.bertsize.{printable(nearest)}]"
+        meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
+        mistakes.append(Mistake(f"no model is declared{meant}; {EXAMPLE}", "models"))
+    return values, models, mistakes
 
 
-def _read_settings(
-    table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None
-) -> Settings:
-    try:
-        declared = read_declarations(table)
-        found = expand_models(table["models"], matches or partial(find_matches, path.parent))
-    except Mistakes as mistakes:
-        raise SettingsError(_list_mistakes(mistakes.found, text, path)) from None
-    except BadGlob as error:
-        mistake = Mistake(str(error), "models", error.declared, *([error.key] if error.key else []))
-        raise SettingsError(_list_mistakes([mistake], text, path)) from None
-    return Settings(
-        path,
-        text,
-        {each.name: _place_model(each, declared.models[each.declared], path) for each in found},
-        table,
-        declared.removed,
-        in_folder(path.parent, declared.python) if declared.python else None,
-        declared.transformers,
-        declared.hub,
-        declared.lock,
-        declared.closed_forms,
+def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
+    """Read the table of a model, or of a pattern, with its name and with the places of its limits."""
+    check_model_name(re.sub(r"\{\w*\}", "_", declared))
+    model, key = read_model(written), (*TABLE, "models", declared)
+    if model.lock and not has_lock:
+        raise Mistake(NO_LOCK, "lock")
+    limits = tuple(
+        limit._replace(file=path.name, table_key=(*key, "budget", *(limit.table_key or ()))) for limit in model.limits
     )
+    config = model.config if model.inline is None else f"{path.name}#{'.'.join((*key, 'config'))}"
+    return model.with_limits(limits).replace(name=declared, table_key=key, config=config)
+
+
+def refuse_long_number(value: object, *key: str) -> None:
+    """Refuse a number too long to be written, which TOML has as ``0x…``."""
+    if isinstance(value, dict | list):
+        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+            refuse_long_number(each, *key, str(name))
+    elif type(value) is int and value.bit_length() > LONGEST_NUMBER:
+        raise Mistake("a number of thousands of digits; write the number that is meant", *key)
 
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
@@ -256,18 +313,6 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
     return tuple(limits)
-
-
-def _place_model(each: Expanded, model: Model, path: Path) -> Model:
-    """Return a model of a table, or of one file of its pattern, with its name and with the places of its limits."""
-    key = (*TABLE, "models", each.declared)
-    limits = tuple(
-        limit._replace(file=path.name, table_key=(*key, "budget", *(limit.table_key or ()))) for limit in model.limits
-    )
-    own = {} if each.name == each.declared else {k: each.table[k] for k in ("config", *FOLLOWING) if k in each.table}
-    if model.inline is not None:
-        own["config"] = f"{path.name}#{'.'.join((*key, 'config'))}"
-    return model.replace(name=each.name, table_key=key, budget=model.budget._replace(limits=limits), **own)
 
 
 def _read_text(path: Path) -> str:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.table import globs
-from pytest_bertsize.table.globs import BadGlob, expand_models, find_matches, find_matches_in
+from pytest_bertsize.table.globs import find_matches, find_matches_in
+from pytest_bertsize.table.reading import Mistake
+from pytest_bertsize.table.settings import SettingsError, parse
 from tests.support.git_projects import repository
 
 FILES = [
@@ -128,9 +131,9 @@ def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path)
     ],
 )
 def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why: str) -> None:
-    with pytest.raises(BadGlob) as in_folder:
+    with pytest.raises(Mistake) as in_folder:
         find_matches(root, pattern)
-    with pytest.raises(BadGlob) as in_list:
+    with pytest.raises(Mistake) as in_list:
         matching_at([], pattern)
     assert str(in_folder.value) == str(in_list.value) == why
 
@@ -138,7 +141,7 @@ def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why
 def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(globs, "MOST_FOLDERS", 4)
     assert find_matches(root, "models/*/config.json")
-    with pytest.raises(BadGlob) as bad:
+    with pytest.raises(Mistake) as bad:
         find_matches(root, "**/config.json")
     assert str(bad.value) == "it leads through more than 4 folders: write a narrower pattern"
 
@@ -152,34 +155,29 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: p
         return there(folder)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    with pytest.raises(BadGlob, match='"models/de/" cannot be looked through: Permission denied'):
+    with pytest.raises(Mistake, match='"models/de/" cannot be looked through: Permission denied'):
         find_matches(root, "models/*/config.json")
 
 
 # what they are called
 
 
-def of(models: dict[str, Any], *files: str) -> list[tuple[str, str, Any]]:
-    return [(each.name, each.declared, each.table) for each in expand_models(models, lambda _: list(files))]
+def declare(models: dict[str, Any], *files: str) -> dict[str, Any]:
+    """Return the models of these tables where every pattern means these files."""
+    declared = {name: {"budget": "report-only", **table} for name, table in models.items()}
+    text = tomlkit.dumps({"tool": {"bertsize": {"models": declared}}})
+    return {**parse(text, Path("pyproject.toml"), lambda _: list(files)).models}
 
 
 def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
-    table = {"config": "models/*/*.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/{folder}/{stem}.bin"}
+    table = {"config": "models/*/*.json#model.bert", "checkpoint": "w/{folder}/{stem}.bin"}
     files = ("models/en/base.json", "models/de/base.v2.json")
-    assert of({"{folder}-{stem}": table, "z": {"config": "z.json"}}, *files) == [
-        (
-            "de-base.v2",
-            "{folder}-{stem}",
-            {"config": "models/de/base.v2.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/de/base.v2.bin"},
-        ),
-        (
-            "en-base",
-            "{folder}-{stem}",
-            {"config": "models/en/base.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/en/base.bin"},
-        ),
-        ("z", "z", {"config": "z.json"}),
+    found = declare({"{folder}-{stem}": table, "z": {"config": "z.json"}}, *files)
+    assert [(name, model.table_key[-1], model.config, model.checkpoint) for name, model in found.items()] == [
+        ("de-base.v2", "{folder}-{stem}", "models/de/base.v2.json#model.bert", "w/de/base.v2.bin"),
+        ("en-base", "{folder}-{stem}", "models/en/base.json#model.bert", "w/en/base.bin"),
+        ("z", "z", "z.json", None),
     ]
-    assert table["checkpoint"] == "w/{folder}/{stem}.bin"
 
 
 JSON = {"config": "configs/*.json"}
@@ -231,10 +229,9 @@ REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
 def test_a_table_that_declares_no_models_is_refused(
     models: dict[str, Any], files: list[str], message: str, key: str
 ) -> None:
-    with pytest.raises(BadGlob) as bad:
-        of(models, *files)
+    with pytest.raises(SettingsError) as bad:
+        declare(models, *files)
     assert message in str(bad.value)
-    assert (bad.value.declared, bad.value.key) == (
-        next(name for name in models if "{" in name or len(models) == 1),
-        key,
-    )
+    declared = next(name for name in models if "{" in name or len(models) == 1)
+    name = f'"{declared}"' if "{" in declared else declared
+    assert f": tool.bertsize.models.{name}{key and f'.{key}'}: " in str(bad.value)
