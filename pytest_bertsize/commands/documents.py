@@ -15,7 +15,7 @@ from rich.text import Text
 from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.reports.drawing import draw_all, hanging
+from pytest_bertsize.reports.drawing import draw, hanging
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def draw_document(
         place = f" ({finding.place})" if finding.place else ""
         below.append(hanging("! ", "yellow", f"{finding.message}{place}", style))
         below += [hanging("  → ", "cyan", finding.fix, style)] if finding.fix else []
-    above = draw_all([*heads, Text(""), table], style)
-    return "\n".join([above, "", *lines, *([""] if lines else []), draw_all(below, style)])
+    above = draw(style, *heads, Text(""), table)
+    return "\n".join([above, "", *lines, *([""] if lines else []), draw(style, *below)])
 
 
 def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:

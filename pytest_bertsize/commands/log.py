@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.console import Group
 from rich.text import Text
 
 from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
@@ -128,8 +127,8 @@ def _show_numbers(row: Row, same: str = "0") -> tuple[str, str]:
 
 
 def _draw_text(history: History, models: Sequence[ModelHistory], style: Style) -> str:
-    parts = [draw(Group(*_draw_model(model, style)), style) for model in models]
-    notes = [draw(hanging("- ", "dim", each, style), style) for each in _list_notes(history, models)]
+    parts = [draw(style, *_draw_model(model, style)) for model in models]
+    notes = [draw(style, hanging("- ", "dim", each, style)) for each in _list_notes(history, models)]
     return "\n\n".join([*parts, "\n".join(notes)] if notes else parts)
 
 

@@ -127,7 +127,7 @@ class Rewriter:
         style = terminal_style(terminalreporter._tw, 0)  # noqa: SLF001  (pytest's own plugins have no other way)
         terminalreporter.section(f"budgets {_DONE[self.verb]}" if self._done else "budgets")
         for line in self._lines():
-            text = draw(hanging(line.mark, "", line.text, style) if line.mark else Text(line.text), style)
+            text = draw(style, hanging(line.mark, "", line.text, style) if line.mark else Text(line.text))
             terminalreporter.write_line(text, red=line.is_bad)
 
     def _lines(self) -> Iterator[_Line]:

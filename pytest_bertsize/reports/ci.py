@@ -54,7 +54,12 @@ def append_to_summary(path: Path, report: RunReport) -> None:
 
 def annotate_run(report: RunReport, root: Path) -> list[str]:
     """Return the annotations of a run, with paths from the folder that GitHub has checked out."""
-    return list_commands(report, _path_within(root, os.environ.get("GITHUB_WORKSPACE")))
+    outer = os.environ.get("GITHUB_WORKSPACE")
+    try:
+        inner = root.resolve().relative_to(Path(outer).resolve()).as_posix() if outer else ""
+    except (OSError, ValueError, RuntimeError):  # the two have nothing to do with each other
+        inner = ""
+    return list_commands(report, inner)
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
@@ -75,15 +80,6 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
         *_write_commands("error", about_run, errors, folder),
         *_write_commands("warning", missing, [row for row in rows if row[1].severity == "warning"], folder),
     ]
-
-
-def _path_within(root: Path, outer: str | None) -> str:
-    """Return the project's folder inside that of a CI; ``""`` where the two are one, or strangers."""
-    try:
-        inner = root.resolve().relative_to(Path(outer).resolve()) if outer else Path()
-    except (OSError, ValueError, RuntimeError):
-        return ""
-    return "" if inner == Path() else inner.as_posix()
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:

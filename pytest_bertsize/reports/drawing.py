@@ -47,8 +47,9 @@ def can_show(encoding: str | None) -> bool:
     return True
 
 
-def draw(content: RenderableType, style: Style) -> str:
-    from rich.console import Console
+def draw(style: Style, *parts: RenderableType) -> str:
+    """Draw parts one under the other."""
+    from rich.console import Console, Group
 
     drawn = StringIO()
     console = Console(
@@ -62,16 +63,9 @@ def draw(content: RenderableType, style: Style) -> str:
         legacy_windows=False,
         _environ={},
     )
-    console.print(content)
+    console.print(Group(*parts))
     text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
     return _bound_lines([line.rstrip() for line in text.splitlines()])
-
-
-def draw_all(parts: Iterable[RenderableType], style: Style) -> str:
-    """Draw parts one under the other."""
-    from rich.console import Group
-
-    return draw(Group(*parts), style)
 
 
 def colour_text(text: str, colour: str = "") -> Text:

@@ -98,11 +98,6 @@ class ReportFiles:
     def __bool__(self) -> bool:
         return bool(self.paths or self.step_summary)
 
-    @property
-    def assumed(self) -> str:
-        """The release that was taken for the one that builds, where nothing builds and none is installed."""
-        return str(self.asked) if self.asked and self.asked.because and not self.builds else ""
-
     def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str], commit: str | None) -> RunReport:
         """Return the report of the run.
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import Inventory, Tensor, pattern
 from pytest_bertsize.reports.report import Layer, LayerTensor
 from pytest_bertsize.wording import listed, number, printable
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
-T = TypeVar("T")
 
 
 def list_differing_layers(base: Inventory | None, expected: Inventory | None, actual: Inventory | None) -> list[Layer]:
@@ -23,13 +22,19 @@ def list_differing_layers(base: Inventory | None, expected: Inventory | None, ac
     known = [place for place, side in enumerate(inventories) if side]
     rows = []
     for stack in sorted({stack for side in sides for stack in side}):
-        differing = {}
+        differing: dict[int, Layer] = {}
+        runs: list[list[int]] = []
         for index in sorted({index for side in sides for index in side.get(stack, ())}):
             if row := _compare_layer([side.get(stack, {}).get(index, {}) for side in sides], known):
                 differing[index] = row
-        for run, row in _join_neighbours(differing):
+        for index, row in differing.items():
+            if row == differing.get(index - 1):
+                runs[-1].append(index)
+            else:
+                runs.append([index])
+        for run in runs:
             name = f"{stack}.{run[0]}" + (f"-{run[-1]}" if run[1:] else "")
-            rows.append(replace(row, name=printable(name), times=len(run)))
+            rows.append(replace(differing[run[0]], name=printable(name), times=len(run)))
     return rows
 
 
@@ -58,63 +63,37 @@ def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) 
     return Layer(name="", times=1, base=base_count, expected=expected_count, actual=actual_count, tensors=differing)
 
 
-def _join_neighbours(rows: Mapping[int, T]) -> list[tuple[list[int], T]]:
-    """Join indices that follow each other and have equal rows."""
-    runs: list[tuple[list[int], T]] = []
-    for index, row in rows.items():
-        if runs and runs[-1][0][-1] == index - 1 and runs[-1][1] == row:
-            runs[-1][0].append(index)
-        else:
-            runs.append(([index], row))
-    return runs
-
-
 def describe_frozen(inventory: Inventory) -> list[str]:
     """Return a line for each part that does not train: whole components, else whole layers, else tensors."""
+    rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
     if inventory.trainable == inventory.unique:
         return []
-    rest = {tensor.name for tensor in inventory.tensors if not tensor.trainable}
-    return [
-        *_describe_components(inventory, rest),
-        *_describe_layers(inventory, rest),
-        *_describe_rest(inventory, rest),
-    ]
 
+    def take(tensors: Iterable[Tensor]) -> int:
+        """Count those that no line has yet."""
+        return sum(rest.pop(tensor.name).owned for tensor in tensors if tensor.name in rest)
 
-def _describe_components(inventory: Inventory, rest: set[str]) -> Iterator[str]:
-    """Name the outermost components of which nothing trains, and take their tensors from the rest."""
-    for component, count in inventory.components.items():
+    lines = []
+    for component in inventory.components:  # the outermost first
         own = [*inventory.under(component)]
-        if {tensor.name for tensor in own} <= rest:
-            rest -= {tensor.name for tensor in own}
-            if count:
-                yield f"{component}: {number(count)}"
-
-
-def _describe_layers(inventory: Inventory, rest: set[str]) -> Iterator[str]:
-    """Name the layers of which nothing trains, in runs, and take their tensors from the rest."""
+        if all(tensor.name in rest for tensor in own) and (count := take(own)):
+            lines.append(f"{component}: {number(count)}")
     for stack, layers in _find_stacks(inventory).items():
         frozen = {
-            index: names
+            index: own
             for index, own in sorted(layers.items())
-            if not any(tensor.trainable for tensor in own.values())
-            and (names := rest.intersection(tensor.name for tensor in own.values()))
+            if not any(tensor.trainable for tensor in own.values()) and any(each.name in rest for each in own.values())
         }
         if frozen:
-            names = set().union(*frozen.values())
-            rest -= names
-            runs = [run for run, _ in _join_neighbours(dict.fromkeys(frozen))]
-            named = ", ".join(f"{run[0]} to {run[-1]}" if run[1:] else str(run[0]) for run in runs)
-            count = sum(inventory.by_name[name].owned for name in names)
-            yield f"{printable(stack)} {named} of {len(layers)}: {number(count)}"
-
-
-def _describe_rest(inventory: Inventory, rest: set[str]) -> Iterator[str]:
+            runs = (run for (run,) in group_indices((index,) for index in frozen))
+            named = ", ".join(f"{run.start} to {run[-1]}" if len(run) > 1 else str(run.start) for run in runs)
+            count = take(tensor for own in frozen.values() for tensor in own.values())
+            lines.append(f"{printable(stack)} {named} of {len(layers)}: {number(count)}")
     by_component: dict[str, list[Tensor]] = {}
-    for tensor in inventory.tensors:
-        if tensor.name in rest and tensor.owned:
+    for tensor in rest.values():
+        if tensor.owned:
             by_component.setdefault(tensor.component, []).append(tensor)
     for component, own in by_component.items():
-        patterns = dict.fromkeys(printable(pattern(tensor.name)) for tensor in own)
-        count = number(sum(tensor.owned for tensor in own))
-        yield f"{component or 'model'} in part: {count} ({listed([*patterns], 1)})"
+        patterns = listed([*dict.fromkeys(printable(pattern(tensor.name)) for tensor in own)], 1)
+        lines.append(f"{component or 'model'} in part: {number(take(own))} ({patterns})")
+    return lines

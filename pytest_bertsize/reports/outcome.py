@@ -76,8 +76,8 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         yield from map(Line, ci.annotate_run(report, reports.settings.root))
     if not accepting and (way := terminal.draw_way_to_accept(models, style)) and not ci.sign_of_ci():
         yield Line(way)
-    if reports.assumed and style.verbosity >= 0:
-        yield Line(f"closed forms are those of transformers {reports.assumed}")
+    if reports.asked and reports.asked.because and not reports.builds and style.verbosity >= 0:
+        yield Line(f"closed forms are those of transformers {reports.asked}")
     written = "" if reports.problems else "".join(f"; {path.name} written" for path in reports.paths)
     yield Line(f"{sentences.describe_run(report)}{written}")
     if base or report.failed:  # of any other run the table has said it

@@ -19,7 +19,6 @@ from pytest_bertsize.reports.drawing import (
     Style,
     colour_text,
     draw,
-    draw_all,
     draw_columns,
     drop_columns,
     fit,
@@ -67,7 +66,7 @@ def draw_model(model: ModelReport, style: Style) -> str:
 def _draw_blocks(blocks: Iterable[Sequence[RenderableType]], style: Style) -> str:
     """Draw blocks of lines with an empty line between them."""
     parts = [part for block in blocks if block for part in (colour_text(""), *block)]
-    return draw_all(parts[1:], style)
+    return draw(style, *parts[1:])
 
 
 def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
@@ -81,7 +80,7 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 def draw_notes(model: ModelReport, style: Style) -> str:
     """Draw the warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
     found = [each for each in model.own_findings if each.severity != "note" or _is_shown(each, model, style)]
-    return draw_all(_finding_lines(found, style, prefix=f"{model.name}: "), style) if found else ""
+    return draw(style, *_finding_lines(found, style, prefix=f"{model.name}: ")) if found else ""
 
 
 def _is_shown(note: FindingRow, model: ModelReport, style: Style) -> bool:
@@ -97,12 +96,12 @@ def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
     lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
     if rest := len(found[MOST_SENTENCES:]):
         lines.append(colour_text(f"{exact(rest)} more stand-ins are in the JSON report", "dim"))
-    return draw_all(lines, style) if lines else ""
+    return draw(style, *lines) if lines else ""
 
 
 def draw_comparison(model: ModelReport, style: Style) -> str:
     """Draw what became of a model that passed, ``""`` where nothing did."""
-    return draw_all(_base_lines(model, style, f"{model.name} "), style) if model.differs_from_base else ""
+    return draw(style, *_base_lines(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
@@ -118,7 +117,7 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
         if base.not_compared:
             lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
-    return draw_all(lines, style) if lines else ""
+    return draw(style, *lines) if lines else ""
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
@@ -126,7 +125,7 @@ def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
     acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
     said = "to accept what was counted: pytest --bert-budget --bert-budget-update"
-    return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
+    return draw(style, hanging("→ ", "cyan", said, style)) if acceptable else ""
 
 
 def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
@@ -170,7 +169,7 @@ def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
     if lines:
-        parts.append(draw_all((hanging("✓  ", "", line, style) for line in lines), style))
+        parts.append(draw(style, *(hanging("✓  ", "", line, style) for line in lines)))
     return "\n".join(parts)
 
 

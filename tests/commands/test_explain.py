@@ -124,7 +124,7 @@ def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: 
         lines = list_tree(form, FAMILIES[family], tensors=bool(tensors))
         assert sum(line.count for line in lines[:-1] if line.depth == 0) == form.total
         assert lines[-1] == Line(0, TOTAL, count=form.total)
-    text = draw(draw_lines(lines, Style(80)), Style(80))  # of the second, with its tensors
+    text = draw(Style(80), draw_lines(lines, Style(80)))  # of the second, with its tensors
     assert max(map(cell_len, text.splitlines())) < 80
     rows = [line for line in text.splitlines() if re.search(r"\d$", line)]
     assert [row.split()[-1] for row in rows][-1] == f"{form.total:,}"
