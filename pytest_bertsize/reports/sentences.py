@@ -126,16 +126,17 @@ def is_of_work_tree(report: RunReport) -> bool:
 
 def describe_change(row: Change | Moved) -> str:
     """``num_hidden_layers 12 → 13: +7,087,872``, and where it went."""
-    lowest = {name: row.components[name] for name in pick_deepest(row.components)}
-    where = f" in {next(iter(lowest))}" if lowest else ""
-    if len(lowest) > 1 or (lowest and not row.total):
-        where = f" ({_name_moved(lowest)})"
+    lowest = pick_deepest(row.components)
+    where = f" ({name_moved(row.components, MOST_PARTS)})" if lowest else ""
+    if len(lowest) == 1 and row.total:
+        where = f" in {lowest[0]}"
     return f"{name_change(row)}: {signed(row.total)}{where}"
 
 
-def _name_moved(components: Mapping[str, int], most: int = MOST_PARTS) -> str:
-    largest = sorted(components.items(), key=lambda item: -abs(item[1]))
-    return listed([f"{name} {signed(count)}" for name, count in largest], most)
+def name_moved(components: Mapping[str, int], most: int) -> str:
+    """``encoder.attention +4,727,808, …``: where a key's cost is, without the levels above; the largest first."""
+    largest = sorted(pick_deepest(components), key=lambda name: -abs(components[name]))
+    return listed([f"{name} {signed(components[name])}" for name in largest], most)
 
 
 def name_change(row: Change | Moved) -> str:

@@ -14,12 +14,15 @@ from msgspec.structs import replace
 from pytest_bertsize import __version__
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
-from pytest_bertsize.reports.html.page import find_bars, render_page
+from pytest_bertsize.reports.html.page import Bars, find_bars, render_page
 from pytest_bertsize.reports.report import Change
 from tests.support import run_reports
+from tests.support.model_reports import component
+from tests.support.model_reports import model as one_model
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     BASE_COMMIT,
+    base_of,
     bert,
     compared,
     failing,
@@ -201,37 +204,38 @@ def test_an_incomplete_report_says_so_first() -> None:
 # bars as numbers; ``test_page_in_browser.py`` measures them
 
 
+def bars_of(now: dict[str, int], before: dict[str, int] | None = None, limit: int | None = None) -> Bars:
+    rows = [component(name, count, maximum=limit if name == "total" else None) for name, count in now.items()]
+    model = one_model(*rows)
+    model.totals.actual = now["total"]
+    if before:
+        for row in rows:
+            row.base = before.get(row.name)
+        model.base = base_of(config="", total=before["total"])
+    found = find_bars(model, 24)
+    assert found
+    return found
+
+
 def test_a_bar_is_as_long_as_its_parts() -> None:
-    counts = {"a": 10, "a.x": 4, "a.y": 5, "b": 30, "total": 50}
-    (side,) = find_bars(counts, None, "", (None, ""), 24).sides
+    (side,) = bars_of({"a": 10, "a.x": 4, "a.y": 5, "b": 30, "total": 50}).sides
     assert [(cell.name, cell.start, cell.size) for cell in side.above] == [
         ("a", 0, 10),
         ("b", 10, 30),
         ("other", 40, 10),
     ]
-    assert [(cell.name, cell.size) for cell in side.below] == [
-        ("a.x", 4),
-        ("a.y", 5),
-        ("a.other", 1),
-        ("b", 30),
-        ("other", 10),
-    ]
+    below = [("a.x", 4), ("a.y", 5), ("a.other", 1), ("b", 30), ("other", 10)]
+    assert [(cell.name, cell.size) for cell in side.below] == below
 
 
 def test_what_was_added_is_hatched_and_what_shrank_is_not() -> None:
-    now, before = {"a": 10, "b": 5, "c": 7, "total": 22}, {"a": 6, "b": 9, "total": 15}
-    _, side = find_bars(now, before, "main", (None, ""), 24).sides
-    assert [(cell.name, cell.size, cell.added) for cell in side.below] == [
-        ("a", 6, False),
-        ("a", 4, True),
-        ("b", 5, False),
-        ("c", 7, True),
-    ]
+    _, side = bars_of({"a": 10, "b": 5, "c": 7, "total": 22}, {"a": 6, "b": 9, "total": 15}).sides
+    below = [("a", 6, False), ("a", 4, True), ("b", 5, False), ("c", 7, True)]
+    assert [(cell.name, cell.size, cell.added) for cell in side.below] == below
 
 
 def test_the_smallest_of_many_parts_are_drawn_as_one() -> None:
-    counts = {**{f"part{n}": n + 1 for n in range(100)}, "total": 5050}
-    (side,) = find_bars(counts, None, "", (None, ""), 24).sides
+    (side,) = bars_of({**{f"part{n}": n + 1 for n in range(100)}, "total": 5050}).sides
     assert len(side.above) == 24
     assert side.above[-1].name == "77 others"
     assert sum(cell.size for cell in side.above) == sum(cell.size for cell in side.below) == 5050
@@ -239,7 +243,7 @@ def test_the_smallest_of_many_parts_are_drawn_as_one() -> None:
 
 @pytest.mark.parametrize(("limit", "beyond"), [(400, False), (401, True), (0, False)])
 def test_a_budget_of_more_than_four_times_the_model_is_off_the_scale(limit: int, *, beyond: bool) -> None:
-    drawn = find_bars({"a": 100, "total": 100}, None, "", (limit, str(limit)), 24)
+    drawn = bars_of({"a": 100, "total": 100}, limit=limit)
     assert drawn.beyond is beyond
     assert float(drawn.share(100)) < 100
 

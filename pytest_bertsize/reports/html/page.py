@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
-from pytest_bertsize.reports.sentences import NOTHING, pick_deepest, share_of_total, show_difference, show_percent
-from pytest_bertsize.wording import exact, listed, plural, printable, signed
+from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_percent
+from pytest_bertsize.wording import exact, plural, printable
 
 MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
@@ -23,22 +23,8 @@ LONGEST = 1_500
 """Characters of any text."""
 MOST_MOVED = 4
 """Components that one key moved."""
-
-
-class Bounds(NamedTuple):
-    """The most of a model that is shown; the JSON report has the rest."""
-
-    rows: int = 60
-    cells: int = 24
-    """Of one bar."""
-    findings: int = 24
-    changes: int = 30
-    layers: int = 24
-    tensors: int = 12
-    """Of one layer."""
-
-    def halve(self) -> Bounds:
-        return Bounds(*(max(each // 2, 1) for each in self))
+BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
+"""The most of a model that is shown: cells of one bar, tensors of one layer. The JSON report has the rest."""
 
 
 def render_page(report: RunReport) -> str:
@@ -61,12 +47,13 @@ def render_page(report: RunReport) -> str:
 
 def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
     """Render one model's part, with as much of it as fits."""
-    template, bounds = load_templates().get_template("model.html.jinja"), Bounds()
+    template, bounds = load_templates().get_template("model.html.jinja"), BOUNDS
     while True:
         text = template.render(id=name, **_view_model(model, report, bounds))
-        if len(text.encode()) <= MOST_BYTES or bounds == bounds.halve():
+        fewer = {of: max(most // 2, 1) for of, most in bounds.items()}
+        if len(text.encode()) <= MOST_BYTES or bounds == fewer:
             return Markup(text)  # noqa: S704  (rendered with autoescape)
-        bounds = bounds.halve()
+        bounds = fewer
 
 
 @cache
@@ -81,19 +68,18 @@ def load_templates() -> Environment:
         finalize=lambda value: printable(value, LONGEST) if type(value) is str else value,  # no markup of ours
     )
     found.filters |= {
-        "exact": lambda count: NOTHING if count is None else exact(count),
+        "exact": _show_count,
         "line": _keep_percent,
         "behind_name": lambda model: model.headline.removeprefix(f"{model.name}: "),
         "break_behind": lambda name, sign: Markup(f"{sign}<wbr>").join(printable(name, LONGEST).split(sign)),  # noqa: S704
         "signed": show_difference,
         "percent": show_percent,
-        "left": compact_left,
         "side": _name_side,
         "size": _show_bytes,
         "short": lambda commit: commit[: sentences.SHORT],
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
-        "where": _name_moved,
+        "where": lambda components: sentences.name_moved(components, MOST_MOVED),
         "former": sentences.describe_former,
         "reason": sentences.describe_reason,
     }
@@ -107,14 +93,14 @@ def _keep_percent(headline: str) -> Markup:
 
 def _show_bytes(count: int) -> str:
     """``590218704`` → ``'590 MB'``; kB, MB and GB are powers of 1,000."""
-    value = Decimal(count)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        places = "1" if value >= 100 or unit == "B" else "0.1"  # noqa: PLR2004
-        rounded = value.quantize(Decimal(places), ROUND_HALF_UP)
-        if rounded < 1000 or unit == "TB":  # noqa: PLR2004
-            return f"{rounded:,} {unit}".replace(".0 ", " ")
-        value /= 1000
-    raise AssertionError
+    text = ""
+    for power, unit in enumerate(("B", "kB", "MB", "GB", "TB")):
+        value = Decimal(count) / 1000**power
+        rounded = value.quantize(Decimal("0.1" if power and value < 100 else "1"), ROUND_HALF_UP)  # noqa: PLR2004
+        text = f"{rounded:,} {unit}".replace(".0 ", " ")
+        if rounded < 1000:  # noqa: PLR2004
+            break
+    return text
 
 
 def _name_side(row: Component) -> str:
@@ -124,25 +110,24 @@ def _name_side(row: Component) -> str:
     return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
 
 
-def _name_moved(components: Mapping[str, int]) -> str:
-    """``encoder.attention +4,727,808, …``: where a key's cost is, without the levels above."""
-    return listed([f"{name} {signed(components[name])}" for name in pick_deepest(components)], MOST_MOVED)
-
-
 # one model
 
 
-def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
+class Column(NamedTuple):
+    """A column of the table of components."""
+
+    head: str
+    style: str
+    """The class of its cells."""
+    show: Callable[[Component], str]
+    is_bad: Callable[[Component], bool] = lambda _: False
+
+
+def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]) -> dict[str, Any]:
     """Return what the template of a model needs beside the model."""
-    base, rows, is_built = model.base, model.components, model.totals.actual is not None
-    shown = urgent_rows(rows, bounds.rows)
-    columns = {
-        "formula": any(row.formula for row in rows),
-        "base": any(row.base is not None for row in rows),
-        "budget": any(row.limit for row in rows),
-        "off": model.closed_form and any(row.form_delta is not None for row in rows),
-        "differs": any(row.form_delta for row in rows),
-    }
+    base, is_built = model.base, model.totals.actual is not None
+    shown = urgent_rows(model.components, bounds["rows"])
+    names = {row.name for row in shown}
     sides = {
         **({"base": base.revision} if base and base.total is not None else {}),
         **({"expected": "Closed form"} if model.closed_form else {}),
@@ -155,7 +140,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[s
         "alone": report.only_model is not None,
         "work_tree": sentences.is_of_work_tree(report),
         "parameters": model.totals.expected if model.parameter_count is None else model.parameter_count,
-        "limited": sum(row.limit is not None for row in (*rows, *model.measures)),
+        "limited": sum(row.limit is not None for row in (*model.components, *model.measures)),
         "changes": [*_list_changes(model)],
         "measures": sentences.name_changed_measures(model.measures),
         "beside": [
@@ -163,12 +148,44 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[s
             *sentences.describe_measures(model),
             *sentences.describe_rest(model),
         ],
-        "bars": _find_bars(model, bounds.cells),
-        "columns": columns,
-        "lines": [(row, *_label_row(row, {each.name for each in shown}), share_of_total(row, model)) for row in shown],
+        "bars": find_bars(model, bounds["cells"]),
+        "differs": any(row.form_delta for row in model.components),
+        "columns": [*_list_columns(model)],
+        "lines": [(row, *_label_row(row, names)) for row in shown],
         "layer_sides": [*sides],
         "layer_heads": [("Tensor", ""), *((name, "n") for name in sides.values())],
     }
+
+
+def _list_columns(model: ModelReport) -> Iterator[Column]:
+    """List the columns in which something is said; narrow screens leave out those of a class of their own."""
+    rows, base = model.components, model.base
+    has_base, differs = any(row.base is not None for row in rows), any(row.form_delta for row in rows)
+    now = "Closed form's count" if model.totals.actual is None else "this branch" if base else "Parameters"
+    if any(row.formula for row in rows):
+        yield Column("Closed form", "formula", lambda row: row.formula or "")
+    if has_base:
+        yield Column(base.revision if base else "Base", "n base", lambda row: _show_count(row.base))
+    yield Column(now, "n", lambda row: _show_count(row.known_count))
+    yield Column("Share", "n share", lambda row: sentences.share_of_total(row, model))
+    if has_base:
+        yield Column("Change", "n", lambda row: show_difference(row.base_delta))
+    if any(row.limit for row in rows):
+        yield Column("Budget", "n budget", lambda row: row.limit or "")
+        yield Column("Left", "n", _show_room, lambda row: row.room_left is not None and row.room_left < 0)
+    if model.closed_form and any(row.form_delta is not None for row in rows):
+        style = "n" if differs else "n off"
+        yield Column(
+            "Off formula", style, lambda row: show_difference(row.form_delta), lambda row: bool(row.form_delta)
+        )
+
+
+def _show_count(count: int | None) -> str:
+    return NOTHING if count is None else exact(count)
+
+
+def _show_room(row: Component) -> str:
+    return "" if row.room_left is None else compact_left(row.room_left)
 
 
 def _list_changes(model: ModelReport) -> Iterator[str]:
@@ -237,38 +254,28 @@ class Bars(NamedTuple):
         return any(cell.added for side in self.sides for cell in side.below)
 
 
-def _find_bars(model: ModelReport, most: int) -> Bars | None:
-    base, whole = model.base, model.total_row
-    rows = [row for row in model.components if row.name != TRAINABLE]
-    now = {row.name: row.known_count for row in rows if row.known_count is not None}
-    if whole is None or not now.get(TOTAL):
-        return None
-    before = None
-    if base and base.total is not None and not model.is_unchanged:
-        before = {**{row.name: row.base for row in rows if row.base}, TOTAL: base.total}
-    written = whole.limit or "" if whole.min in {None, whole.max} else exact(whole.max or 0)
-    return find_bars(now, before, base.revision if base else "", (whole.max, written), most)
+def find_bars(model: ModelReport, most: int) -> Bars | None:
+    """Return the bars of a model, the base's first; ``None`` where nothing was counted.
 
-
-def find_bars(
-    now: Mapping[str, int], before: Mapping[str, int] | None, base: str, limit: tuple[int | None, str], most: int
-) -> Bars:
-    """Return the bars of one model.
-
-    :param now: parameters of every component at every level, and of the total.
-    :param before: the same at the base; ``None`` where there is none to compare with.
-    :param base: what the base is called.
-    :param limit: the most that the total may be, and how that is written.
     :param most: cells that one bar has at each level; the smallest others are drawn as one.
     """
-    larger = max(now[TOTAL], before[TOTAL] if before else 0)
-    highest, written = limit
-    beyond = highest is not None and highest > NEAR * larger
-    scale = larger if highest is None or beyond else max(larger, highest)
-    sides = [_find_bar("this branch", now, before, most, highest)]
-    if before is not None:
-        sides.insert(0, _find_bar(base, before, None, most, highest))
-    return Bars(scale + scale // _HEADROOM, sides, highest, beyond, written)
+    base, whole = model.base, model.total_row
+    rows = [row for row in model.components if row.name != TRAINABLE]
+    now = {row.name: row.known_count or 0 for row in rows}
+    if whole is None or not now[TOTAL]:
+        return None
+    sides = [_find_bar("this branch", now, None, most, whole.max)]
+    if base and base.total is not None and not model.is_unchanged:
+        before = {**{row.name: row.base or 0 for row in rows}, TOTAL: base.total}
+        sides = [
+            _find_bar(base.revision, before, None, most, whole.max),
+            _find_bar("this branch", now, before, most, whole.max),
+        ]
+    larger = max(side.total for side in sides)
+    beyond = whole.max is not None and whole.max > NEAR * larger
+    scale = larger if whole.max is None or beyond else max(larger, whole.max)
+    written = whole.limit or "" if whole.min in {None, whole.max} else exact(whole.max or 0)
+    return Bars(scale + scale // _HEADROOM, sides, whole.max, beyond, written)
 
 
 def _find_bar(
