@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import STAR
 from pytest_bertsize.closed_forms.changes import change_tensors, find_owners, name_tensors, put_below
-from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end, in_table
+from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
     from pytest_bertsize.closed_forms.changes import Number
-    from pytest_bertsize.config.adapter import Adapter, Place
+    from pytest_bertsize.config.adapter import Adapter
 
 PREFIX = "base_model.model"
 """Where PEFT puts the whole model."""
@@ -328,23 +328,22 @@ class _Saving:
 # what there is to say about it
 
 
-def list_notes(adapter: Adapter, terms: Sequence[Term], place: Place = in_table) -> list[Finding]:
+def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
     """Return what an adapter costs without saying so, and what it leaves untrained.
 
     :param terms: the model's own, with numbers.
-    :param place: where the adapter's keys stand.
     """
     modules = _Modules(terms, int)
     targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
     return [
-        *_note_defaults(adapter, place),
-        *_note_unmatched(adapter, modules, place),
-        *_note_copies(saving, add_adapter(terms, adapter, adapter.r), place),
-        *_note_untrained_head(targets, saving, place),
+        *_note_defaults(adapter),
+        *_note_unmatched(adapter, modules),
+        *_note_copies(saving, add_adapter(terms, adapter, adapter.r)),
+        *_note_untrained_head(targets, saving),
     ]
 
 
-def _note_defaults(adapter: Adapter, place: Place) -> Iterator[Finding]:
+def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
     if adapter.targets_of:
         targets = shown(list(adapter.target_modules))
         yield Finding(
@@ -353,11 +352,11 @@ def _note_defaults(adapter: Adapter, place: Place) -> Iterator[Finding]:
             f"write target_modules = {targets}",
             "warning",
             "adapters",
-            **place("target_modules"),
+            table_key=("adapter", "target_modules"),
         )
 
 
-def _note_unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterator[Finding]:
+def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
     """Point out names that are of no module: PEFT passes them over, targets as long as another one matches."""
     there = {end for path in modules.by_path for end in _ends_of(path)}
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
@@ -376,11 +375,11 @@ def _note_unmatched(adapter: Adapter, modules: _Modules, place: Place) -> Iterat
             did_you_mean(wanted, last[key], "remove it", shown),
             "warning",
             "adapters",
-            **place(key),
+            table_key=("adapter", key),
         )
 
 
-def _note_copies(saving: _Saving, after: Sequence[Term], place: Place) -> Iterator[Finding]:
+def _note_copies(saving: _Saving, after: Sequence[Term]) -> Iterator[Finding]:
     modules, owners = saving.modules.by_path, find_owners(saving.modules.terms)
     first: dict[str, str] = {}
     for path in filter(saving.paths.__contains__, modules):
@@ -392,7 +391,7 @@ def _note_copies(saving: _Saving, after: Sequence[Term], place: Place) -> Iterat
         copies = f"{PREFIX}.{pattern}.{COPY}."
         count = int(sum(term.total for term in after if term.name.startswith(copies)))
         what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
-        fields: dict[str, Any] = {"component": SAVED, "actual": count, **place("modules_to_save")}
+        fields: dict[str, Any] = {"component": SAVED, "actual": count, "table_key": ("adapter", "modules_to_save")}
         if other := next(outside, ""):
             message = f"{what}, and the copy no longer shares what the original shares with {printable(other)}"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
@@ -401,7 +400,7 @@ def _note_copies(saving: _Saving, after: Sequence[Term], place: Place) -> Iterat
             yield Finding("dead-weight", what, severity="note", **fields)
 
 
-def _note_untrained_head(targets: _Targets, saving: _Saving, place: Place) -> Iterator[Finding]:
+def _note_untrained_head(targets: _Targets, saving: _Saving) -> Iterator[Finding]:
     """Point out a classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
     sizes: dict[str, int] = {}
     for term in saving.modules.terms:
@@ -418,5 +417,5 @@ def _note_untrained_head(targets: _Targets, saving: _Saving, place: Place) -> It
             "warning",
             "adapters",
             actual=count,
-            **place("modules_to_save"),
+            table_key=("adapter", "modules_to_save"),
         )

@@ -1,6 +1,6 @@
-"""What a LoRA adapter of PEFT consists of: PEFT's ``adapter_config.json``, or a table that says the same.
+"""Read a LoRA adapter of PEFT: PEFT's ``adapter_config.json``, or a table that says the same.
 
-Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:data:`FIELDS`), it never
+Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:class:`Adapter`), it never
 changes a count, a name, a shape or what trains (:data:`INERT`), it changes them in a way that has no closed form
 (:data:`WITHOUT_CLOSED_FORM`), or it makes PEFT run code that the file names (:data:`REFUSED`).
 """
@@ -8,10 +8,12 @@ changes a count, a name, a shape or what trains (:data:`INERT`), it changes them
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
 
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.text_files import parse_json
@@ -24,104 +26,100 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
-    Place: TypeAlias = Callable[[str], Mapping[str, Any]]
-    """Where a key stands, as keyword arguments of a :class:`~pytest_bertsize.findings.Finding`."""
-
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
 LARGEST_NUMBER = 10_000_000
 """Of any number in a method that is passed on."""
 MOST_NAMES = 1_000
-LONGEST_PATTERN = 1_000
+
+Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
+Index: TypeAlias = Annotated[int, Meta(ge=0)]
+Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000)]
+Names: TypeAlias = Annotated[
+    tuple[Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z")], ...], Meta(max_length=MOST_NAMES)
+]
+Lists: TypeAlias = Annotated[tuple[Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z")], ...], Meta(max_length=MOST_NAMES)]
+Indices: TypeAlias = Annotated[tuple[Index, ...], Meta(max_length=MOST_NAMES)]
+Ranks: TypeAlias = Annotated[dict[Pattern, Rank], Meta(max_length=MOST_NAMES)]
 Bias: TypeAlias = Literal["none", "all", "lora_only"]
-TASKS = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
+Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"]
 
 
-def _is_rank(value: object) -> bool:
-    return type(value) is int and 1 <= value <= LARGEST_RANK
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """All of a LoRA adapter that changes a count, a name, a shape or what trains."""
 
-
-def _is_index(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_pattern(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_PATTERN
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[\w.-]{1,200}", value, re.ASCII) is not None
-
-
-def _is_identifier(value: object) -> bool:
-    return isinstance(value, str) and value.isidentifier()
-
-
-def _is_list_of(is_one: Callable[[object], bool], value: object) -> bool:
-    return isinstance(value, list) and len(value) <= MOST_NAMES and all(map(is_one, value))
-
-
-def _is_ranks(value: object) -> bool:
-    if not isinstance(value, dict) or len(value) > MOST_NAMES:
-        return False
-    return all(_is_pattern(key) and _is_rank(rank) for key, rank in value.items())
-
-
-class Field(NamedTuple):
-    """A key of LoRA's that is counted here, and how it is read."""
-
-    takes: Callable[[Any], bool]
-    default: Any
-    must_be: str
-    fix: str = ""
-    words: tuple[str, ...] = ()
+    r: Rank = 8
+    target_modules: Pattern | Names = ()
+    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's own."""
+    exclude_modules: Pattern | Names = ()
+    modules_to_save: Names = ()
+    bias: Bias = "none"
+    use_dora: bool = False
+    lora_bias: bool = False
+    rank_pattern: Ranks = field(default_factory=dict)
+    """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
+    task_type: Task | None = None
+    layers_to_transform: Indices = ()
+    """Indices of layers; empty: all of them."""
+    layers_pattern: Lists = ()
+    """Names of the lists that these indices are of; empty: of any."""
+    start: str = ""
+    """``init_lora_weights`` where it says something of ranks: it begins with one of CUTTING or HANDED_OVER."""
+    targets_of: str = ""
+    """The family whose targets PEFT takes, where the adapter leaves them out."""
+    method: str = "LORA"
+    """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
+    passed_on: Mapping[str, object] = field(default_factory=dict)
+    """Keys without a closed form, for a model that is held to its budget alone."""
 
     @property
-    def takes_null(self) -> bool:
-        return not isinstance(self.default, int | str)
+    def for_build(self) -> dict[str, object]:
+        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
+
+        ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
+        adapter itself, and what a budget is about is the model in training. What PEFT has not always had (before 0.14)
+        is left out where nothing is said of it.
+        """
+        if self.method != "LORA":
+            return {"peft_type": self.method, **self.passed_on}
+        given = {key: getattr(self, key) for key in PASSED_TO_LORA}
+        since = {"exclude_modules": self.exclude_modules, "lora_bias": self.lora_bias}
+        since["init_lora_weights"] = self.start if self.start.startswith(HANDED_OVER) else ""
+        given |= {key: value for key, value in since.items() if value}
+        plain = {key: (list(value) or None) if isinstance(value, tuple) else value for key, value in given.items()}
+        return {**plain, "rank_pattern": dict(self.rank_pattern), "inference_mode": False, **self.passed_on}
 
 
-_TARGETS = Field(
-    lambda value: _is_pattern(value) or _is_list_of(_is_name, value),
-    (),
+_DEFAULT = Adapter()
+_TYPES: Mapping[str, Any] = {**get_type_hints(Adapter, include_extras=True), "inference_mode": bool}
+_TARGETS = (
     "a list of module names, or a pattern of at most 1,000 characters",
     'write a list, as in ["query", "value"]',
 )
-_SWITCH = Field(lambda value: type(value) is bool, default=False, must_be="true or false", fix="write true or false")
-FIELDS: Mapping[str, Field] = {
-    "r": Field(_is_rank, 8, f"a rank from 1 to {LARGEST_RANK:,}", "write the rank that the adapter has, as in 8"),
+_SWITCH = ("true or false", "write true or false")
+MUST_BE: Mapping[str, tuple[str, str]] = {
+    "r": (f"a rank from 1 to {LARGEST_RANK:,}", "write the rank that the adapter has, as in 8"),
     "target_modules": _TARGETS,
     "exclude_modules": _TARGETS,
-    "modules_to_save": Field(
-        partial(_is_list_of, _is_name), (), "a list of module names", 'write a list, as in ["classifier"]'
-    ),
-    "bias": Field(lambda _: False, "none", "known to PEFT", words=get_args(Bias)),
-    "use_dora": _SWITCH,
-    "lora_bias": _SWITCH,
-    "inference_mode": _SWITCH,
-    "rank_pattern": Field(
-        _is_ranks,
-        {},
+    "modules_to_save": ("a list of module names", 'write a list, as in ["classifier"]'),
+    **dict.fromkeys(("use_dora", "lora_bias", "inference_mode"), _SWITCH),
+    "rank_pattern": (
         f"an object of patterns of module names and their ranks from 1 to {LARGEST_RANK:,}",
         'write { "output.dense" = 16 }, for example',
     ),
-    "task_type": Field(lambda _: False, None, "known to PEFT", words=TASKS),
-    "layers_to_transform": Field(
-        lambda value: _is_index(value) or _is_list_of(_is_index, value),
-        (),
-        "an index of a layer, or a list of them",
-        "write a list, as in [0, 1, 2]",
-    ),
-    "layers_pattern": Field(
-        lambda value: _is_list_of(_is_identifier, value if isinstance(value, list) else [value]),
-        (),
+    "layers_to_transform": ("an index of a layer, or a list of them", "write a list, as in [0, 1, 2]"),
+    "layers_pattern": (
         "the name of a list of layers, or a list of names",
         'write the last part of its name, as in "layer"',
     ),
 }
+"""What a key has to be, and how it is written."""
+WORDS = {"bias": get_args(Bias), "task_type": get_args(Task)}
+ONE_OR_SEVERAL = ("layers_to_transform", "layers_pattern")
 MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
 """Keys that say nothing by an empty string."""
-COUNTED = (*FIELDS, "peft_type", "init_lora_weights")
+COUNTED = (*MUST_BE, "bias", "task_type", "peft_type", "init_lora_weights")
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -176,74 +174,18 @@ PASSED_TO_LORA = (
 BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
-    """All of a LoRA adapter that changes a count, a name, a shape or what trains."""
-
-    r: int
-    target_modules: tuple[str, ...] | str
-    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's own."""
-    exclude_modules: tuple[str, ...] | str = ()
-    modules_to_save: tuple[str, ...] = ()
-    bias: Bias = "none"
-    use_dora: bool = False
-    lora_bias: bool = False
-    rank_pattern: Mapping[str, int] = field(default_factory=dict)
-    """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
-    task_type: str | None = None
-    start: str = ""
-    """``init_lora_weights`` where it says something of ranks: it begins with one of CUTTING or HANDED_OVER."""
-    targets_of: str = ""
-    """The family whose targets PEFT takes, where the adapter leaves them out."""
-    layers_to_transform: tuple[int, ...] = ()
-    """Indices of layers; empty: all of them."""
-    layers_pattern: tuple[str, ...] = ()
-    """Names of the lists that these indices are of; empty: of any."""
-    method: str = "LORA"
-    """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
-    passed_on: Mapping[str, object] = field(default_factory=dict)
-    """Keys without a closed form, for a model that is held to its budget alone."""
-
-    @property
-    def for_build(self) -> dict[str, object]:
-        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
-
-        ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
-        adapter itself, and what a budget is about is the model in training. What PEFT has not always had (before 0.14)
-        is left out where nothing is said of it.
-        """
-        if self.method != "LORA":
-            return {"peft_type": self.method, **self.passed_on}
-        given = {key: getattr(self, key) for key in PASSED_TO_LORA}
-        since = {"exclude_modules": self.exclude_modules, "lora_bias": self.lora_bias}
-        since["init_lora_weights"] = self.start if self.start.startswith(HANDED_OVER) else ""
-        given |= {key: value for key, value in since.items() if value}
-        plain = {key: (list(value) or None) if isinstance(value, tuple) else value for key, value in given.items()}
-        return {**plain, "rank_pattern": dict(self.rank_pattern), "inference_mode": False, **self.passed_on}
-
-
-def in_table(key: str) -> Mapping[str, Any]:
-    """The place of a key that stands in the project's own table; ``""`` for the table itself."""
-    return {"table_key": ("adapter", key) if key else ("adapter",)}
-
-
-def in_file(config: ModelConfig) -> Place:
-    """The places of the keys of an ``adapter_config.json``."""
-    return lambda key: {"file": config.file, "line": config.line(key) if key else None}
-
-
 def parse(
-    data: Mapping[str, object], *, place: Place = in_table, family: str = "", closed_form: bool = True
+    data: Mapping[str, object], *, file: ModelConfig | None = None, family: str = "", closed_form: bool = True
 ) -> Adapter:
     """Read an adapter.
 
-    :param place: where a key stands: :func:`in_table`, or :func:`in_file` of the file's config.
+    :param file: the ``adapter_config.json`` that has the keys; ``None`` for the project's own table.
     :param family: the ``model_type`` that it goes on, for which PEFT may have targets of its own.
     :param closed_form: ``False`` where the model is held to its budget alone: keys without a closed form are then
         passed on to PEFT.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
-    reading = _Reading(data, place, closed_form=closed_form)
+    reading = _Reading(data, file, closed_form=closed_form)
     adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
     if reading.findings:
         raise Unusable(*reading.findings)
@@ -253,15 +195,19 @@ def parse(
 class _Reading:
     """One adapter's keys; findings gather here."""
 
-    def __init__(self, data: Mapping[str, object], place: Place, *, closed_form: bool) -> None:
+    def __init__(self, data: Mapping[str, object], file: ModelConfig | None, *, closed_form: bool) -> None:
         self.data = data
-        self.place = place
+        self.file = file
         self.closed_form = closed_form
         self.findings: list[Finding] = []
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> None:
-        written = key if key in self.data else ""
-        self.findings.append(Finding(kind, message, fix, component="adapters", **self.place(written)))
+        written = (key,) if key in self.data else ()
+        finding = Finding(kind, message, fix, component="adapters", table_key=("adapter", *written))
+        if self.file:
+            line = self.file.line(key) if written else None
+            finding = finding._replace(table_key=None, file=self.file.file, line=line)
+        self.findings.append(finding)
 
     def read_lora(self, family: str) -> Adapter:
         for key in self.data:
@@ -270,7 +216,7 @@ class _Reading:
                 self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
         self._refuse_code()
         passed_on = self._pass_on()
-        values = {key: self._read_field(key) for key in FIELDS if key != "target_modules"}
+        values = {key: self._read_field(key) for key in (*MUST_BE, *WORDS) if key != "target_modules"}
         del values["inference_mode"]
         adapter = Adapter(
             target_modules=self._read_targets(family),
@@ -298,7 +244,7 @@ class _Reading:
                 message = f"{key} is {shown(value)}, more than {LARGEST_NUMBER:,}"
                 self.note(key, message, "write the number that the adapter has", "config-refused")
         given = {key: each for key, each in self.data.items() if key not in NEVER_PASSED_ON and each is not None}
-        return Adapter(1, (), method=str(kind), passed_on=given)
+        return Adapter(1, method=str(kind), passed_on=given)
 
     def _refuse_code(self) -> None:
         for key in REFUSED:
@@ -320,19 +266,23 @@ class _Reading:
         return found
 
     def _read_field(self, key: str) -> Any:
-        known = FIELDS[key]
-        value = self.data.get(key, known.default)
-        is_default = type(value) is type(known.default) and value == known.default
-        if is_default or (value is None and known.takes_null) or (value == "" and key in MAY_BE_EMPTY):
-            return known.default
-        if not known.takes(value) and value not in known.words:
-            fix = (
-                did_you_mean(value, known.words, f"write one of {', '.join(known.words)}") if known.words else known.fix
+        default = getattr(_DEFAULT, key, False)
+        value = self.data.get(key, default)
+        says_nothing = value is None and not isinstance(default, int | str)
+        if key not in self.data or says_nothing or (value == "" and key in MAY_BE_EMPTY):
+            return default
+        try:
+            return msgspec.convert(
+                [value] if key in ONE_OR_SEVERAL and not isinstance(value, list) else value, _TYPES[key]
             )
-            self.note(key, f"{key} is {shown(value)}, which is not {known.must_be}", fix)
-            return known.default
-        is_one_of_several = key in ("layers_to_transform", "layers_pattern") and not isinstance(value, list)
-        return (value,) if is_one_of_several else tuple(value) if isinstance(value, list) else value
+        except msgspec.ValidationError:
+            words = WORDS.get(key, ())
+            must_be, fix = MUST_BE.get(key) or (
+                "known to PEFT",
+                did_you_mean(value, words, f"write one of {', '.join(words)}"),
+            )
+            self.note(key, f"{key} is {shown(value)}, which is not {must_be}", fix)
+            return default
 
     def _read_targets(self, family: str) -> tuple[str, ...] | str:
         value = self.data.get("target_modules")
@@ -409,7 +359,7 @@ def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Re
     said = model.family or config.model_type
     family = said if isinstance(said, str) else ""
     if not isinstance(model.adapter, str):
-        return parse(model.adapter, place=in_table, family=family, closed_form=model.closed_form)
+        return parse(model.adapter, family=family, closed_form=model.closed_form)
     reader = reader or Disk(settings.root)
     file = parse_json(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}")
-    return parse(file.data, place=in_file(file), family=family, closed_form=model.closed_form)
+    return parse(file.data, file=file, family=family, closed_form=model.closed_form)

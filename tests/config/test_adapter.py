@@ -22,7 +22,6 @@ from pytest_bertsize.config.adapter import (
     TARGETS,
     WITHOUT_CLOSED_FORM,
     Adapter,
-    in_file,
     parse,
 )
 from pytest_bertsize.config.source import read_file as read
@@ -59,7 +58,7 @@ def test_the_file_that_peft_saves_is_read_as_it_stands(tmp_path: Path) -> None:
     trained.peft_config["default"].save_pretrained(str(tmp_path))
     config = read(tmp_path, "adapter_config.json")
     assert set(config.data) >= {"auto_mapping", "peft_version", "inference_mode", "lora_alpha", "megatron_core"}
-    assert parse(config.data, place=in_file(config)) == Adapter(
+    assert parse(config.data, file=config) == Adapter(
         4, ("query",), modules_to_save=("classifier", "score"), rank_pattern={"query": 3}, task_type="SEQ_CLS"
     )
 
@@ -162,7 +161,7 @@ def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_text('{\n  "target_modules": ["query"],\n  "r": 0\n}', "utf-8")
     config = read(tmp_path, "adapter_config.json")
     with pytest.raises(Unusable) as raised:
-        parse(config.data, place=in_file(config))
+        parse(config.data, file=config)
     assert raised.value.findings[0].place == "adapter_config.json:3"
 
 
