@@ -80,13 +80,14 @@ class Family:
 
         :raises Unusable: with a finding for everything that is wrong, all at once.
         """
-        from pytest_bertsize.config.values import Written, resolve
+        from pytest_bertsize.config.values import merge_overrides, resolve, select_for_build
 
         if self.derive is None:
             return resolve(self.keys, config, overrides, architecture)
-        written = Written(self.keys, config, overrides)
-        complete = replace(config, data={**config.data, **self.derive(written.as_written)})
-        return resolve(self.keys, complete, overrides, architecture)._replace(for_build=written.for_build)
+        written = merge_overrides(config, overrides, self.keys.aliases)
+        complete = replace(config, data={**config.data, **self.derive(written)})
+        values = resolve(self.keys, complete, overrides, architecture)
+        return values._replace(for_build=select_for_build(self.keys, written))
 
     def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (of those that are made of others)
         """The keys that stand behind a model's sizes and switches; of one that is made of others, theirs."""

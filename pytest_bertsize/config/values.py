@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.dims import Dims
@@ -24,7 +24,7 @@ from pytest_bertsize.config.vocabulary import (
     to_snake_case,
     withhold_steering_keys,
 )
-from pytest_bertsize.findings import Finding, Kind, Severity, Unusable
+from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
@@ -55,29 +55,48 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     :param architecture: whether it has labels to count, and what it asks for on top of its family's rules.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
-    written = Written(keys, config, overrides)
-    written.check_ignored_entries()
-    written.check_unknown_values()
-    values = None if written.wrong else _Reading(written, architecture).read_values()
-    if written.wrong or values is None:
-        raise Unusable(*sorted(written.findings, key=lambda finding: finding.severity != "error"))
+    reading = _Reading(keys, config, overrides, architecture)
+    reading.check_ignored_entries()
+    reading.check_unknown_values()
+    values = None if reading.wrong else reading.read_values()
+    if reading.wrong or values is None:
+        raise Unusable(*sorted(reading.findings, key=lambda finding: finding.severity != "error"))
     return values
 
 
-class Written:
-    """All that file and table write for one model, and what is found on the way through it."""
+def merge_overrides(
+    config: ModelConfig, overrides: Mapping[str, object], aliases: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, object]:
+    """Return what the file says with the table's overrides, which win by whatever name they call a key."""
+    replaced = {aliases.get(key, key) for key in overrides}
+    if replaced & LABEL_KEYS:
+        replaced |= LABEL_KEYS
+    left = {key: value for key, value in config.data.items() if aliases.get(key, key) not in replaced}
+    return {**left, **overrides}
 
-    def __init__(self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object]) -> None:
+
+def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[str, object]:
+    """Return every key that is written and that the family knows, in the file's order."""
+    return withhold_steering_keys({key: value for key, value in written.items() if key in keys.known})
+
+
+class _Reading:
+    """Reads a family's keys from what file and table write for one model; findings gather on the way."""
+
+    def __init__(
+        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
+    ) -> None:
         self.keys = keys
         self.config = config
-        self.findings: list[Finding] = []
-        self._noted: set[Finding] = set()
+        self.architecture = architecture
+        self.findings: dict[Finding, None] = {}
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._aliases: dict[str, str] = {}
         """Of each key that is written by another name, that name."""
-        self._overrides = overrides
-        self.overridden = {keys.aliases.get(key, key) for key in overrides}
+        self._written = merge_overrides(config, overrides, keys.aliases)
+        self._overridden = {keys.aliases.get(key, key) for key in overrides}
+        self._handed_over = keys.meaningful | PASSED | keys.inert
         in_file = self._name_as_family(config.data)
         self.overrides = self._name_as_family(overrides)
         self.values = {**in_file, **self.overrides}
@@ -96,84 +115,58 @@ class Written:
             own[key] = written[alias]
         return own
 
-    @cached_property
-    def as_written(self) -> dict[str, object]:
-        """The file with the table's overrides, which win by whatever name they call a key."""
-        replaced = self.overridden | (LABEL_KEYS if self.overridden & LABEL_KEYS else frozenset())
-        own = self.keys.aliases
-        left = {key: value for key, value in self.config.data.items() if own.get(key, key) not in replaced}
-        return {**left, **self._overrides}
-
-    @property
-    def for_build(self) -> dict[str, object]:
-        """Every key that is written and that the family knows, in the file's order."""
-        return withhold_steering_keys({key: value for key, value in self.as_written.items() if key in self.keys.known})
-
-    def note(
-        self,
-        key: str,
-        message: str,
-        fix: str,
-        kind: Kind = "config-invalid",
-        severity: Severity = "error",
-        elsewhere: tuple[str, ...] = (),
-    ) -> None:
+    def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid", **more: Any) -> None:
         """Add a finding at the place where the key stands: the table if it overrides, else the file."""
-        if severity == "error":
-            self.wrong.add(key)
         written = self._aliases.get(key, key)
-        if key in self.overridden:
-            finding = Finding(kind, message, fix, severity, table_key=("overrides", written), elsewhere=elsewhere)
+        if key in self._overridden:
+            finding = Finding(kind, message, fix, table_key=("overrides", written), **more)
         else:
             message += self.config.say_name_in_file(written)
             file, line = self.config.place(written)
-            finding = Finding(kind, message, fix, severity, file=file, line=line, elsewhere=elsewhere)
-        if finding not in self._noted:
-            self._noted.add(finding)
-            self.findings.append(finding)
+            finding = Finding(kind, message, fix, file=file, line=line, **more)
+        self.findings[finding] = None
+        if finding.severity == "error":
+            self.wrong.add(key)
 
     # keys that give no value: refused, misspelt, ignored, or known to change no count
 
     def check_ignored_entries(self) -> None:
         """Note every entry of the table's ``ignored`` that is no ignored key."""
-        read = self.keys.meaningful | PASSED | self.keys.inert
-        inner = {key for value in self.config.data.values() if isinstance(value, dict) for key in value}
-        for key in self.config.ignored:
-            place: dict[str, Any] = {"fix": "remove it from ignored", "table_key": ("ignored",)}
-            if key in self.config.data and key in read:
-                message = f"ignored names {printable(key)}, which this family reads"
-                self.findings.append(Finding("config-invalid", message, **place))
+        config = self.config
+        inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
+        for key in config.ignored:
+            name, fix, place = printable(key), "remove it from ignored", ("ignored",)
+            if key in config.data and key in self._handed_over:
+                message = f"ignored names {name}, which this family reads"
+                self.findings[Finding("config-invalid", message, fix, table_key=place)] = None
                 self.wrong.add(key)
-            elif key not in self.config.data and key not in inner:
-                message = f"ignored names {printable(key)}, which is not in {self.config.reference}"
-                self.findings.append(Finding("ignored-key", message, severity="warning", **place))
+            elif key not in config.data and key not in inner:
+                message = f"ignored names {name}, which is not in {config.reference}"
+                self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
 
     def check_unknown_values(self) -> None:
         """Note every key whose value only other code can tell, and that the class would be given."""
-        config, given = self.config, self.keys.meaningful | PASSED | self.keys.inert
+        config = self.config
         below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
         for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
             own = self.keys.aliases.get(key, key)
-            if own not in self.overrides and (self.keys.open or key in given) and (why := config.why_unknown(key)):
+            is_read = self.keys.open or key in self._handed_over
+            if own not in self.overrides and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
 
-    def check_other_keys(self, *, labels: bool) -> None:
-        """Note every key of file and table that the family does not read, with what was probably meant.
-
-        :param labels: whether the architecture has ``num_labels`` outputs to count.
-        """
-        ignored = [key for key in self.config.data if self._is_ignored(key, labels=labels)]
-        if ignored:
-            subject = (
-                f"{len(ignored):,} keys are ignored: they change no count: {listed([*map(shown, ignored)], MOST_NAMED)}"
-            )
-            message = subject if ignored[1:] else f"the key {shown(ignored[0])} is ignored: it changes no count"
+    def _check_other_keys(self) -> None:
+        """Note every key of file and table that the family does not read, with what was probably meant."""
+        if ignored := [key for key in self.config.data if self._is_ignored(key)]:
+            message = f"the key {shown(ignored[0])} is ignored: it changes no count"
+            if ignored[1:]:
+                named = listed([*map(shown, ignored)], MOST_NAMED)
+                message = f"{len(ignored):,} keys are ignored: they change no count: {named}"
             fix, elsewhere = _say_how_to_leave(ignored)
-            self.note(ignored[0], message, fix, "ignored-key", "warning", elsewhere)
+            self.note(ignored[0], message, fix, "ignored-key", severity="warning", elsewhere=elsewhere)
         for key in self.overrides:
             self._check_override(key)
 
-    def _is_ignored(self, key: str, *, labels: bool) -> bool:
+    def _is_ignored(self, key: str) -> bool:
         """Return whether nothing reads a key of the file; what is wrong with it is noted."""
         keys, value = self.keys, self.config.data[key]
         if key in keys.meaningful or key in keys.all_ignored:
@@ -187,7 +180,7 @@ class Written:
             self.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
         elif key in keys.known or is_withheld(key) or key in self.config.ignored:
             return False
-        elif meant := self._find_key_meant(key, labels=labels):
+        elif meant := self._find_key_meant(key):
             fix = f'write "{meant}"'
             if self.config.is_shared and meant not in self.values:  # other code reads the file, which keeps its names
                 fix = f"write keys = {{ {key if key.isidentifier() else shown(key)} = {shown(meant)} }} in the table"
@@ -203,16 +196,14 @@ class Written:
         self.note(key, f"{key} = {shown(value)} is refused: {changes.because}", changes.fix, "config-refused")
         return True
 
-    def _find_key_meant(self, key: str, *, labels: bool) -> str:
+    def _find_key_meant(self, key: str) -> str:
         """The key that a name was probably meant for; another library's name only counts where ours is missing."""
         if own := find_synonym(key, self.keys.key_of_symbol):
-            return own if (labels or own != "num_labels") and own not in self.values else ""
+            return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
 
     def _check_override(self, key: str) -> None:
-        if key in self.keys.meaningful | PASSED | self.keys.inert:
-            return
-        if self._is_refused_by_family(key, self.overrides[key]):
+        if key in self._handed_over or self._is_refused_by_family(key, self.overrides[key]):
             return
         if reason := explain_refusal(key, self.overrides[key]):
             self.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
@@ -223,20 +214,11 @@ class Written:
             fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
             self.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
 
-
-class _Reading:
-    """The values of a family's keys, one after the other; findings gather in what is written."""
-
-    def __init__(self, written: Written, architecture: Asks) -> None:
-        self.written = written
-        self.note = written.note
-        self.keys = written.keys
-        self.values = written.values
-        self.architecture = architecture
+    # keys that give values
 
     def read_values(self) -> Values:
-        written, keys, config = self.written, self.keys, self.written.config
-        written.check_other_keys(labels=self.architecture.labels)
+        keys, config = self.keys, self.config
+        self._check_other_keys()
         sizes = {size.key: self._read_size(size) for size in keys.sizes}
         switches: dict[str, Any] = {
             **{switch.key: self._read_switch(switch) for switch in keys.switches},
@@ -250,15 +232,20 @@ class _Reading:
         elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
             self._read_whole_number("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
         self._check_rules(found)
-        for key, value in written.overrides.items():
-            if key not in written.wrong and (lacking := describe_what_json_lacks(value)):
+        for key, value in self.overrides.items():
+            if key not in self.wrong and (lacking := describe_what_json_lacks(value)):
                 message = f"overrides.{printable(key)} is {lacking}, which no config can say"
                 self.note(key, message, "write what the config would say")
-        dims = None if written.wrong else Dims(by_symbol, switches)
-        written.findings += find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name)
-        assumed = {key: value for key, value in found.items() if value is not None}
-        others = () if keys.open else tuple(k for k in config.data if k not in keys.known and not is_withheld(k))
-        return Values(by_symbol, switches, written.for_build, tuple(written.findings), assumed, others)
+        dims = None if self.wrong else Dims(by_symbol, switches)
+        self.findings |= dict.fromkeys(find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name))
+        return Values(
+            by_symbol,
+            switches,
+            select_for_build(keys, self._written),
+            tuple(self.findings),
+            {key: value for key, value in found.items() if value is not None},
+            () if keys.open else tuple(key for key in config.data if key not in keys.known and not is_withheld(key)),
+        )
 
     def _read_size(self, size: Size) -> int | None:
         if size.key not in self.values:
@@ -274,14 +261,14 @@ class _Reading:
         return value
 
     def _note_missing(self, key: str, default: int) -> None:
-        config = self.written.config
+        config = self.config
         pair = f"overrides = {{ {key} = {default} }}" if config.origin else config.pair.format(key, default)
         if config.model_type is None:
             message = f"the key {key} is missing, and a file without model_type has to be complete"
             self.note(key, message, f"write {pair}, if that is meant")
         else:
             message = f"the key {key} is missing: {exact(default)} is assumed"
-            self.note(key, message, f"write {pair}", "defaulted-key", "warning")
+            self.note(key, message, f"write {pair}", "defaulted-key", severity="warning")
 
     def _read_whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
         value = self.values[key]
@@ -349,15 +336,15 @@ class _Reading:
 
     def _count_labels(self) -> int:
         """``num_labels``, else the entries of ``id2label``, else two. An override replaces both of the file."""
-        overrides = self.written.overrides
-        place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.written.config.data
+        overrides = self.overrides
+        place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.config.data
         named = self._count_label_names(place["id2label"]) if place.get("id2label") is not None else None
         if "num_labels" not in place:
             if named is None:
                 self._note_missing("num_labels", self.keys.labels)
             return named or self.keys.labels
         count = self._read_whole_number("num_labels", self.keys.labels, MOST_LABELS)
-        if named not in {None, count} and "num_labels" not in self.written.wrong:
+        if named not in {None, count} and "num_labels" not in self.wrong:
             message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
             self.note("num_labels", message, "make them agree")
         return count
@@ -382,7 +369,7 @@ class _Reading:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"
                 self.note(switch.key, message, f'write "{switch.needs}": true')
         for rule in (*self.keys.all_rules, *self.architecture.rules):
-            if not self.written.wrong.intersection(rule.keys) and not rule.holds(values):
+            if not self.wrong.intersection(rule.keys) and not rule.holds(values):
                 said = {key: shown(list(each)) if isinstance(each, tuple) else each for key, each in values.items()}
                 self.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.closed_forms import derive
-from pytest_bertsize.config.keys import ConfigKeys
 from pytest_bertsize.config.source import of_hub
-from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, Written
+from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
 from pytest_bertsize.config.vocabulary import (
     INERT,
     NAMED_BY_LABELS,
@@ -151,7 +150,7 @@ def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
         found.append(Finding("config-refused", f"overrides.{key} {why}", fix, table_key=("overrides", path[0])))
     if found:
         raise Unusable(*found)
-    return withhold_steering_keys(Written(ConfigKeys(()), config, model.overrides).as_written)
+    return withhold_steering_keys(merge_overrides(config, model.overrides))
 
 
 def _find_wrong(
