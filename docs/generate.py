@@ -21,7 +21,7 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import KINDS, Parameter
 from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.model_config import made
+from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.reports.report import RunReport
 from pytest_bertsize.table.validate_pyproject import tool_schema
 
@@ -186,7 +186,7 @@ def components() -> str:
     """What a budget can name: families that have the same in one row."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for family in FAMILIES.values():
-        config = made({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
+        config = config_at({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
         values = family.resolve(config, {}, family.architectures[0])
         names = family.component_names(Dims(values.sizes, values.switches, release=family.release))
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")

@@ -23,7 +23,7 @@ from pytest_bertsize.builder.confined import (
     find_place,
     limit_memory,
 )
-from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
+from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER, nest
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 MAKERS = ("to_dict", "model_dump")
@@ -97,14 +97,14 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
     for depth, key in enumerate(inner):
         within = _as_mapping(node, "", root) if _is_config(node) else {}
         if key not in within:
-            return {"config": _wrap_in_keys({str(name): None for name in within}, inner[:depth])}
+            return {"config": nest({str(name): None for name in within}, inner[:depth])}
         node = within[key]
     if isinstance(node, str):
         return {"name": _read_scalar(node, "")}
     if not _is_config(node):
-        return {"config": _wrap_in_keys(_Plain(root).of(node, ".".join(inner)), inner)}
+        return {"config": nest(_Plain(root).of(node, ".".join(inner)), inner)}
     if is_strict:
-        return {"config": _wrap_in_keys(_Plain(root).of(node), inner)}
+        return {"config": nest(_Plain(root).of(node), inner)}
     plain, found, odd = _Plain(root), {}, {}
     for key, value in _as_mapping(node, "", root).items():
         name = _read_key(key, "")
@@ -112,13 +112,7 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
             found[name] = plain.of(value, name, 1)
         except NoConfig as refused:
             found[name], odd[name] = _name_kind(value), [str(refused), refused.fix]
-    return {"config": _wrap_in_keys(found, inner), "odd": odd}
-
-
-def _wrap_in_keys(value: Any, inner: list[str]) -> Any:
-    for key in reversed(inner):
-        value = {key: value}
-    return value
+    return {"config": nest(found, inner), "odd": odd}
 
 
 def _is_config(value: Any) -> bool:

@@ -158,6 +158,14 @@ class ModelConfig:
         fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind, elsewhere)
 
 
+class TextThere(Unusable):
+    """Keys lead to a text where they should lead to an object; it may name a config."""
+
+    def __init__(self, text: str, finding: Finding) -> None:
+        super().__init__(finding)
+        self.text = text
+
+
 def fail(
     file: str,
     message: str,
@@ -174,30 +182,34 @@ def keys_of(inner: str) -> KeyPath:
     return tuple(inner.split(".")) if inner else ()
 
 
-def made(data: dict[str, object], file: str, inner: str = "") -> ModelConfig:
-    """A config that stands in no file, of values that JSON can say; its keys have no lines.
-
-    :raises Unusable: when there is no object at ``inner``, or more of it than a config has.
-    """
-    text = json.dumps(data, sort_keys=True)
-    if len(text) > LARGEST:
-        fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return ModelConfig(file, keys_of(inner), descend(data, keys_of(inner), file), digest)
+def nest(value: object, key_path: Sequence[str]) -> Any:
+    """Return an object in which keys lead to a value."""
+    for key in reversed(key_path):
+        value = {key: value}
+    return value
 
 
 def config_at(
-    content: bytes, file: str, value: object, inner: str, line_of: Callable[[KeyPath], int | None], **more: Any
+    value: object,
+    file: str,
+    key_path: KeyPath = (),
+    line_of: Callable[[KeyPath], int | None] = lambda _: None,
+    content: bytes | None = None,
+    **more: Any,
 ) -> ModelConfig:
-    """Return the config that a file has at the keys behind the ``#`` of a reference.
+    """Return the config to which keys lead in a file, or in what is said without one.
 
     :param value: what the file says.
+    :param content: its bytes; ``None`` where there is no file.
     :raises Unusable: when there is no object, or one that is no config.
     """
-    key_path = keys_of(inner)
     data = descend(value, key_path, file)
     if found := not_plain(data):
         fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
+    if content is None:
+        content = json.dumps(data, sort_keys=True).encode()
+        if len(content) > LARGEST:
+            fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
     return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, **more)
 
 
@@ -263,10 +275,12 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
         if not isinstance(value, dict) or key not in value:
             refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)
         value = value[key]
-    if not isinstance(value, dict):
-        what = f"{printable('.'.join(key_path))} is" if key_path else "the file holds"
-        fail(file, f"{what} {describe_kind(value)}, not an object", "name a model's config")
-    return value
+    if isinstance(value, dict):
+        return value
+    what = f"{printable('.'.join(key_path))} is" if key_path else "the file holds"
+    message = f"{what} {describe_kind(value)}, not an object"
+    finding = Finding("config-invalid", message, "name a model's config", file=file)
+    raise TextThere(value, finding) if isinstance(value, str) and key_path else Unusable(finding)
 
 
 def refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:

@@ -18,16 +18,17 @@ from pytest_bertsize.config.model_config import (
     IN_TOML,
     LARGEST,
     ModelConfig,
+    TextThere,
+    config_at,
     fail,
     keys_of,
-    made,
-    not_plain,
+    nest,
     rename_keys,
 )
-from pytest_bertsize.config.text_files import parse_json, parse_toml, read_content
+from pytest_bertsize.config.text_files import parse_json, parse_toml
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.model import CODE, TOML, YAML
+from pytest_bertsize.table.model import CODE, NAMES, TOML, YAML
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
@@ -58,37 +59,25 @@ class Found(NamedTuple):
 
 
 class Reader(Protocol):
-    """A reader of a project's files: the disk of today, or a commit."""
+    """A reader of a project's files: the disk of today, or a commit. Each raises Unusable for what cannot be read."""
 
     at: str
     """What messages add to the name of a file: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """The file that the table names, the one config in the folder that it names, or what is published so.
-
-        :raises Unusable: when it cannot be read.
-        """
+        """Return the file that the table names, the one config in a folder, or what is published by that name."""
 
     def file(self, location: str) -> bytes | None:
-        """The content of a small file; ``None`` where there is none.
-
-        :raises Unusable: when it cannot be read.
-        """
+        """Return the content of a small file; ``None`` where there is none."""
 
     def adapter(self, location: str) -> bytes:
-        """The content of an adapter_config.json.
-
-        :raises Unusable: when it cannot be read.
-        """
+        """Return the content of an adapter_config.json."""
 
     def made_by_code(self, reference: str) -> ModelConfig:
-        """Return the config that a module of the project has, makes or names.
-
-        :raises Unusable: when it is no config.
-        """
+        """Return the config that a module of the project has, makes or names."""
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
-        """The line of a key in the project's table, where the reader has one."""
+        """Return the line of a key in the project's table, where the reader has one."""
 
 
 class Disk:
@@ -108,15 +97,28 @@ class Disk:
         if is_name(location) and not self._has_file(location):
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
-            _refuse_unknown(location, self._has_file)
+            self._refuse_unknown(location)
         return self._read_file(location)
 
     def _has_file(self, name: str) -> bool:
         return os.path.lexists(self.root / name)
 
+    def _refuse_unknown(self, name: str) -> None:
+        """Say how a config is fetched whose name only the hub can know, and that can be no path that was meant."""
+        folder, slash, _ = name.partition("/")
+        if not (slash and self._has_file(folder)):
+            message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
+            fetch = suggest_fetching(name)
+            elsewhere = (f"{fetch.command}, and name that file",)
+            raise Unusable(
+                Finding("config-invalid", message, fetch.sentence, table_key=("config",), elsewhere=elsewhere)
+            )
+
     def _read_file(self, location: str) -> Found:
-        content, file = read_content(self.root, location)
-        return Found(location, file, content)
+        named = Place(self.root, location, "config", "config-invalid", "config-refused", "model's config.json")
+        place = named.one_of(NAMES, there=Path.is_file)
+        with place.opened_unread() as stream:
+            return Found(location, place.file, stream.read(LARGEST + 1))
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")
@@ -152,20 +154,6 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
     return Found(CONFIG, printable(name), published.config, published.origin)
 
 
-def _refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:
-    """Say how a config is fetched whose name only the hub can know.
-
-    :param is_there: whether the project has a folder of a name, so that what begins with it is a path.
-    :raises Unusable: when it can be no path that was meant.
-    """
-    folder, slash, _ = name.partition("/")
-    if is_name(name) and not (slash and is_there(folder)):
-        message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
-        fetch = suggest_fetching(name)
-        elsewhere = (f"{fetch.command}, and name that file",)
-        raise Unusable(Finding("config-invalid", message, fetch.sentence, table_key=("config",), elsewhere=elsewhere))
-
-
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
     """The config of a declared model; one that is made by code is made now.
 
@@ -183,7 +171,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
     if not model.config:
-        return made({}, settings.file)  # of a factory that is called without one
+        return config_at({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
         config = _read_inline(model.inline, model, settings, reader)
     elif model.is_made_by_code:
@@ -216,10 +204,8 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
                 Finding("unknown-closed-form", message, fix, table_key=("backbone" if backbone else "factory",))
             )
         file = f"{model.factory}(){f'.{backbone}' if backbone else ''}.config"
-        data = {**found.config, "model_type": found.family}
-        if problem := not_plain(data):
-            fail(file, problem.message, problem.fix)
-        return made({key: value for key, value in data.items() if key != "architectures"}, file)
+        said = {key: value for key, value in found.config.items() if key != "architectures"}
+        return config_at({**said, "model_type": found.family}, file)
 
     if not model.backbones:
         return read_one(model.backbone)
@@ -232,12 +218,12 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
     :raises Unusable: where it has none of them.
     """
     if not model.backbones:
-        return made(dict(sizes), "its lock")
+        return config_at(dict(sizes), "its lock")
 
     def read_one(each: Model) -> ModelConfig:
         place = f"{each.backbone}."
         own = {key.removeprefix(place): value for key, value in sizes.items() if key.startswith(place)}
-        return made(own, "its lock")
+        return config_at(own, "its lock")
 
     return parts.of_backbones(model, read_one)
 
@@ -294,10 +280,8 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     file = f"{found.file}{reader.at}"
     try:
         parsed = _parse_by_suffix(found, file, inner)
-    except Unusable:
-        if (name := _name_at(found, file, inner)) is None:
-            raise
-        return _follow_name(name, reader, f"{file}#{printable(inner)}")
+    except TextThere as there:
+        return _follow_name(there.text, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin) if found.origin else parsed
 
 
@@ -346,17 +330,6 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
     return parse_json(found.content, file, inner)
 
 
-def _name_at(found: Found, file: str, inner: str) -> str | None:
-    """Return the text at a place in settings, which names a config; ``None`` where no text is."""
-    outer, _, last = inner.rpartition(".")
-    try:
-        holder = _parse_by_suffix(found, file, outer) if inner else None
-    except Unusable:
-        return None
-    value = holder.data.get(last) if holder and not holder.why_unknown(last) else None
-    return value if isinstance(value, str) else None
-
-
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
     """Read the config that a place in a file, or a module, names: a published one, or a file or folder of the project.
 
@@ -388,11 +361,8 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
 
 def _read_inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
     place = (*model.table_key, "config")
-    file = f"{settings.file}{reader.at}"
-    if found := not_plain(dict(data)):
-        fail(file, found.message, found.fix, reader.line((*place, *found.path), settings))
     line_of = partial(reader.line, settings=settings)
-    return replace(made(dict(data), file), key_path=place, line_of=line_of, pair=IN_TOML)
+    return config_at(nest(dict(data), place), f"{settings.file}{reader.at}", place, line_of, pair=IN_TOML)
 
 
 def _made_by_code(
@@ -418,8 +388,6 @@ def _made_by_code(
         return name
     if "config" not in said:
         fail(file, f"the config was not made: {printable(str(said.get('message')))}", printable(str(said.get("fix"))))
-    if found := not_plain(said["config"]):
-        fail(file, found.message, found.fix)
-    config = made(said["config"], file, inner)
-    odd = said.get("odd", {})
-    return replace(config, unknown={(*config.key_path, key): (why, fix) for key, (why, fix) in odd.items()})
+    key_path = keys_of(inner)
+    unknown = {(*key_path, key): (why, fix) for key, (why, fix) in said.get("odd", {}).items()}
+    return config_at(said["config"], file, key_path, unknown=unknown)

@@ -8,7 +8,6 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from pathlib import Path
 
 import tomli
 
@@ -22,24 +21,13 @@ from pytest_bertsize.config.model_config import (
     config_at,
     describe_kind,
     fail,
+    keys_of,
     not_plain,
     value_at,
 )
-from pytest_bertsize.files import LFS_POINTER, Place, RepeatedKey, refuse_repeated_keys
-from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.files import LFS_POINTER, RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, reason, shown
-
-
-def read_content(root: Path, location: str) -> tuple[bytes, str]:
-    """The bytes of the config file that a table names, and the file's name in messages.
-
-    :raises Unusable: when there is no such file in the project.
-    """
-    named = Place(root, location, "config", "config-invalid", "config-refused", "model's config.json")
-    place = named.one_of(NAMES, there=Path.is_file)
-    with place.opened_unread() as stream:
-        return stream.read(LARGEST + 1), place.file
 
 
 def decode_text(content: bytes, file: str) -> str:
@@ -71,7 +59,7 @@ def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
     """
     text = decode_text(content, file)
     lines = cache(lambda: lines_in_json(text))
-    return config_at(content, file, _load_json(text, file), inner, lambda path: lines().get(path))
+    return config_at(_load_json(text, file), file, keys_of(inner), lambda path: lines().get(path), content)
 
 
 def parse_json_list(content: bytes, file: str) -> list[object]:
@@ -177,4 +165,4 @@ def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
             return None
         return line_in_toml(text, path)
 
-    return config_at(content, file, whole, inner, line_of, pair=IN_TOML)
+    return config_at(whole, file, keys_of(inner), line_of, content, pair=IN_TOML)

@@ -26,6 +26,7 @@ from pytest_bertsize.config.model_config import (
     config_at,
     fail,
     keys_of,
+    nest,
     refuse_missing_key,
 )
 from pytest_bertsize.config.text_files import decode_text
@@ -58,9 +59,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
     if document.is_omegaconf:
         value, unknown = resolve(text, value, key_path, file)
-    for key in reversed(key_path):
-        value = {key: value}
-    return config_at(content, file, value, inner, document.lines.get, unknown=unknown)
+    return config_at(nest(value, key_path), file, key_path, document.lines.get, content, unknown=unknown)
 
 
 class _Entry(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_bertsize.closed_forms.derive import family_name
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.model_config import made
+from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
@@ -59,6 +59,6 @@ def test_of_several_that_read_as_much_bert_is_none_that_does_not() -> None:
 def test_the_hint_names_that_family(keys: dict[str, Any], fix: str) -> None:
     model = Model(name="m", config="x.json", budget=Budget(), table_key=("tool",))
     with pytest.raises(Unusable) as unusable:
-        family_name(model, made({**GOOGLES, **keys}, "x.json"), Registry())
+        family_name(model, config_at({**GOOGLES, **keys}, "x.json"), Registry())
     (finding,) = unusable.value.findings
     assert finding.fix == fix

@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, find_insensitive_budget
 from pytest_bertsize.commands.console import FOUND, GOOD
 from pytest_bertsize.commands.init.proposal import list_limits, make_name
-from pytest_bertsize.config.model_config import made
+from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.table.limits import Budget, Limit
 from pytest_bertsize.table.model import Model
@@ -97,7 +97,7 @@ def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family:
 
 def assert_tight(data: dict[str, Any]) -> None:
     """Every limit lets today's count pass, is at most one percent above it, and below that of one more layer."""
-    model, config = Model(config="config.json", budget=Budget()), made(data, "config.json")
+    model, config = Model(config="config.json", budget=Budget()), config_at(data, "config.json")
     derivation = derive(model, config, choose(model, config, Registry()))
     form, variants = derivation.form, Variants(derivation)
     limits = {component: parse_count(tomli.loads(f"a = {limit}")["a"]) for component, limit in list_limits(derivation)}
