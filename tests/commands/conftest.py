@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+import json
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.__main__ import main
-
-Bertsize: TypeAlias = Callable[..., tuple[int, str, str]]
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
 
 
 @pytest.fixture(autouse=True)
@@ -17,13 +17,34 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
 
 
+@dataclass(frozen=True)
+class Bertsize:
+    """The command line, in this process."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Return the exit status, what is printed, and the mistakes."""
+        self.capsys.readouterr()
+        status = main([*arguments])
+        return status, *self.capsys.readouterr()
+
+    def printed(self, *arguments: str) -> str:
+        """Return what a command prints that finds no mistake."""
+        status, out, err = self.run(*arguments)
+        assert (status, err) == (GOOD, "")
+        return out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.printed(*arguments, "--format", "json"))
+
+    def refused(self, *arguments: str) -> str:
+        """Return the mistakes for which nothing is printed."""
+        status, out, err = self.run(*arguments)
+        assert (status, out) == (MISTAKEN, "")
+        return err
+
+
 @pytest.fixture
 def bertsize(capsys: pytest.CaptureFixture[str]) -> Bertsize:
-    """Run a command: its exit status, what it prints, and its mistakes."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main([*arguments])
-        return status, *capsys.readouterr()
-
-    return run
+    return Bertsize(capsys)

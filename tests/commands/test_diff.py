@@ -4,52 +4,60 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.__main__ import main
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
 
 CHINESE = Path(__file__).parents[2] / "examples" / "d-bert-base-chinese" / "config.json"
 """SOURCES D: 102,290,312 in all, 7,087,872 a layer."""
+Change = Callable[..., str]
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return tmp_path / "config.json"
+def changed(tmp_path: Path) -> Change:
+    """Write the config with other keys, and say where."""
+
+    def write(**keys: Any) -> str:
+        config = {**json.loads(CHINESE.read_text("utf-8")), **keys}
+        (tmp_path / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        return str(tmp_path / "config.json")
+
+    return write
 
 
-def changed(path: Path, **keys: Any) -> str:
-    path.write_text(json.dumps({**json.loads(CHINESE.read_text("utf-8")), **keys}, indent=1), encoding="utf-8")
-    return str(path)
+@pytest.fixture
+def compare(changed: Change, bertsize: Bertsize) -> Callable[..., tuple[list[list[str]], list[str]]]:
+    """Return the cells of the table, and the sentences below it, of a config with other keys."""
+
+    def run(**keys: Any) -> tuple[list[list[str]], list[str]]:
+        out = bertsize.printed("diff", str(CHINESE), changed(**keys)).splitlines()
+        sentences = next(number for number, line in enumerate(out) if line.startswith("- "))
+        return [line.split() for line in out[:sentences]], out[sentences:]
+
+    return run
 
 
-def compared(
-    first: str, second: str, *arguments: str, capsys: pytest.CaptureFixture[str]
-) -> tuple[list[list[str]], list[str]]:
-    """The cells of the counts, and the sentences below the table."""
-    assert main(["diff", first, second, *arguments]) == 0
-    out = capsys.readouterr().out.splitlines()
-    start = next(number for number, line in enumerate(out) if line.startswith("component"))
-    measures = next(number for number, line in enumerate(out) if line.startswith("bytes "))
-    sentences = next(number for number, line in enumerate(out) if line.startswith("- "))
-    return [line.split() for line in out[start:measures] if line.strip()], out[sentences:]
-
-
-def test_a_thirteenth_layer_is_named_with_what_it_costs(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table, said = compared(str(CHINESE), changed(config, num_hidden_layers=13), capsys=capsys)
-    # SOURCES D
+def test_a_thirteenth_layer_is_named_with_what_it_costs(compare: Callable[..., Any]) -> None:
+    table, said = compare(num_hidden_layers=13)
+    # SOURCES D; 4 bytes a parameter; a layer of D 768, I 3,072 at S = 128: 2·S·(4·D² + 2·I·D) + 4·S²·D
+    layer = 2 * 128 * (4 * 768**2 + 2 * 3072 * 768) + 4 * 128**2 * 768
+    head = 2 * 128 * (768**2 + 768 * 21_128)
     assert ["embeddings", "16,622,592", "16,622,592", "="] in table
     assert ["encoder", "85,054,464", f"{85_054_464 + 7_087_872:,}", "+7,087,872"] in table
-    assert table[-1] == ["total", "102,290,312", f"{102_290_312 + 7_087_872:,}", "+7,087,872"]
+    assert ["total", "102,290,312", f"{102_290_312 + 7_087_872:,}", "+7,087,872"] in table
+    assert ["bytes", f"{4 * 102_290_312:,}", f"{4 * 109_378_184:,}", f"+{4 * 7_087_872:,}"] in table
+    assert ["FLOPs", f"{12 * layer + head:,}", f"{13 * layer + head:,}", f"+{layer:,}"] in table
     assert said[0].startswith("- num_hidden_layers 12 → 13: +7,087,872 (encoder.feed_forward +4,722,432")
     assert said[-1] == "- net +7,087,872"
 
 
-def test_a_component_that_only_one_has_is_none_in_the_other(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    second = changed(config, architectures=["BertModel"])
-    table, said = compared(str(CHINESE), second, capsys=capsys)
+def test_a_component_that_only_one_has_is_none_in_the_other(compare: Callable[..., Any]) -> None:
+    table, said = compare(architectures=["BertModel"])
     # SOURCES C and D: the pooler is 590,592, the head 613,256
     assert ["pooler", "0", "590,592", "+590,592"] in table
     assert ["head", "613,256", "0", "-613,256"] in table
@@ -57,8 +65,8 @@ def test_a_component_that_only_one_has_is_none_in_the_other(config: Path, capsys
     assert said[-1] == "- net -22,664: 590,592 came, 613,256 went"
 
 
-def test_several_keys_are_counted_alone_and_together(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, said = compared(str(CHINESE), changed(config, num_hidden_layers=6, hidden_size=1_536), capsys=capsys)
+def test_several_keys_are_counted_alone_and_together(compare: Callable[..., Any]) -> None:
+    _, said = compare(num_hidden_layers=6, hidden_size=1_536)
     rows = "\n".join(said).replace("\n  ", " ").splitlines()
     sums = [int(re.findall(r": ([+-][\d,]+)", line)[0].replace(",", "")) for line in rows[:3]]
     assert rows[2].startswith("- these keys together, beyond each of them alone: ")
@@ -66,42 +74,21 @@ def test_several_keys_are_counted_alone_and_together(config: Path, capsys: pytes
     assert sum(sums) == int(net.replace(",", ""))
 
 
-def test_the_mistakes_of_both_are_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "nosuch.json", changed(config, hidden_sise=3)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    first, second = err.splitlines()
+def test_the_mistakes_of_both_are_said(changed: Change, bertsize: Bertsize) -> None:
+    config = changed(hidden_sise=3)
+    first, second = bertsize.refused("diff", "nosuch.json", config).splitlines()
     assert first.startswith("ERROR: nosuch.json: there is no such file; ")
-    assert re.fullmatch(rf"ERROR: {re.escape(str(config))}:\d+: .*hidden_sise.*; write \"hidden_size\"", second)
+    assert re.fullmatch(rf"ERROR: {re.escape(config)}:\d+: .*hidden_sise.*; write \"hidden_size\"", second)
 
 
-# shapes and measures
-
-
-def table_of(out: str) -> list[list[str]]:
-    return [line.split() for line in out.splitlines()]
-
-
-def test_bytes_and_flops_stand_beside_the_counts(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", str(CHINESE), changed(config, num_hidden_layers=13)]) == 0
-    table = table_of(capsys.readouterr().out)
-    # 4 bytes a parameter; a layer of D 768, I 3,072 at S = 128: 2·S·(4·D² + 2·I·D) + 4·S²·D
-    layer = 2 * 128 * (4 * 768**2 + 2 * 3072 * 768) + 4 * 128**2 * 768
-    head = 2 * 128 * (768**2 + 768 * 21_128)
-    assert ["bytes", f"{4 * 102_290_312:,}", f"{4 * 109_378_184:,}", f"+{4 * 7_087_872:,}"] in table
-    assert ["FLOPs", f"{12 * layer + head:,}", f"{13 * layer + head:,}", f"+{layer:,}"] in table
-
-
-def test_a_pair_in_markdown_and_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    deeper = changed(config, num_hidden_layers=13)
-    assert main(["diff", str(CHINESE), deeper, "--format", "md"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_pair_in_markdown_and_json(changed: Change, bertsize: Bertsize) -> None:
+    pair = str(CHINESE), changed(num_hidden_layers=13)
+    lines = bertsize.printed("diff", *pair, "--format", "md").splitlines()
     assert lines[0] == "| component | A | B | change |"
     assert "| `total` | 102,290,312 | 109,378,184 | +7,087,872 |" in lines
     assert "| `head width` | 64 | 64 |  |" in lines
     assert "- net +7,087,872" in lines
-    assert main(["diff", str(CHINESE), deeper, "--format", "json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = bertsize.json("diff", *pair)
     assert [model["total"] for model in said["models"]] == [102_290_312, 109_378_184]
     assert said["components"][-1]["changes"] == [0, 7_087_872]
     assert [model["inner_by_width"] for model in said["models"]] == [4, 4]

@@ -12,7 +12,6 @@ from rich.cells import cell_len
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.formula import Formulas
-from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.explain.command import draw_lines
 from pytest_bertsize.commands.explain.tree import Line, list_leaves, list_tree
 from pytest_bertsize.commands.named_model import closed_form
@@ -38,17 +37,8 @@ def cells(text: str) -> list[list[str]]:
     return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
 
 
-def found(name: str, lines: list[Line], depth: int | None = None) -> Line:
-    (line,) = [line for line in lines if line.name == name and depth in {None, line.depth}]
-    return line
-
-
-LINES = list_tree(chinese(), BERT)
-
-
 def test_name_formula_numbers_and_count_stand_in_a_row(bertsize: Bertsize) -> None:
-    status, out, err = bertsize("explain", CHINESE)
-    assert (status, err) == (GOOD, "")
+    out = bertsize.printed("explain", CHINESE)
     rows = cells(out)
     # SOURCES D, and A's column "is"
     assert ["embeddings", "V·D + P·D + T·D + 2·D", "16,622,592"] in rows
@@ -63,7 +53,7 @@ def test_name_formula_numbers_and_count_stand_in_a_row(bertsize: Bertsize) -> No
 
 
 def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
-    (tied,) = [line for line in LINES if line.formula.startswith("tied")]
+    (tied,) = [line for line in list_tree(chinese(), BERT) if line.formula.startswith("tied")]
     assert (tied.formula, tied.numbers, tied.count) == ("tied to embeddings.word", "16,226,304 shared", 0)
 
 
@@ -77,8 +67,7 @@ def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
     ],
 )
 def test_what_is_usually_got_wrong_is_said(note: str, bertsize: Bertsize) -> None:
-    _, out, _ = bertsize("explain", CHINESE)
-    assert note in out.splitlines()
+    assert note in bertsize.printed("explain", CHINESE).splitlines()
 
 
 @pytest.mark.parametrize("command", [("explain",), ("fit", "--total", "90M")])
@@ -86,8 +75,8 @@ def test_a_key_that_is_missing_is_said_below_with_what_to_write(
     command: tuple[str, ...], tmp_path: Path, bertsize: Bertsize
 ) -> None:
     write(tmp_path / "config.json", {key: each for key, each in read(CHINESE).items() if key != "type_vocab_size"})
-    status, out, _ = bertsize(*command, str(tmp_path / "config.json"))
-    assert (status, out.splitlines()[-1]) == (GOOD, '  → write "type_vocab_size": 2')
+    out = bertsize.printed(*command, str(tmp_path / "config.json"))
+    assert out.splitlines()[-1] == '  → write "type_vocab_size": 2'
 
 
 def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, bertsize: Bertsize) -> None:
@@ -97,7 +86,7 @@ def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, ber
     groups = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu_new"}
     config = {"model_type": "albert", "architectures": ["AlbertModel"], **sizes, **more, **groups}
     write(tmp_path / "config.json", config)
-    _, out, _ = bertsize("explain", str(tmp_path))
+    out = bertsize.printed("explain", str(tmp_path))
     assert ["total", "11,683,584"] in cells(out)
     assert "one layer of 1, used 12 times" in out
     assert "- L = 12 (num_hidden_layers) is in no formula: layers share their weights" in out
@@ -105,8 +94,7 @@ def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, ber
 
 
 def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(bertsize: Bertsize) -> None:
-    _, out, _ = bertsize("explain", CHINESE, "--tensors")
-    rows = cells(out)
+    rows = cells(bertsize.printed("explain", CHINESE, "--tensors"))
     # SOURCES D lists the names and shapes
     assert ["attention.self.query.weight", "D²", "(768, 768)", "589,824", "7,077,888"] in rows
     assert ["intermediate.dense.weight", "I·D", "(3072, 768)", "2,359,296", "28,311,552"] in rows
@@ -154,7 +142,7 @@ def test_every_width_shows_every_count_whole(
     width: int, arguments: tuple[str, ...], bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    _, out, _ = bertsize("explain", CHINESE, *arguments)
+    out = bertsize.printed("explain", CHINESE, *arguments)
     # SOURCES D
     assert {"16,622,592", "85,054,464", "613,256", "102,290,312"} <= set(out.split())
     assert max(map(cell_len, out.splitlines())) < width
@@ -190,8 +178,7 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_write(arguments: list[str], message: str, bertsize: Bertsize) -> None:
-    status, out, err = bertsize("explain", *arguments)
-    assert (status, out) == (MISTAKEN, "")
+    err = bertsize.refused("explain", *arguments)
     assert err.startswith("ERROR: ")
     assert message in err
     assert err.count("\n") == 1
@@ -222,8 +209,7 @@ def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{declared}budget.total = 1\n')
-    status, _, err = bertsize("explain", "own")
-    assert (status, err) == (MISTAKEN, f"ERROR: {mistake}\n")
+    assert bertsize.refused("explain", "own") == f"ERROR: {mistake}\n"
 
 
 # a model that a table declares
@@ -238,8 +224,8 @@ def test_every_model_that_an_example_declares_is_explained_and_compared_with_its
         form = closed_form(f"pyproject.toml::{name}")
         tops = [line for line in list_tree(form, BERT) if line.depth == 0]
         assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
-        assert bertsize("explain", f"pyproject.toml::{name}")[0] == GOOD
-        assert bertsize("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")[0] == GOOD
+        assert bertsize.printed("explain", f"pyproject.toml::{name}")
+        assert bertsize.printed("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")
 
 
 def read(path: str) -> dict[str, Any]:

@@ -6,55 +6,28 @@ import io
 import json
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize import closed_form
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
 from pytest_bertsize.table.toml import inline
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
+    from tests.commands.conftest import Bertsize
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
 """SOURCES C: 109,514,298 with the head of a masked language model."""
 
 
-def lines(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert main(["fit", *arguments]) == 0
-    printed: list[str] = capsys.readouterr().out.splitlines()
-    return printed
-
-
-def shapes(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    assert main(["fit", *arguments, "--format", "json"]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["shapes"]
-    return found
-
-
-def mistake(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["fit", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    return err
-
-
-def declared(folder: Path, monkeypatch: pytest.MonkeyPatch, budget: str, **overrides: Any) -> None:
-    """bert-base-uncased as ``encoder``, in the current folder."""
-    said = ", ".join(f"{key} = {value}" for key, value in overrides.items())
-    table = f'[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ {said} }}\n{budget}\n'
-    (folder / "pyproject.toml").write_text(table, encoding="utf-8")
-    (folder / "config.json").write_text(Path(UNCASED).read_text("utf-8"), encoding="utf-8")
-    monkeypatch.chdir(folder)
-
-
-def test_the_nearest_shape_is_the_first_and_today_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None:
-    out = lines(UNCASED, "--total", "105M", "--keep", "vocab_size", capsys=capsys)
+def test_the_nearest_shape_is_the_first_and_today_stands_above_it(bertsize: Bertsize) -> None:
+    out = bertsize.printed("fit", UNCASED, "--total", "105M", "--keep", "vocab_size").splitlines()
     start = next(number for number, line in enumerate(out) if line.split()[:2] == ["D", "A"])
     assert out[start].split() == ["D", "A", "I", "L", "parameters", "FLOPs", "of", "128", "tokens"]
     today, first = out[start + 2].split(), out[start + 3].split()
@@ -64,10 +37,10 @@ def test_the_nearest_shape_is_the_first_and_today_stands_above_it(capsys: pytest
 
 
 def test_what_is_pasted_is_toml_on_one_line_and_counts_to_what_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    out = lines(UNCASED, "--total", "60M", capsys=capsys)
+    out = bertsize.printed("fit", UNCASED, "--total", "60M").splitlines()
     totals = [line.split()[5] for line in out if re.match(r" +\d+ +\d", line)]
     pasted = [line.split(maxsplit=1)[1] for line in out if " overrides = {" in line]
     assert len(totals) == len(pasted) == 10
@@ -77,20 +50,8 @@ def test_what_is_pasted_is_toml_on_one_line_and_counts_to_what_is_said(
         assert f"{closed_form(tmp_path)['total']:,}" == total
 
 
-def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    declared(tmp_path, monkeypatch, 'budget.total = "110M"', num_hidden_layers=13, type_vocab_size=1)
-    first = shapes("encoder", capsys=capsys)[0]
-    assert first["overrides"] == {"num_hidden_layers": 12, "type_vocab_size": 1}
-    assert first["parameters"] == 109_514_298 - 768
-    out = lines("encoder", capsys=capsys)
-    assert " 1  overrides = { num_hidden_layers = 12, type_vocab_size = 1 }" in out
-    assert "shapes within total 110M; " in " ".join(out)
-
-
-def test_markdown_is_a_table_with_what_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
-    out = lines(UNCASED, "--total", "105M", "--format", "md", capsys=capsys)
+def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
+    out = bertsize.printed("fit", UNCASED, "--total", "105M", "--format", "md").splitlines()
     assert out[0] == "|  | D | A | I | L | parameters | FLOPs of 128 tokens | to paste |"
     assert out[3].startswith("| 1 | 768 | 12 | 2,816 | 12 | 104,792,634 | ")
     assert out[3].endswith(" | `overrides = { intermediate_size = 2816 }` |")
@@ -112,11 +73,11 @@ def test_markdown_is_a_table_with_what_to_paste(capsys: pytest.CaptureFixture[st
         (["--total", "110M", "--multiple", "0"], "ERROR: --multiple is 0; write a number from 1\n"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert mistake(UNCASED, *arguments, capsys=capsys).startswith(said)
+def test_what_cannot_be_is_a_sentence(arguments: list[str], said: str, bertsize: Bertsize) -> None:
+    assert bertsize.refused("fit", UNCASED, *arguments).startswith(said)
 
 
-# what decides by today's sizes
+# a declared model
 
 
 CONVBERT = {
@@ -137,27 +98,37 @@ SMALL |= {"model_type": "bert", "architectures": ["BertModel"]}
 """4 layers of 198,272, and 128 · (1000 + 128 + 2 + 2) + 128² + 128 beside them: 954,496."""
 
 
-def small(folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, config: dict[str, Any] | None = None) -> None:
-    monkeypatch.chdir(folder)
-    Path("config.json").write_text(json.dumps(config or SMALL), encoding="utf-8")
-    Path("pyproject.toml").write_text(f"[tool.bertsize.models.small]\n{table}\n", encoding="utf-8")
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
-def recounted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, found: list[dict[str, Any]]
-) -> list[ClosedForm]:
-    """Each shape by the table with its overrides."""
-    forms = []
+def declare(table: str, config: Mapping[str, Any] = SMALL) -> None:
+    """Write a project whose one model is ``small``."""
+    Path("config.json").write_text(json.dumps(config), encoding="utf-8")
+    Path("pyproject.toml").write_text(f'[tool.bertsize.models.small]\nconfig = "config.json"\n{table}\n', "utf-8")
+
+
+def count_again(table: str, found: list[dict[str, Any]]) -> Iterator[ClosedForm]:
+    """Count each shape by the table with its overrides."""
     for each in found:
-        small(folder, monkeypatch, f"overrides = {inline(each['overrides'])}\n{table}")
-        forms.append(closed_form("small"))
-    return forms
+        declare(f"overrides = {inline(each['overrides'])}\n{table}")
+        yield closed_form("small")
 
 
-def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small(tmp_path, monkeypatch, 'config = "config.json"\nbudget.total = "800K"', CONVBERT)
+def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(bertsize: Bertsize) -> None:
+    overrides = "overrides = { num_hidden_layers = 13, type_vocab_size = 1 }"
+    declare(f'{overrides}\nbudget.total = "110M"', json.loads(Path(UNCASED).read_text("utf-8")))
+    first = bertsize.json("fit", "small")["shapes"][0]
+    assert first["overrides"] == {"num_hidden_layers": 12, "type_vocab_size": 1}
+    assert first["parameters"] == 109_514_298 - 768
+    out = bertsize.printed("fit", "small").splitlines()
+    assert " 1  overrides = { num_hidden_layers = 12, type_vocab_size = 1 }" in out
+    assert "shapes within total 110M; " in " ".join(out)
+
+
+def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report() -> None:
+    declare('budget.total = "800K"', CONVBERT)
     out = io.StringIO()
     assert check(Path(), None, out=out) == FOUND
     said = " ".join(out.getvalue().split())
@@ -173,44 +144,33 @@ def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report(
     ],
     ids=["layers_to_transform", "rank_pattern"],
 )
-def test_layers_that_are_named_one_by_one_stay_as_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], table: str
-) -> None:
-    whole = f'config = "config.json"\n{table}'
+def test_layers_that_are_named_one_by_one_stay_as_many(bertsize: Bertsize, table: str) -> None:
     for most, is_larger in ((2_000_000, True), (700_000, False)):
-        small(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}")
-        found = shapes("small", capsys=capsys)
+        declare(f"{table}\nbudget.total = {most}")
+        found = bertsize.json("fit", "small")["shapes"]
         assert "num_hidden_layers" not in {key for each in found for key in each["overrides"]}
-        forms = recounted(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}", found)
-        totals = [form.total for form in forms]
+        totals = [form.total for form in count_again(f"{table}\nbudget.total = {most}", found)]
         assert totals == [each["parameters"] for each in found]
         assert all((total > 954_496) is is_larger and total <= most for total in totals) is bool(totals)
-    assert main(["explain", "small"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(bertsize.printed("explain", "small").split())
     assert "L = 4 (num_hidden_layers) is in no formula: the table names single layers" in said
 
 
-def test_what_trains_is_held_where_layers_are_frozen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frozen = 'config = "config.json"\nfactory = "d:own"\nbackbone = "b"\nfrozen = ["b.encoder.layer[:2]"]\nbudget.total = "900K"\n'
-    small(tmp_path, monkeypatch, f'{frozen}budget.trainable = "550K"')  # 954,496 without two layers of 198,272: 557,952
-    found = shapes("small", capsys=capsys)
-    assert [each["parameters"] for each in found]
-    assert all(form.trainable <= 550_000 for form in recounted(tmp_path, monkeypatch, frozen, found))
-    small(tmp_path, monkeypatch, f"{frozen}budget.trainable = {{ exact = 1 }}")
-    assert "no shape that was tried is within total 900K and trainable =1; write a larger limit" in mistake(
-        "small", capsys=capsys
-    )
+def test_what_trains_is_held_where_layers_are_frozen(bertsize: Bertsize) -> None:
+    frozen = 'factory = "d:own"\nbackbone = "b"\nfrozen = ["b.encoder.layer[:2]"]\nbudget.total = "900K"\n'
+    declare(f'{frozen}budget.trainable = "550K"')  # 954,496 without two layers of 198,272: 557,952
+    found = bertsize.json("fit", "small")["shapes"]
+    assert found
+    assert all(form.trainable <= 550_000 for form in count_again(frozen, found))
+    declare(f"{frozen}budget.trainable = {{ exact = 1 }}")
+    said = "no shape that was tried is within total 900K and trainable =1; write a larger limit"
+    assert said in bertsize.refused("fit", "small")
 
 
-def test_bytes_are_held_as_the_parameters_that_they_let_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize) -> None:
     """At four bytes each, 900,000 parameters; sixteen each while AdamW trains them, and four more a tensor."""
     for limit, each in (("bytes", 4), ("training_bytes", 16)):
-        small(tmp_path, monkeypatch, f'config = "config.json"\nbudget.{limit} = "{each * 900}KB"')
-        found = shapes("small", capsys=capsys)
-        assert found
+        declare(f'budget.{limit} = "{each * 900}KB"')
+        found = bertsize.json("fit", "small")["shapes"]
         assert 890_000 < max(shape["parameters"] for shape in found) <= 900_000
-        assert f"{limit} {each * 900}KB" in " ".join(lines("small", capsys=capsys))
+        assert f"{limit} {each * 900}KB" in " ".join(bertsize.printed("fit", "small").split())

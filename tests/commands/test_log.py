@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.base.lock import Locked, render_lock
 from pytest_bertsize.inventory import Tensor
 from tests.support.git_projects import FITS, LAYER, git, repository
+
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
 
 TOTAL = 59_549
 """Of the tiny model of conftest.py."""
@@ -23,10 +24,11 @@ WORD = 48 + 1
 class History:
     """A project whose commits are made one by one."""
 
-    def __init__(self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, config: dict[str, Any], bertsize: Bertsize) -> None:
         self.project = repository(folder)
         self.config = config
-        self._capsys = capsys
+        self.bertsize = bertsize
+        self.command = ("log", "--project", str(folder))
         self.commit("begin", FITS)
 
     def commit(self, subject: str, table: str = "", file: str = "config.json", **keys: Any) -> None:
@@ -42,15 +44,12 @@ class History:
         self.project.git("add", "--all", ".")
         self.project.git("commit", "--quiet", "--allow-empty", "--message", subject)
 
-    def said(self, *arguments: str, status: int = 0) -> str:
-        assert main(["log", "--project", str(self.project.folder), *arguments]) == status
-        out, err = self._capsys.readouterr()
-        assert bool(err) == bool(status), err
-        return err if status else out
+    def said(self, *arguments: str) -> str:
+        return self.bertsize.printed(*self.command, *arguments)
 
     def models(self, *arguments: str) -> dict[str, list[dict[str, Any]]]:
         """The rows of each model."""
-        document = json.loads(self.said("--format", "json", *arguments))
+        document = self.bertsize.json(*self.command, *arguments)
         return {model["name"]: model["rows"] for model in document["models"]}
 
     def rows(self, *arguments: str) -> list[dict[str, Any]]:
@@ -59,8 +58,8 @@ class History:
 
 
 @pytest.fixture
-def history(tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> History:
-    return History(tmp_path / "project", tiny, capsys)
+def history(tmp_path: Path, tiny: dict[str, Any], bertsize: Bertsize) -> History:
+    return History(tmp_path / "project", tiny, bertsize)
 
 
 # commit by commit
@@ -111,14 +110,11 @@ def test_a_range_begins_with_what_was_there_before_it(history: History) -> None:
     assert history.rows("fits", "v1..") == rows
 
 
-def test_the_end_of_a_shallow_clone_is_no_beginning(
-    history: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_end_of_a_shallow_clone_is_no_beginning(history: History, tmp_path: Path) -> None:
     history.commit("a layer more", num_hidden_layers=4)
     last = history.project.git("rev-parse", "HEAD")
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{history.project.folder}", "clone")
-    assert main(["log", "--project", str(tmp_path / "clone")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(history.bertsize.printed("log", "--project", str(tmp_path / "clone")).split())
     assert "a layer more where these commits begin" in said
     assert f"this clone is shallow: what was before {last[:10]} is not known; run git fetch --unshallow" in said
 
@@ -287,10 +283,7 @@ def test_what_a_clone_lacks_is_not_counted_and_not_asked_for(history: History) -
     assert rows[1]["said"] == ["not counted: config.json cannot be read, because this clone lacks it or is damaged"]
 
 
-# what it costs
-
-
-# foreign text, and other forms
+# foreign text
 
 FOREIGN = "::error::x \x1b[31m <script>alert(1)</script> | `x` @all"
 
@@ -315,6 +308,6 @@ def test_a_mistake_in_the_command_says_what_to_write(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = history.said(*arguments, status=2)
+    said = history.bertsize.refused(*history.command, *arguments)
     assert said.startswith("ERROR: ")
     assert says in said

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
-from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.html.what_if import write_count
+
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
 
 SIZES = {
     "vocab_size": 30522,
@@ -49,9 +51,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def page(*arguments: str) -> str:
-    assert main(["explain", *arguments, "--page", "what-if.html"]) == GOOD
-    return Path("what-if.html").read_text("utf-8")
+Page = Callable[[str], str]
+
+
+@pytest.fixture
+def page(bertsize: Bertsize) -> Page:
+    """Write the page of a config, and read it."""
+
+    def write(config: str) -> str:
+        assert bertsize.printed("explain", config, "--page", "what-if.html").startswith("what-if.html: what if ")
+        return Path("what-if.html").read_text("utf-8")
+
+    return write
 
 
 def model_in(text: str) -> dict[str, Any]:
@@ -63,14 +74,10 @@ def model_in(text: str) -> dict[str, Any]:
 # the file
 
 
-def test_one_file_is_written_and_that_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert page("config.json").startswith("<!doctype html>\n")
-    assert capsys.readouterr().out == "what-if.html: what if BertForMaskedLM\n"
-    assert {path.name for path in folder.iterdir()} == {"config.json", "pyproject.toml", "what-if.html"}
-
-
-def test_nothing_is_loaded_and_the_one_script_runs_by_its_hash(folder: Path) -> None:
+def test_one_file_is_written_that_loads_nothing_and_runs_one_script_by_its_hash(folder: Path, page: Page) -> None:
     text = page("encoder")
+    assert {path.name for path in folder.iterdir()} == {"config.json", "pyproject.toml", "what-if.html"}
+    assert text.startswith("<!doctype html>\n")
     assert not re.search(r"https?:|url\(|@import|\bsrc=|<link|<img|<iframe|\son\w+=|\beval\b|innerHTML", text)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
@@ -84,20 +91,16 @@ def test_nothing_is_loaded_and_the_one_script_runs_by_its_hash(folder: Path) -> 
     ]
 
 
-def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_page_is_replaced_and_a_report_or_another_file_is_not(page: Page, bertsize: Bertsize) -> None:
     assert page("config.json") == page("config.json")
-    capsys.readouterr()
     for content in ("somebody's", '<!doctype html>\n<meta name="generator" content="pytest-bertsize 0.1">'):
         Path("what-if.html").write_text(content, "utf-8")
-        assert main(["explain", "config.json", "--page", "what-if.html"]) == MISTAKEN
-        assert Path("what-if.html").read_text("utf-8") == content
-        said = (
+        assert bertsize.refused("explain", "config.json", "--page", "what-if.html") == (
             "ERROR: --page=what-if.html: that is not a page of bertsize explain, and is not overwritten; "
             "name another file\n"
         )
-        assert capsys.readouterr().err == said
+        assert Path("what-if.html").read_text("utf-8") == content
 
 
 @pytest.mark.parametrize(
@@ -107,16 +110,15 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
         ("link.html", "not a file in an existing folder; create the folder, or name another"),
     ],
 )
-def test_what_cannot_be_a_page_is_one_sentence(
-    folder: Path, capsys: pytest.CaptureFixture[str], path: str, said: str
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_a_page_is_one_sentence(bertsize: Bertsize, path: str, said: str) -> None:
     Path("link.html").symlink_to("config.json")
-    assert main(["explain", "config.json", "--page", path]) == MISTAKEN
-    assert capsys.readouterr().err == f"ERROR: --page={path}: {said}\n"
+    assert bertsize.refused("explain", "config.json", "--page", path) == f"ERROR: --page={path}: {said}\n"
     assert json.loads(Path("config.json").read_text("utf-8")) == BERT
 
 
-def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_file_that_is_named_like_a_script_is_a_name(page: Page) -> None:
     Path("config.json").rename(HOSTILE)
     text = page(HOSTILE)
     assert text.count("<script") == text.count("</script") == 1
@@ -126,7 +128,8 @@ def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
 # what it is about
 
 
-def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(page: Page) -> None:
     text = page("encoder")
     model = model_in(text)
     assert model["table"] == "tool.bertsize.models.encoder"

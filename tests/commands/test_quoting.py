@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,32 +49,8 @@ def made(project: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
     return found
 
 
-@pytest.fixture
-def explain(bertsize: Bertsize) -> Callable[..., Any]:
-    """What ``explain`` prints as JSON."""
-
-    def run(*arguments: str) -> Any:
-        status, out, err = bertsize("explain", *arguments, "--format", "json")
-        assert status == 0, err
-        return json.loads(out)
-
-    return run
-
-
-@pytest.fixture
-def refuse(bertsize: Bertsize) -> Callable[..., str]:
-    """The mistake for which ``explain`` prints nothing."""
-
-    def run(*arguments: str) -> str:
-        status, out, err = bertsize("explain", *arguments)
-        assert (status, out) == (2, "")
-        return err
-
-    return run
-
-
-def test_json_has_all_that_repeats_it(project: Path, explain: Callable[..., Any]) -> None:
-    said = explain("config.json")
+def test_json_has_all_that_repeats_it(project: Path, bertsize: Bertsize) -> None:
+    said = bertsize.json("explain", "config.json")
     counts = {row["name"]: row["parameters"] for row in said["components"]}
     assert (counts["embeddings"], counts["encoder"], counts["pooler"]) == (EMBEDDINGS, ENCODER, POOLER)
     assert (said["total"], counts["total"], said["architecture"]) == (TOTAL, TOTAL, "BertModel")
@@ -87,7 +62,7 @@ def test_json_has_all_that_repeats_it(project: Path, explain: Callable[..., Any]
 
 
 def test_markdown_is_what_a_model_card_can_quote(project: Path, bertsize: Bertsize) -> None:
-    lines = bertsize("explain", "config.json", "--format", "md")[1].splitlines()
+    lines = bertsize.printed("explain", "config.json", "--format", "md").splitlines()
     digest = hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
     assert lines[0] == f"**BertModel**: {TOTAL:,} parameters"
     assert f"| `pooler` | D² + D | {POOLER:,} |" in lines
@@ -96,69 +71,64 @@ def test_markdown_is_what_a_model_card_can_quote(project: Path, bertsize: Bertsi
     assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
 
 
-def test_names_of_the_files_own_are_given_by_keys(
-    project: Path, explain: Callable[..., Any], refuse: Callable[..., str]
-) -> None:
+def test_names_of_the_files_own_are_given_by_keys(project: Path, bertsize: Bertsize) -> None:
     own = {("width" if key == "hidden_size" else key): value for key, value in BERT.items()}
     (project / "own.json").write_text(json.dumps({"model": own}), encoding="utf-8")
-    assert explain("own.json#model", "--keys", "width=hidden_size")["total"] == TOTAL
-    assert refuse("own.json#model", "--keys", "width") == (
+    assert bertsize.json("explain", "own.json#model", "--keys", "width=hidden_size")["total"] == TOTAL
+    assert bertsize.refused("explain", "own.json#model", "--keys", "width") == (
         'ERROR: --keys "width" is not NAME=KEY; write --keys num_blks=num_hidden_layers, for example\n'
     )
 
 
-def test_a_revision_has_its_own_file(
-    made: GitProject,
-    monkeypatch: pytest.MonkeyPatch,
-    explain: Callable[..., Any],
-    refuse: Callable[..., str],
-    bertsize: Bertsize,
-) -> None:
+def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:
     made.commit()
     made.write("config.json", {**BERT, "vocab_size": 1001})
-    said = json.loads(bertsize("diff", "HEAD:config.json", "config.json", "--format", "json")[1])
+    said = bertsize.json("diff", "HEAD:config.json", "config.json")
     assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
     assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
-    assert refuse("HEAD:none.json") == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
+    assert (
+        bertsize.refused("explain", "HEAD:none.json")
+        == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
+    )
     made.write("models/config.json", BERT)
     made.commit()
-    assert {explain(f"HEAD:models{end}")["total"] for end in ("", "/", "/config.json")} == {TOTAL}
-    assert "git knows no revision" in refuse("nowhere:config/config.json")
+    assert {bertsize.json("explain", f"HEAD:models{end}")["total"] for end in ("", "/", "/config.json")} == {TOTAL}
+    assert "git knows no revision" in bertsize.refused("explain", "nowhere:config/config.json")
     (made.folder / "sub" / "below").mkdir(parents=True)
     monkeypatch.chdir(made.folder / "sub" / "below")
-    assert explain("HEAD:../../models/config.json")["total"] == TOTAL
-    assert "is no file at HEAD; write its path" in refuse("HEAD:../models/config.json")
+    assert bertsize.json("explain", "HEAD:../../models/config.json")["total"] == TOTAL
+    assert "is no file at HEAD; write its path" in bertsize.refused("explain", "HEAD:../models/config.json")
     monkeypatch.chdir(made.folder)
-    assert "is in no git repository" in refuse("HEAD:../config.json")
+    assert "is in no git repository" in bertsize.refused("explain", "HEAD:../config.json")
 
 
-def test_a_revision_has_its_own_table(
-    made: GitProject, explain: Callable[..., Any], refuse: Callable[..., str]
-) -> None:
+def test_a_revision_has_its_own_table(made: GitProject, bertsize: Bertsize) -> None:
     table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ num_hidden_layers = {layers} }}\n'
     for layers in (1, 4):
         made.write("pyproject.toml", table.format(layers=layers) + 'budget = "report-only"\n')
         made.commit()
     layer = ENCODER // 2
     for named in ("HEAD~1:pyproject.toml::encoder", "HEAD~1:encoder"):
-        assert explain(named)["total"] == TOTAL - layer
-    assert explain("encoder")["total"] == TOTAL + 2 * layer
-    assert refuse("HEAD:pyproject.toml::encodr") == (
+        assert bertsize.json("explain", named)["total"] == TOTAL - layer
+    assert bertsize.json("explain", "encoder")["total"] == TOTAL + 2 * layer
+    assert bertsize.refused("explain", "HEAD:pyproject.toml::encodr") == (
         "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
     )
-    assert refuse("HEAD:encoder", "--family", "bert").startswith(
+    assert bertsize.refused("explain", "HEAD:encoder", "--family", "bert").startswith(
         "ERROR: HEAD:encoder is a declared model: its table says "
     )
-    assert refuse("encoder", "--family", "bert").startswith("ERROR: encoder is a declared model: its table says ")
-    assert "git knows no revision" in refuse("nowhere:pyproject.toml::encoder")
+    assert bertsize.refused("explain", "encoder", "--family", "bert").startswith(
+        "ERROR: encoder is a declared model: its table says "
+    )
+    assert "git knows no revision" in bertsize.refused("explain", "nowhere:pyproject.toml::encoder")
 
 
-def test_what_may_be_a_module_of_the_folder_is_no_revision(made: GitProject, explain: Callable[..., Any]) -> None:
+def test_what_may_be_a_module_of_the_folder_is_no_revision(made: GitProject, bertsize: Bertsize) -> None:
     made.write("pyproject.toml", '[tool.bertsize.models.small]\nconfig = "config.json"\nbudget = "report-only"\n')
     made.commit()
     made.write("main.py", f"small = {dict(BERT, num_hidden_layers=1)!r}")
-    assert explain("main:small")["total"] == TOTAL - ENCODER // 2
+    assert bertsize.json("explain", "main:small")["total"] == TOTAL - ENCODER // 2
     (made.folder / "main.py").unlink()
-    assert explain("main:small")["total"] == TOTAL
+    assert bertsize.json("explain", "main:small")["total"] == TOTAL

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.commands.explain.names import NAMING, VOCABULARIES, list_by_names, name_in_transformers
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, pattern
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
+
+if TYPE_CHECKING:
+    from tests.commands.conftest import Bertsize
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NO_POOLER = ("--family", "bert", "--architecture", "BertModel", "--option", "add_pooling_layer=false")
@@ -46,10 +49,10 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(EXAMPLES / "b-bert-large-chinese"), *NO_POOLER, "--names", "bert4keras"]) == 0
+def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(bertsize: Bertsize) -> None:
+    out = bertsize.printed("explain", str(EXAMPLES / "b-bert-large-chinese"), *NO_POOLER, "--names", "bert4keras")
     # SOURCES B
-    assert column(capsys.readouterr().out, TOTAL) == [
+    assert column(out, TOTAL) == [
         ("Embedding-Token", "21,635,072"),
         ("Embedding-Segment", "2,048"),
         ("Embedding-Position", "524,288"),
@@ -79,33 +82,25 @@ def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 @pytest.mark.parametrize("switched", SWITCHED)
 @pytest.mark.parametrize("architecture", CLASSES)
-def test_the_lines_of_every_class_sum_to_its_total(architecture: str, switched: str, vocabulary: str) -> None:
+def test_every_tensor_has_a_line_and_the_lines_sum_to_the_total(
+    architecture: str, switched: str, vocabulary: str
+) -> None:
     known = form(architecture, SWITCHED[switched])
     lines = list_by_names(known, vocabulary)
     assert sum(line.in_all or line.count for line in lines if line.depth == 1) == known.total
     assert lines[-1].count == known.total
+    listed = {line.name for line in lines}
+    for name in {pattern(tensor.name) for tensor in known.inventory.tensors}:
+        found = NAMING[vocabulary](name, architecture) if vocabulary in NAMING else ""
+        assert (found or name_in_transformers(name)) in listed
 
 
-@pytest.mark.parametrize("switched", SWITCHED)
-@pytest.mark.parametrize("architecture", CLASSES)
-def test_every_tensor_has_a_line_under_some_name(architecture: str, switched: str) -> None:
-    known = form(architecture, SWITCHED[switched])
-    for vocabulary, find in NAMING.items():
-        listed = {line.name for line in list_by_names(known, vocabulary)}
-        for tensor in known.inventory.tensors:
-            name = pattern(tensor.name)
-            assert (find(name, architecture) or name_in_transformers(name)) in listed
-
-
-def test_names_that_only_bert_has_are_refused_for_another_family(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_that_only_bert_has_are_refused_for_another_family(tmp_path: Path, bertsize: Bertsize) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"model_type": "roberta", "architectures": ["RobertaModel"]}', "utf-8")
-    assert main(["explain", str(config), "--names", "bert4keras"]) == 2
-    assert capsys.readouterr().err == (
+    assert bertsize.refused("explain", str(config), "--names", "bert4keras") == (
         "ERROR: --names bert4keras knows the family 'bert', and this is 'roberta'; "
         "write --names transformers, which knows every family\n"
     )
-    assert main(["explain", str(config), "--names", "transformers"]) == 0
-    assert "encoder.layer.k.attention.self.query.weight"[-20:] in capsys.readouterr().out
+    out = bertsize.printed("explain", str(config), "--names", "transformers")
+    assert "encoder.layer.k.attention.self.query.weight"[-20:] in out
