@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import find_renames
-from pytest_bertsize.base.lock import is_strict
 from pytest_bertsize.base.project_at_commit import (
     Candidate,
     ModelAtCommit,
@@ -21,6 +20,7 @@ from pytest_bertsize.base.project_at_commit import (
 )
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.settings import Apart
 from pytest_bertsize.wording import visible
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-_NOTHING = ProjectAtCommit({}, {}, {}, "")
+_NOTHING = ProjectAtCommit({}, Apart({}, {}, {}, {}), "")
 
 
 class Mistaken(NamedTuple):
@@ -79,7 +79,8 @@ class Baseline:
     @property
     def is_strict(self) -> bool:
         """True if its table makes a difference from the lock an error."""
-        return is_strict(self.project.table)
+        lock = self.project.declared.values.get("lock")
+        return lock is not None and lock.strict
 
     def find_former(self, name: str) -> ModelAtCommit | None:
         """Return the model that is called ``name`` today; ``None`` where it is new."""
@@ -88,7 +89,7 @@ class Baseline:
     def find_mistake(self, model: Model) -> Mistaken | None:
         """Return why nobody can tell what the base says of a model of today."""
         for name in (model.name, model.table_key[-1]):
-            if problem := self.project.wrong.get(name):
+            if problem := self.project.declared.wrong.get(name):
                 return Mistaken(problem, self.project.read_text("models", name, "reason"))
         return None
 
@@ -147,7 +148,7 @@ def _find_left(found: Baseline, today: Settings) -> Iterator[Left]:
     for name in (name for name in then.models if name not in {*found.became.values()}):
         yield Left(name, then.models[name], "", new.get(name, ""))
     declared = {name for model in today.models.values() for name in (model.name, model.table_key[-1])}
-    for name, problem in then.wrong.items():
+    for name, problem in then.declared.wrong.items():
         if name not in declared:
             yield Left(name, None, problem, new.get(name, ""))
 

@@ -284,7 +284,7 @@ class _Follower:
             model, said = (known, ()) if known else self._begin_history(name, commit, is_start=is_start)
             stay.add(id(model))
             self._take_model(model, commit, then, project, said)
-        for name, why in project.wrong.items():
+        for name, why in project.declared.wrong.items():
             mistaken = [each for each in alive if name in each.known_as] or [self._begin_history(name, commit)[0]]
             stay |= {id(each) for each in mistaken}
             for each in mistaken:

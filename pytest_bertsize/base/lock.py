@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import tomli
+from msgspec import Struct
 
 from pytest_bertsize.config.model_config import not_plain
 from pytest_bertsize.files import Place
@@ -30,12 +33,14 @@ from pytest_bertsize.folding import (
 )
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.quantity import LARGEST
+from pytest_bertsize.table.reading import Mistake, placed, read_keys, read_value
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.commit_files import CommitFiles
     from pytest_bertsize.builder.messages import Built
+    from pytest_bertsize.table.model import Lock as NamedLock
     from pytest_bertsize.table.settings import Settings
 
 FORMAT = 1
@@ -113,30 +118,19 @@ def read_lock(settings: Settings) -> Lock | None:
     return Lock(place.file, settings.lock.strict, models, text)
 
 
-def read_lock_at(files: CommitFiles, table: Mapping[str, object]) -> Lock | str:
-    """Read the lock of a commit; return why there is none to read.
-
-    :param table: of that commit, as it was parsed.
-    """
-    declared = table.get("lock")
-    name = declared.get("file") if isinstance(declared, dict) else declared
-    if not isinstance(name, str) or not name:
+def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
+    """Read the lock that the table of a commit names; return why there is none to read."""
+    if named is None:
         return "there is no lock of it"
-    content = files.read(name, LARGEST_FILE)
+    content = files.read(named.file, LARGEST_FILE)
     if content is None:
-        return f"its lock {printable(name)} is not committed"
+        return f"its lock {printable(named.file)} is not committed"
     try:
-        return Lock(name, is_strict(table), parse_lock(content.decode("utf-8"), printable(name)))
+        return Lock(named.file, named.strict, parse_lock(content.decode("utf-8"), printable(named.file)))
     except UnicodeDecodeError:
-        return f"{printable(name)} is no UTF-8"
+        return f"{printable(named.file)} is no UTF-8"
     except BadLock as bad:
         return str(bad)
-
-
-def is_strict(table: Mapping[str, object]) -> bool:
-    """Return whether a table makes a difference from its lock an error."""
-    declared = table.get("lock")
-    return isinstance(declared, dict) and declared.get("strict") is True
 
 
 def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
@@ -159,6 +153,7 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
     :param file: what messages call it.
     :raises BadLock: with the line of the first mistake.
     """
+    way_out = f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
     if marker := _MARKERS.search(text):
         line = text.count("\n", 0, marker.start()) + 1
         raise BadLock(
@@ -172,12 +167,14 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
     except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:
         at = f":{error.lineno}" if isinstance(error, tomli.TOMLDecodeError) else ""
         why = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
-        raise BadLock(f"{file}{at}: not TOML: {why}; {_way_out(file)}") from None
-    return _Reader(text, file).read_models(data)
-
-
-def _way_out(file: str) -> str:
-    return f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
+        raise BadLock(f"{file}{at}: not TOML: {why}; {way_out}") from None
+    if "lock" not in data:
+        raise BadLock(f"{file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one")
+    try:
+        return _read_models(data)
+    except Mistake as mistake:
+        place = f"{file}:{found}" if (found := find_line(text, mistake.path)) else file
+        raise BadLock(f"{place}: {mistake}; {way_out}") from None
 
 
 def find_line(text: str, key: Sequence[str]) -> int | None:
@@ -199,89 +196,89 @@ def find_line(text: str, key: Sequence[str]) -> int | None:
     return found
 
 
-class _Reader:
-    """Checks a lock key by key."""
+class _Keys(Struct):
+    """The keys of a lock, which all have readers of their own."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self.text, self.file = text, file
-        self.count = 0
 
-    def read_models(self, data: Mapping[str, Any]) -> dict[str, Locked]:
-        if "lock" not in data:
-            raise BadLock(
-                f"{self.file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one"
+def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
+    """:raises Mistake: for the first key that is wrong."""
+    counter = count(1)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "config": _read_line,
+        "built-with": _read_line,
+        "sizes": _read_sizes,
+        "tensors": partial(_read_tensors, counter=counter),
+    }
+    found = {}
+    read = read_keys(_Keys, data, {"lock": _check_format, "models": partial(read_value, dict[str, Any])})
+    for name, written in read.get("models", {}).items():
+        with placed("models", name):
+            block = read_keys(_Keys, written, readers)
+            if not block.get("tensors"):
+                raise ValueError("it has no tensors")
+            found[name] = Locked(
+                block["tensors"], block.get("config", ""), block.get("built-with", ""), block.get("sizes", {})
             )
-        if type(data["lock"]) is not int or data["lock"] != FORMAT:
-            self._refuse_key(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
-        self._check_keys(data, {"lock", "models"}, ())
-        models = self._check_table(data.get("models", {}), ("models",))
-        return {name: self._read_model(each, ("models", name)) for name, each in models.items()}
+    return found
 
-    def _read_model(self, value: object, key: tuple[str, ...]) -> Locked:
-        table = self._check_table(value, key)
-        self._check_keys(table, {"config", "built-with", "sizes", "tensors"}, key)
-        for name in ("config", "built-with"):
-            if not isinstance(text := table.get(name, ""), str) or text != printable(text):
-                self._refuse_key((*key, name), f"{name} is {shown(text)}, and no text of a line")
-        sizes = self._check_table(table.get("sizes", {}), (*key, "sizes"))
-        if problem := not_plain(dict(sizes)):
-            self._refuse_key((*key, "sizes", *problem.path), problem.message)
-        rows = self._check_table(table.get("tensors", {}), (*key, "tensors"))
-        if not rows:
-            self._refuse_key(key, "it has no tensors")
-        found: dict[str, Tensor] = {}
-        keys: dict[str, tuple[str, ...]] = {}
-        for row, shape in rows.items():
-            for tensor in self._read_row(row, shape, at := (*key, "tensors", row)):
+
+def _check_format(written: object) -> None:
+    if type(written) is not int or written != FORMAT:
+        raise ValueError(f"it is of the format {shown(written)}, and this release reads {FORMAT}")
+
+
+def _read_line(written: object) -> str:
+    if not isinstance(written, str) or written != printable(written):
+        raise ValueError(f"{shown(written)} is no text of one line")
+    return written
+
+
+def _read_sizes(written: object) -> dict[str, Any]:
+    sizes: dict[str, Any] = read_value(dict[str, Any], written)
+    if problem := not_plain(sizes):
+        raise Mistake(problem.message, *problem.path)
+    return sizes
+
+
+def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]:
+    """:param counter: of the tensors of all models."""
+    found: dict[str, Tensor] = {}
+    rows: dict[str, str] = {}
+    for row, value in read_value(dict[str, Any], written).items():
+        with placed(row):
+            for tensor in _read_row(row, value):
+                if next(counter) > MOST_TENSORS:
+                    raise ValueError(f"these are more than {MOST_TENSORS:,} tensors")
                 if tensor.name in found:
-                    self._refuse_key(at, f"{shown(tensor.name)} stands there twice")
-                found[tensor.name], keys[tensor.name] = tensor, at
-        tensors = tuple(self._find_owner(each, found, keys[each.name]) for each in found.values())
-        return Locked(tensors, table.get("config", ""), table.get("built-with", ""), sizes)
+                    raise ValueError(f"{shown(tensor.name)} stands there twice")
+                found[tensor.name], rows[tensor.name] = tensor, row
+    for name, tensor in found.items():
+        if tensor.tied_to is not None:
+            owner = found.get(tensor.tied_to)
+            if owner is None or owner.tied_to:
+                raise Mistake(f"{shown(tensor.tied_to)} is no tensor with a shape of this model", rows[name])
+            found[name] = tensor._replace(shape=owner.shape, trainable=owner.trainable)
+    return (*found.values(),)
 
-    def _find_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
-        """Return a tensor with its shape, which is its owner's."""
-        if tensor.tied_to is None:
-            return tensor
-        owner = found.get(tensor.tied_to)
-        if owner is None or owner.tied_to:
-            self._refuse_key(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
-        return owner._replace(name=tensor.name, tied_to=owner.name)
 
-    def _read_row(self, row: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
-        is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
-        shape = value["frozen"] if is_frozen else value  # type: ignore[index]
-        owner = value if isinstance(value, str) else None
-        if owner is None and not _is_shape(shape):
-            fix = "it is written [768, 768], or as the name of the tensor that it is"
-            self._refuse_key(key, f"{shown(value)} is no shape: {fix}")
-        try:
-            for name, place in unfold_name(row):
-                self.count += 1
-                if self.count > MOST_TENSORS:
-                    self._refuse_key(key, f"these are more than {MOST_TENSORS:,} tensors")
-                if "" in name.split(".") or name != printable(name):
-                    self._refuse_key(key, f"{shown(row)} is no name that a tensor has")
-                tied_to = owner if owner is None else _put_layer(owner, place)
-                yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)  # type: ignore[misc]
-        except ValueError as error:
-            self._refuse_key(key, f"{shown(row)} is no name: {error}")
-
-    def _check_table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            self._refuse_key(key, f"{shown(value)} is no table")
-        return value
-
-    def _check_keys(self, table: Iterable[str], known: set[str], at: tuple[str, ...]) -> None:
-        for key in table:
-            if key not in known:
-                self._refuse_key(
-                    (*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(known))}"
-                )
-
-    def _refuse_key(self, key: tuple[str, ...], message: str) -> NoReturn:
-        line = find_line(self.text, key)
-        raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_way_out(self.file)}")
+def _read_row(row: str, value: object) -> Iterator[Tensor]:
+    """Yield the tensors of a row, of which one that is another has no shape yet."""
+    is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
+    shape = value["frozen"] if is_frozen else value  # type: ignore[index]
+    owner = value if isinstance(value, str) else None
+    if owner is None and not _is_shape(shape):
+        raise ValueError(
+            f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
+        )
+    try:
+        names = [*unfold_name(row)]
+    except ValueError as error:
+        raise ValueError(f"{shown(row)} is no name: {error}") from None
+    for name, place in names:
+        if "" in name.split(".") or name != printable(name):
+            raise ValueError(f"{shown(row)} is no name that a tensor has")
+        tied_to = owner if owner is None else _put_layer(owner, place)
+        yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)  # type: ignore[misc]
 
 
 def _is_shape(value: object) -> TypeGuard[list[int]]:

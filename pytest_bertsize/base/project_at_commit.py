@@ -79,13 +79,10 @@ class ModelAtCommit:
 
 
 class ProjectAtCommit(NamedTuple):
-    """The models that a commit declares, its table and its lock."""
+    """What a commit declares: its models, its table and its lock."""
 
     models: Mapping[str, ModelAtCommit]
-    wrong: Mapping[str, str]
-    """By the names of tables that have mistakes, which these are."""
-    table: Mapping[str, Any]
-    """As it was parsed."""
+    declared: Apart
     lock: Lock | str
     """What its lock says, or why nothing does."""
 
@@ -96,7 +93,7 @@ class ProjectAtCommit(NamedTuple):
 
     def read_text(self, *path: str) -> str:
         """Return the text that the table has at a path; ``""`` where that is none."""
-        found: object = self.table
+        found: object = self.declared.table
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
         return found if isinstance(found, str) else ""
@@ -127,9 +124,10 @@ class ProjectReader:
         """
         apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
-            self._changed_forms = self._find_changed_forms(apart.table)
+            self._changed_forms = self._find_changed_forms(apart.values.get("closed_forms", ()))
         reader = AtCommit(self._files, "", hub)
-        lock = self._make_once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table))
+        named = apart.values.get("lock")
+        lock = self._make_once(("lock", repr(named)), partial(read_lock_at, self._files, named))
         models = {}
         for name, model in apart.models.items():
             try:
@@ -140,7 +138,7 @@ class ProjectReader:
             if locked and model.has_config_of_build:
                 found = self._read_counted(model, partial(source.read_locked, model, locked.sizes), reader)
             models[name] = replace(found, model=model, locked=locked)
-        return ProjectAtCommit(models, apart.wrong, apart.table, lock)
+        return ProjectAtCommit(models, apart, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
         """Return what was made of the same files before, if it was.
@@ -162,15 +160,13 @@ class ProjectReader:
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
         """Return the table, by what each of its models is known, and files by names of the hub."""
         apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
-        hub = read_hub(apart.table)
+        hub = apart.values.get("hub", {})
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
-    def _find_changed_forms(self, table: Mapping[str, Any]) -> set[str]:
+    def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
         """Return today's files of closed forms that the commit does not have, by any name."""
-        named = table.get("closed_forms")
-        names = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
         try:
-            contents = map(self._files.read, names if self._today.closed_forms else [])
+            contents = map(self._files.read, named if self._today.closed_forms else [])
             before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
         except Unreadable:
             before = set()
@@ -261,13 +257,6 @@ class AtCommit:
         """Return nothing: the lines that the table has are today's."""
 
 
-def read_hub(table: Mapping[str, object]) -> dict[str, str]:
-    """Return files by names of the hub, as far as a table gives them rightly."""
-    hub = table.get("hub")
-    pairs = hub.items() if isinstance(hub, dict) else ()
-    return {name: file for name, file in pairs if isinstance(file, str)}
-
-
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
     """Read what a commit declares.
 
@@ -292,7 +281,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
         text = settings.decoded(content or b"", file)
         return settings.parse_apart(text, today.path, match_files, limits=is_base)
     except NothingDeclared:
-        return Apart({}, {}, {})
+        return Apart({}, {}, {}, {})
     except SettingsError as error:
         raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", ANOTHER_COMMIT) from None
 

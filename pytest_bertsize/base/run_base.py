@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
-from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown
 
@@ -30,7 +29,6 @@ NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
 """What a request is merged into, where that is what is checked out (merged results), else where it left its target."""
-PYTHON = (*TABLE, "python")
 
 
 class BaseRevision(NamedTuple):
@@ -160,11 +158,10 @@ def check_interpreter(
     :param builds: whether it is run at all; where it is not, it need not be there.
     :raises SettingsError: for another one than the base's, and for what is no interpreter.
     """
-    line = today.line(PYTHON)
-    place = f"{today.file}{f':{line}' if line else ''}: {'.'.join(PYTHON)}"
+    place = today.place("python")
     now = today.interpreter.written if today.interpreter else ""
     then = baseline.project.read_text("python") if baseline else ""
-    declares = baseline and (baseline.project.models or baseline.project.wrong)
+    declares = baseline and (baseline.project.models or baseline.project.declared.wrong)
     if asked is None and baseline and declares and now != then:
         said = f"it is {shown(now)}" if now else "there is none"
         before = f"{baseline.revision} has {shown(then) if then else 'none'}"

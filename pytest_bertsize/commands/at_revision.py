@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import NoRevision, resolve_commit
-from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_hub, read_table
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -55,7 +55,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
             names = f"there are {', '.join(then.models)}" if then.models else "it declares none"
             message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
             raise refuse(message, did_you_mean(name, then.models, names))
-        reader = AtCommit(files, revision, read_hub(then.table))
+        reader = AtCommit(files, revision, then.values.get("hub", {}))
         model = then.models[name]
         config = source.read(model, here, reader)
         return model, config, adapter_of(model, here, config, reader)

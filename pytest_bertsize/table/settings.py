@@ -100,7 +100,7 @@ class Settings:
     def place(self, key: str) -> str:
         """Return the place of a key of the whole table: ``pyproject.toml:7: tool.bertsize.lock``."""
         line = self.line((*TABLE, key))
-        return f"{self.file}:{line}: {dotted((*TABLE, key))}" if line else self.file
+        return f"{self.file}{f':{line}' if line else ''}: {dotted((*TABLE, key))}"
 
     @cached_property
     def limits(self) -> Mapping[tuple[str, ...], Limit]:
@@ -181,6 +181,8 @@ class Apart(NamedTuple):
     models: Mapping[str, Model]
     wrong: Mapping[str, str]
     """By the names of tables that have mistakes, which these are."""
+    values: Mapping[str, Any]
+    """Of the keys beside those of models, as far as they have no mistake."""
 
 
 def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
@@ -195,7 +197,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     if isinstance(declared, dict) and not limits:
         each_without = {name: _without_limits(each) for name, each in declared.items()}
         read = {**table, "models": each_without}
-    _, models, mistakes = _read_declared(read, path, matches)
+    values, models, mistakes = _read_declared(read, path, matches)
     if not isinstance(declared, dict):
         raise SettingsError(_list_mistakes(mistakes, text, path))
     wrong: dict[str, str] = {}
@@ -203,7 +205,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
         if own := [each for each in mistakes if each.path[0] != "models" or each.path[1] == name]:
             wrong[name] = " ".join(_list_mistakes(own, text, path).split())
     right = {name: model for name, model in models.items() if model.table_key[-1] not in wrong}
-    return Apart(table, right, wrong)
+    return Apart(table, right, wrong, values)
 
 
 def _without_limits(model: object) -> object:

@@ -90,7 +90,7 @@ ANEW = "take x.lock from git again (git checkout -- x.lock), or remove it, and r
         ("lock = 1", "lock = true", "x.lock:3: it is of the format true, and this release reads 1"),
         ("lock = 1", "lock = 2", "x.lock:3: it is of the format 2, and this release reads 1"),
         ("lock = 1", "", "x.lock: this is no lock of pytest-bertsize"),
-        ("built-with", "builtwith", 'x.lock:7: a lock says nothing by "builtwith"'),
+        ("built-with", "builtwith", "x.lock:7: unknown key; did you mean 'built-with'?"),
     ],
 )
 def test_a_lock_that_is_edited_badly_is_told_with_its_line(written: str, instead: str, said: str) -> None:
