@@ -18,7 +18,7 @@ import msgspec
 from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.blocks import KINDS, Parameter
+from pytest_bertsize.closed_forms.blocks import KINDS
 from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import config_at
@@ -206,8 +206,8 @@ def _by_whole(names: Sequence[str]) -> Iterator[str]:
 
 def kinds() -> str:
     """Return the kinds of modules that a closed form's text has, each by the first sentences of its docstring."""
-    made = {**KINDS, PARAMETER: Parameter}
-    return table(("kind", "is"), ((f"`{name}`", _first_paragraph(kind)) for name, kind in made.items()))
+    rows = [(f"`{name}`", _first_paragraph(kind)) for name, kind in KINDS.items()]
+    return table(("kind", "is"), [*rows, (f"`{PARAMETER}`", "A tensor of its own, `shape` rows first.")])
 
 
 def _first_paragraph(kind: object) -> str:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
@@ -38,6 +37,9 @@ from pytest_bertsize.config.older_releases import (
     without_alias,
     without_rules_on,
 )
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Term
 
 __all__ = [
     "Choice",
@@ -307,11 +309,11 @@ class _Part(NamedTuple):
     arguments: Mapping[str, str]
     """What the class gives it: expressions, by name."""
 
-    def blocks(self, dims: Dims, absent: Mapping[str, bool]) -> Block:
-        """Build it, with ``False`` for arguments that the class does not give."""
+    def terms(self, dims: Dims, absent: Mapping[str, bool]) -> list[Term]:
+        """Return its parameters, with ``False`` for arguments that the class does not give."""
         scope = Scope(dims, {}, {})
         given = {name: compile_size(text)(scope) for name, text in self.arguments.items()}
-        return self.tree.blocks(dims, self.under, **{**absent, **given})
+        return self.tree.terms(dims, self.under, **{**absent, **given})
 
 
 class _Row(NamedTuple):
@@ -341,14 +343,12 @@ class _Row(NamedTuple):
         absent = dict.fromkeys(arguments, False)
         parts = self.parts
 
-        def blocks(dims: Dims) -> Block:
-            if len(parts) == 1 and not parts[0].under:
-                return parts[0].blocks(dims, absent)
-            return Block("", tuple(part.blocks(dims, absent) for part in parts))
+        def terms(dims: Dims) -> list[Term]:
+            return [term for part in parts for term in part.terms(dims, absent)]
 
         rules = tuple(rule for part in parts for rule in asked.get(part.name, ()))
         has_labels = any(part.tree.has_labels for part in parts)
-        return Architecture(self.name, blocks, labels=has_labels, options=self.options, rules=rules, since=self.since)
+        return Architecture(self.name, terms, labels=has_labels, options=self.options, rules=rules, since=self.since)
 
 
 def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.closed_forms.blocks import list_terms
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
@@ -100,7 +99,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
     family, architecture = _find_class(model, config, registry)
     if model.frozen:
         added = {**architecture.added, "frozen": model.frozen}
-        architecture = replace(architecture, blocks=partial(_freeze_terms, architecture, model), added=added)
+        architecture = replace(architecture, terms=partial(_freeze_terms, architecture, model), added=added)
     return Chosen(family, architecture, adapter)
 
 
@@ -128,7 +127,7 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
 def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
     added = {**architecture.added, "adapter": [_in_words(adapter)]}
-    adapted = replace(architecture, blocks=partial(_adapt_terms, architecture, adapter), added=added)
+    adapted = replace(architecture, terms=partial(_adapt_terms, architecture, adapter), added=added)
     return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
 
 
@@ -137,10 +136,10 @@ def _in_words(adapter: Adapter) -> str:
     return f"LoRA on {targets}"
 
 
-def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> list[Term]:
+def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> Sequence[Term]:
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
-    terms = list_terms(architecture.blocks(dims))
+    terms = architecture.terms(dims)
     if dims.numbers is not None:  # no formula says what trains
         return terms
     return freeze_modules(terms, model.frozen)
@@ -150,7 +149,7 @@ def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> li
     from pytest_bertsize.closed_forms.lora import add_adapter
 
     try:
-        return add_adapter(list_terms(architecture.blocks(dims)), adapter, getattr(dims, RANK), dims.number)
+        return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK), dims.number)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from pytest_bertsize.closed_forms.blocks import Block, Term, list_tensors, list_terms
+from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, levels, roll_up
@@ -26,8 +26,8 @@ class Architecture:
     """One model class: its name in transformers and what it consists of."""
 
     name: str
-    blocks: Callable[[Dims], Block | Sequence[Term]]
-    """Its tree; the terms of what is changed, or put together of others."""
+    terms: Callable[[Dims], Sequence[Term]]
+    """Its parameters, of integers or of symbols."""
     labels: bool = False
     """Whether its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
@@ -127,7 +127,7 @@ class ClosedForm:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Every parameter, no list unrolled: all counts below are sums over these."""
-        return tuple(list_terms(self.architecture.blocks(self.dims)))
+        return tuple(self.architecture.terms(self.dims))
 
     @cached_property
     def own(self) -> dict[str, int]:
@@ -187,11 +187,11 @@ class ClosedForm:
         return Formulas(self.dims).by_component(self.symbolic)
 
     @property
-    def symbolic(self) -> list[Term]:
+    def symbolic(self) -> Sequence[Term]:
         """The :attr:`terms` once more, of symbols."""
         from pytest_bertsize.closed_forms.symbols import symbolic
 
-        return list_terms(self.architecture.blocks(symbolic(self.dims)))
+        return self.architecture.terms(symbolic(self.dims))
 
 
 class _Derived(Inventory):

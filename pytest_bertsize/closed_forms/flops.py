@@ -10,13 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.inventory import Inventory
@@ -33,17 +31,17 @@ TURNED = PROVEN[PROVEN.index("llama") :]
 """Those with rotary positions, whose angles were a matrix product of their own before :data:`ANGLES`."""
 ANGLES = (5, 16)
 
-FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order")
+FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
 """Components that see one vector for each text, and not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""How the names of the architectures end whose whole head does."""
-UNUSED = ("encoder.cross_attention",)
-"""Components that a text alone does not pass through: cross-attention needs another model's states."""
-ATTENTION = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
-"""What projections are called that a pair of matrix products follows on: scores, and the values by them."""
-
+"""How the names of the architectures end whose whole head does, but for decoders, which score each token."""
+UNUSED = "encoder.cross_attention"
+"""The component that a text alone does not pass through: cross-attention needs another model's states."""
 LINEAR = ("linear", "quantised_linear")
-MULTIPLIED = (*LINEAR, "multihead_attention")
+OUTPUTS = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.o_proj", "attn.out_proj", "attn.Wo")
+"""The linear layers behind an attention. As wide as what they take are the queries and what is made of the values: both
+meet those of every token.
+"""
 
 UNEXPECTED = "unexpected"
 """The component of what multiplies outside of all others, as of tensors that no closed form knows."""
@@ -58,16 +56,22 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     proven = next((family for family in PROVEN if _has_class(family, architecture)), None)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
-    root = architecture.blocks(dims)
-    assert isinstance(root, Block)
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
+    terms = [term for term in architecture.terms(dims) if term.component != UNUSED]
+    if not any(relative_positions.TABLE in term.name for term in terms):
+        relative = 0
+    decodes = any(is_within(term.component, "decoder") for term in terms)
     own: Counter[str] = Counter()
-    for component, passes, product, reads in _list_products(root, seq_len, relative):
-        is_of_head = is_within(component, "head") and architecture.name.endswith(POOLED)
-        sees_text = component in FOR_EACH_TEXT or is_of_head if not reads else reads == "text"
-        own[component] += 2 * passes * product * (1 if sees_text else seq_len)
+    for term in terms:
+        if term.kind in LINEAR and term.name.endswith(".weight"):
+            is_of_head = is_within(term.component, "head") and architecture.name.endswith(POOLED) and not decodes
+            sees_text = term.component in FOR_EACH_TEXT or is_of_head
+            own[term.component] += 2 * term.passes * term.size * (1 if sees_text else seq_len)
+            if term.name.removesuffix(".weight").endswith(OUTPUTS):
+                _, inputs = term.shape
+                own[term.component] += 2 * term.passes * (2 + relative) * inputs * seq_len**2
     return roll_up({component: count for component, count in own.items() if count})
 
 
@@ -97,39 +101,6 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
     for path, count in rows:
         own[next((modules[each] for each in _list_modules_around(path) if each in modules), UNEXPECTED)] += count
     return roll_up(dict(own))
-
-
-def _list_products(
-    node: Block, seq_len: int, relative: int, component: str = "", passes: Count = 1, reads: str = ""
-) -> Iterator[tuple[str, Count, Count, str]]:
-    """Component, passes, multiply-adds for one vector, and what it is of: each linear layer and each attention."""
-    component, reads = node.component or component, node.reads or reads
-    if component in UNUSED:
-        return
-    if node.copies is not None:
-        passes *= node.copies.times if node.copies.passes is None else node.copies.passes
-    if node.kind in MULTIPLIED:
-        inputs, outputs = _read_widths(node)
-        yield component, passes, inputs * outputs, reads
-    blocks = [child for child in node.children if isinstance(child, Block)]
-    linears = {child.name.rpartition(".")[2]: child for child in blocks if child.kind in LINEAR}
-    for query, key, value in ATTENTION:
-        if {query, key, value} <= linears.keys():
-            yield component, passes, seq_len * sum(_read_widths(linears[each])[1] for each in (key, value)), reads
-            if any(child.name == relative_positions.TABLE for child in blocks):
-                yield component, passes, seq_len * relative * _read_widths(linears[query])[1], reads
-    if node.attends is not None:
-        yield component, passes, seq_len * node.attends, reads
-    for child in blocks:
-        yield from _list_products(child, seq_len, relative, component, passes, reads)
-
-
-def _read_widths(linear: Block) -> tuple[Count, Count]:
-    """Return how wide the vectors are that a linear layer takes, and those that it gives."""
-    weight = linear.children[0]
-    assert not isinstance(weight, Block)
-    outputs, inputs = weight.shape
-    return inputs, outputs
 
 
 def _find_components(inventory: Inventory) -> dict[str, str]:

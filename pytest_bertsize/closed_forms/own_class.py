@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import Block, Copies, Parameter, list_terms, module, tied
+from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.several import Several
@@ -17,7 +18,7 @@ from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Count, Node, Term
+    from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.table.extra import Extra
     from pytest_bertsize.table.model import Model
@@ -41,7 +42,7 @@ def own_class(
     asked = {key for extra in model.extra for size in extra.written for key in _list_keys(size)}
     family, symbols = _with_keys(family, asked, model, written)
     if isinstance(family, Several) and backbone:
-        backbone = replace(backbone, blocks=family.list_terms)
+        backbone = replace(backbone, terms=family.list_terms)
 
     def list_all(dims: Dims) -> list[Term]:
         held = _list_backbone(model, backbone, dims) if backbone else []
@@ -52,7 +53,7 @@ def own_class(
 
     base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
-    return family, replace(base, blocks=list_all, labels=labels, added={**base.added, **_describe_additions(model)})
+    return family, replace(base, terms=list_all, labels=labels, added={**base.added, **_describe_additions(model)})
 
 
 def _with_keys(
@@ -82,7 +83,7 @@ def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence
 
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
-    held = put_below(model.backbone, list_terms(backbone.blocks(dims)))
+    held = put_below(model.backbone, backbone.terms(dims))
     return tie_modules(remove_modules(held, model.without, dims.number), model.tied, dims.number)
 
 
@@ -122,14 +123,16 @@ def _report_missing(key: str, model: Model, known: list[str]) -> Finding:
 def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
     """Return the terms of one ``extra``, or of one for each layer that its name means."""
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
-    found: list[Node] = []
+    copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
+    found: list[Term] = []
     for name in _list_names(extra, held, dims):
         if extra.block == "parameter":
-            found.append(Parameter(name, tuple(sizes), extra.component))
+            found.append(Term(name, tuple(sizes), extra.component))
             continue
-        made = tied(module(extra.block, name, *sizes, component=extra.component, **extra.arguments), extra.tied)
-        found.append(made if extra.count is None else made._replace(copies=Copies(_count_copies(extra, dims, symbols))))
-    return list_terms(Block("", tuple(found)))
+        path = f"{name}.{STAR}" if copies else name
+        placed = partial(module, extra.block, path, component=extra.component, tied=extra.tied, copies=copies)
+        found += placed(*sizes, **extra.arguments)
+    return found
 
 
 def _list_names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:

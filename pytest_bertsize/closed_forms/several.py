@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_bertsize.closed_forms import declare
-from pytest_bertsize.closed_forms.blocks import Term, list_terms
 from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
@@ -20,6 +19,7 @@ from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.parts import Module
@@ -98,7 +98,7 @@ class Part:
 
     def list_terms(self, whole: Dims) -> Iterator[Term]:
         """Yield its terms as those of the whole."""
-        for term in put_below(self.path, list_terms(self.architecture.blocks(self.own_dims(whole)))):
+        for term in put_below(self.path, self.architecture.terms(self.own_dims(whole))):
             yield term._replace(component=self.component_of(term.component))
 
     def locate(self, finding: Finding) -> Finding:

@@ -14,7 +14,7 @@
 
 A line is
 
-    NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [attends …]
+    NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
 Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
 second on, ``norm_* × L`` as many that stand in no list: ``norm_0``, …. KIND is one of :data:`KINDS`, and none for what
@@ -22,9 +22,7 @@ only holds others; ``-`` is no name at all: a group for the sake of its componen
 names a size for all lines. A module counts for the component of the nearest line above that has one.
 
 ``tied weight=shared.weight if tie_word_embeddings`` is the tensor of another module, ``~`` in it the attribute under
-which a class keeps the tree. ``passes`` is how often a forward pass goes through the copies, ``attends`` how many
-numbers of each vector meet those of every token, ``reads token`` or ``reads text`` what has one vector for a head;
-``frozen`` does not train.
+which a class keeps the tree. ``passes`` is how often a forward pass goes through the copies; ``frozen`` does not train.
 
 ``get(E, D)`` is E, or D where the config leaves E out or the release does not know it; ``before(5)`` asks which
 transformers builds. :func:`fill` puts a text into another, where ``<name>`` stands on a line of its own.
@@ -39,7 +37,7 @@ from functools import cached_property
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Block, Copies, Node, Parameter, module, tied
+from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.expressions import (
     BadExpression,
     Evaluate,
@@ -55,7 +53,8 @@ if TYPE_CHECKING:
 
 PARAMETER = "parameter"
 """In place of a kind: the line is a tensor, not a module."""
-_WORDS = ("when", "for", "tied", "passes", "attends", "reads", "frozen")
+_WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
+"""The last two told FLOPs, and change nothing any more."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
@@ -92,8 +91,6 @@ class Line(NamedTuple):
     items: Evaluate | None
     ties: tuple[Tie, ...]
     passes: Evaluate | None
-    attends: Evaluate | None
-    reads: Any
     is_frozen: bool
     inside: tuple[Line, ...]
 
@@ -156,16 +153,27 @@ class Tree:
         """Return whether the text counts C, the number of labels."""
         return _LABELS.search(self.text) is not None
 
-    def blocks(self, dims: Dims, name: str = "", **arguments: Any) -> Block:
-        """Return the blocks of sizes.
+    def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
+        """Return the parameters of sizes.
 
         :param name: the attribute under which a class keeps them; ``""`` for the class itself.
         :param arguments: what the class says beside its config: ``pooler=True``.
         """
         lines, formulas = self._read
-        scope = Scope(dims, formulas, arguments)
-        prefix = f"{name}." if name else ""
-        return Block(name, tuple(each for line in lines for each in _build_line(line, scope, prefix)))
+        scope, place = Scope(dims, formulas, arguments), _Place(f"{name}." if name else "", root=name)
+        return [term for line in lines for term in _build_line(line, scope, place)]
+
+
+class _Place(NamedTuple):
+    """The place in a model where a line stands."""
+
+    path: str
+    """The path of the module around it, with a dot behind."""
+    root: str
+    """The attribute under which a class keeps the tree."""
+    component: str = ""
+    copies: tuple[Copies, ...] = ()
+    trains: bool = True
 
 
 def _read_lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
@@ -225,8 +233,6 @@ def _read_line(text: str) -> Line:
         items=compile_condition(loop["items"]) if loop else None,
         ties=tuple(_read_ties(clauses["tied"])) if "tied" in clauses else (),
         passes=_compiled_if(clauses.get("passes", "")),
-        attends=_compiled_if(clauses.get("attends", "")),
-        reads=clauses.get("reads", ""),
         is_frozen="frozen" in clauses,
         inside=(),
     )
@@ -256,63 +262,56 @@ def _read_ties(text: str) -> Iterator[Tie]:
         yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
 
 
-def _build_line(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
+def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     """Yield what a line says: nothing, a module, or one for each of its names and of the items of its ``for``."""
     if line.items is None:
-        yield from _build_names(line, scope, prefix)
+        yield from _build_names(line, scope, place)
         return
     for item in line.items(scope):
         values = item if len(line.variables) > 1 else (item,)
-        yield from _build_names(line, scope.with_arguments(dict(zip(line.variables, values, strict=True))), prefix)
+        yield from _build_names(line, scope.with_arguments(dict(zip(line.variables, values, strict=True))), place)
 
 
-def _build_names(line: Line, scope: Scope, prefix: str) -> Iterator[Node]:
+def _build_names(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     if line.condition is None or line.condition(scope):
         for name in line.names:
             if "{" in name:
                 name = _VARIABLE.sub(lambda found: str(scope[found[1]]), name)  # noqa: PLW2901
-            yield _build_node(name, line, scope, prefix)
+            yield from _build_module(name, line, scope, place)
 
 
-def _build_node(name: str, line: Line, scope: Scope, prefix: str) -> Node:
-    owners = {tie.leaf: tie.owner.replace("~", prefix) for tie in line.ties if tie.condition(scope)}
+def _build_module(name: str, line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
+    path, root, component, copies, trains = place
+    component, trains = line.component or component, trains and not line.is_frozen
+    root_path = f"{root}." if root else ""
+    tied = {tie.leaf: tie.owner.replace("~", root_path) for tie in line.ties if tie.condition(scope)}
     sizes = tuple(each(scope) for each in line.sizes)
     if line.kind == PARAMETER:
-        return Parameter(name, sizes, line.component, tied_to=owners[name] if owners else None)
-    inside = tuple(each for below in line.inside for each in _build_line(below, scope, prefix))
-    if not line.kind:
-        return _with_clauses(Block(name, inside, line.component), line, scope)
-    named = {key: value(scope) for key, value in line.named}
-    made = module(line.kind, name, *sizes, component=line.component, **named)
-    if owners:
-        made = tied(made, owners)
-    if inside:
-        made = made._replace(children=(*made.children, *inside))
-    return _with_clauses(made, line, scope)
-
-
-def _with_clauses(node: Block, line: Line, scope: Scope) -> Block:
+        yield Term(f"{path}{name}", sizes, component, trains, tied[name] if tied else None, copies)
+        return
     if line.times is not None:
-        times = line.times(scope)
-        passes = line.passes and line.passes(scope)
-        name, start = node.name, line.start
-        keys: tuple[str, ...] = ()
-        if isinstance(times, tuple | list | range):
-            keys = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
-            times = len(keys)
-        elif STAR in name:
-            copies = count_up(start, start + line.times(scope.deciding))
-            name, keys = "", tuple(name.replace(STAR, str(copy)) for copy in copies)
-        node = node._replace(name=name, copies=Copies(times, start, keys, passes))
-    if line.attends is not None:
-        node = node._replace(attends=line.attends(scope))
-    if line.reads:
-        node = node._replace(reads=line.reads)
-    return _freeze_block(node) if line.is_frozen else node
+        name, own = _read_copies(name, line.times, line, scope)
+        copies = (*copies, own)
+    path = f"{path}{name}"
+    if line.kind:
+        named = {key: value(scope) for key, value in line.named}
+        made = module(line.kind, path, *sizes, component=component, tied=tied, copies=copies, **named)
+        yield from made if trains else (term._replace(trainable=False) for term in made)
+    if line.inside:
+        inner = _Place(f"{path}." if name else path, root, component, copies, trains)
+        for below in line.inside:
+            yield from _build_line(below, scope, inner)
 
 
-def _freeze_block(node: Block) -> Block:
-    children = (
-        _freeze_block(child) if isinstance(child, Block) else child._replace(trainable=False) for child in node.children
-    )
-    return node._replace(children=tuple(children))
+def _read_copies(name: str, evaluate: Evaluate, line: Line, scope: Scope) -> tuple[str, Copies]:
+    """Return the name of a repeated module with the star for its index, and its copies."""
+    times, start = evaluate(scope), line.start
+    passes = line.passes and line.passes(scope)
+    keys: tuple[str, ...] = ()
+    if isinstance(times, tuple | list | range):
+        keys = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
+        times = len(keys)
+    elif STAR in name:
+        copies = count_up(start, start + evaluate(scope.deciding))
+        return STAR, Copies(times, start, tuple(name.replace(STAR, str(copy)) for copy in copies), passes)
+    return f"{name}.{STAR}" if name else STAR, Copies(times, start, keys, passes)

@@ -109,10 +109,9 @@ def _find_head_width(model: Explained) -> int | None:
 
 def _list_query_widths(form: ClosedForm) -> Iterator[int]:
     """Yield how wide the vectors are that attentions compare."""
-    names = {query for query, _, _ in flops.ATTENTION}
     for term in form.terms:
         *_, module, leaf = ("", *term.name.split("."))
-        if module in names and leaf == "weight" and term.kind in flops.LINEAR:
+        if module in ("query", "q_lin") and leaf == "weight" and term.kind in flops.LINEAR:
             yield term.shape[0]
 
 

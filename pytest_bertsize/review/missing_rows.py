@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms.blocks import list_tensors, module
+from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row
         made = module(block, "x", *sizes, **arguments)
     except (KeyError, IndexError, ValueError, TypeError):
         return None
-    if {each.name.removeprefix("x."): each.shape for each in list_tensors(made)} != shapes or ties.keys() - {
-        *TIED.get(block, ())
-    }:
+    if {each.name.removeprefix("x."): each.shape for each in made} != shapes or ties.keys() - {*TIED.get(block, ())}:
         return None
     return _Row(path, block, sizes, arguments, ties)
 

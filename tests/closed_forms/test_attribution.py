@@ -11,7 +11,7 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm
 from pytest_bertsize.closed_forms.attribution import INSEPARABLE, TOGETHER, Attribution, Moved, attribute
-from pytest_bertsize.closed_forms.blocks import Block, module
+from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.derive import Derivation
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Values
@@ -165,7 +165,7 @@ def test_another_family_is_one_change() -> None:
 # mixtures of two configs that no closed form counts
 
 
-def only_square(dims: Dims) -> Block:
+def only_square(dims: Dims) -> tuple[Term, ...]:
     if dims.D != dims.I:
         raise ValueError("the class is square")
     return module("linear", "square", dims.D, dims.I, component="encoder")

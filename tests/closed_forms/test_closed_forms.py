@@ -119,5 +119,5 @@ def test_a_star_in_a_tie_is_the_index_of_the_layer_that_the_tied_tensor_is_in() 
           up     linear 3 5 bias=False
           gate   linear 3 5 bias=False   tied weight=layer.*.up.weight
     """
-    owners = {each.name: each.tied_to for each in list_tensors(Tree(text).blocks(Dims({}, {}))) if each.tied_to}
+    owners = {each.name: each.tied_to for each in list_tensors(Tree(text).terms(Dims({}, {}))) if each.tied_to}
     assert owners == {"layer.0.gate.weight": "layer.0.up.weight", "layer.1.gate.weight": "layer.1.up.weight"}

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.closed_forms.blocks import list_terms
 from pytest_bertsize.closed_forms.symbols import symbolic
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.vocabulary import INERT, PASSED
@@ -84,7 +83,7 @@ def test_count_tensors_components_and_formula_tell_one_story(
     assert form.components == form.inventory.components
     assert form.stored == form.inventory.stored
     symbols = symbolic(form.dims)
-    total = sum(term.total for term in list_terms(form.architecture.blocks(symbols)))
+    total = sum(term.total for term in form.architecture.terms(symbols))
     assert symbols.number(total) == form.total
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import transformers
 
-from pytest_bertsize.closed_forms.blocks import Term, list_tensors, list_terms
+from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.dims import Dims
@@ -27,7 +27,7 @@ def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, A
 
 
 def terms(text: str) -> list[Term]:
-    return list_terms(Tree(text).blocks(Dims({}, {})))
+    return Tree(text).terms(Dims({}, {}))
 
 
 def inventory(drawn: Case, *modules: str) -> Inventory:

@@ -10,8 +10,9 @@ import pytest
 
 from pytest_bertsize import files
 from pytest_bertsize.builder.messages import NotBuilt, Why
-from pytest_bertsize.closed_forms import blocks, family
+from pytest_bertsize.closed_forms import family
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.review import gate as gates
 from pytest_bertsize.review.gate import Gate, Mode
@@ -71,12 +72,11 @@ def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_sho
     opened, listed, walked = (
         counted(files, "open_regular"),
         counted(family, "list_tensors"),
-        counted(family, "list_terms"),
+        counted(Tree, "terms"),
     )
     gate = of(settings)
     reports = [report_model(gate.review(name)) for name in settings.names]
     assert [report.totals.expected for report in reports] == [59_549 + 49 * index for index in range(5)]
     assert opened == [settings.root / f"{name}.json" for name in FIVE]
     assert listed == []
-    assert len(walked) == len(FIVE)
-    assert all(isinstance(block, blocks.Block) for block in walked)
+    assert len(walked) == 2 * len(FIVE)  # the body of each, and its head

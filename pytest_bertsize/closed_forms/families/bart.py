@@ -16,11 +16,11 @@ STACK = """
   <words>
   <positions>
   layers × {layers}
-    self_attn                                                   @{stack}.attention        attends 2*D
+    self_attn                                                   @{stack}.attention
       q_proj, v_proj, out_proj  linear D D
       k_proj                    linear D D bias={key_bias}
     self_attn_layer_norm        layer_norm D                    @{stack}.norm
-    encoder_attn                                                @{stack}.cross_attention  attends 2*D  when {crosses}
+    encoder_attn                                                @{stack}.cross_attention  when {crosses}
       q_proj, v_proj, out_proj  linear D D
       k_proj                    linear D D bias={key_bias}
     encoder_attn_layer_norm     layer_norm D                    @{stack}.norm             when {crosses}

@@ -12,7 +12,7 @@ PARTS = {
     embeddings.position_embedding  embedding P D          @embeddings.position
     encoder.layers × L
       layer_norm1                  layer_norm D           @encoder.norm
-      self_attn                                           @encoder.attention  attends 2*D
+      self_attn                                           @encoder.attention
         q_proj, k_proj, v_proj     linear D D
         out_proj                   linear D D
       layer_norm2                  layer_norm D           @encoder.norm
@@ -46,5 +46,5 @@ CLIP_TEXT_MODEL = family(
     CLIPTextModelWithProjection   text_model.text + projection
     """,
     PARTS,
-    projection="text_projection   linear D J bias=False   @head.projection   reads text",
+    projection="text_projection   linear D J bias=False   @head.projection",
 )

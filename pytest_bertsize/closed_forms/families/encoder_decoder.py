@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pytest_bertsize.closed_forms.blocks import Term, list_terms, module
+from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.several import Part, Several, find_all, put_together
@@ -47,7 +47,7 @@ def list_pair(dims: Dims) -> list[Term]:
     """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
     found: list[Term] = dims.sides.list_terms(dims)
     if dims.known.De != dims.known.Dd and not dims.cross_width:
-        found += list_terms(module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection"))
+        found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
     return found
 
 
@@ -58,7 +58,7 @@ def _count_encoder(value: Any, dims: Dims) -> int | None:
         return None
     own = encoder.own_dims(dims)
     without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
-    return -int(sum(term.total for term in list_terms(encoder.architecture.blocks(without_pooler))))
+    return -int(sum(term.total for term in encoder.architecture.terms(without_pooler)))
 
 
 IGNORED = {

@@ -27,7 +27,7 @@ GPT_NEOX = family(
     layers × L
       input_layernorm            layer_norm D                      @decoder.norm
       post_attention_layernorm   layer_norm D                      @decoder.norm
-      attention                                                    @decoder.attention  attends 2*D
+      attention                                                    @decoder.attention
         query_key_value          linear D 3*D bias=attention_bias
         dense                    linear D D bias=attention_bias
       mlp                                                          @decoder.feed_forward

@@ -18,7 +18,7 @@ PARTS = {
     embed_tokens                 embedding V D                            @embeddings.word
     layers × L
       <norms>
-      self_attn                                                           @{stack}.attention   attends 2*A*W
+      self_attn                                                           @{stack}.attention
         q_proj                   linear D A*W bias={bias}
         k_proj, v_proj           linear D get(Q,A)*W bias={bias}
         o_proj                   linear A*W D bias={last_bias}

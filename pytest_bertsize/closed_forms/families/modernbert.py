@@ -15,7 +15,7 @@ PARTS = {
     layers × 1..L
       attn_norm                  layer_norm D bias=norm_bias       @{stack}.norm
     layers × L
-      attn                                                         @{stack}.attention   {attends}
+      attn                                                         @{stack}.attention
         <inputs>
         Wo                       linear D D bias=attention_bias
       mlp_norm                   layer_norm D bias=norm_bias       @{stack}.norm
@@ -26,7 +26,6 @@ PARTS = {
     final_norm                   layer_norm D bias=norm_bias       @{stack}.norm
     """,
     "stack": "encoder",
-    "attends": "",
     "inputs": "Wqkv              linear D 3*D bias=attention_bias",
     "transform": """
     head                                                           @head.transform
@@ -80,13 +79,11 @@ MODERNBERT_DECODER = family(
     """,
     PARTS,
     stack="decoder",
-    attends="attends 2*D",
     inputs="q_proj, k_proj, v_proj  linear D D bias=attention_bias",
     lm_head=PARTS["transform"].replace("  head ", "  lm_head "),
     scores="""
-    -   reads token
-      <transform>
-      classifier                 linear D C bias=classifier_bias   @head.classifier
+    <transform>
+    classifier                   linear D C bias=classifier_bias   @head.classifier
     """,
     since=(4, 54),
 )

@@ -16,7 +16,7 @@ PARTS = {
       token_type_embeddings      embedding T D               @embeddings.token_type   when T > 0
       LayerNorm                  layer_norm D                @embeddings.norm
     layers × L
-      self_attn                                              @encoder.attention   attends 2*A*W
+      self_attn                                              @encoder.attention
         q_proj, k_proj, v_proj   linear D A*W bias={bias}
         o_proj                   linear A*W D bias={bias}
       post_attention_layernorm   layer_norm D                @encoder.norm

@@ -32,7 +32,7 @@ OPT = family(
         project_in                linear get(E,D) D bias=False
         project_out               linear D get(E,D) bias=False
       layers × L
-        self_attn                                                         @decoder.attention   attends 2*D
+        self_attn                                                         @decoder.attention
           q_proj, k_proj, v_proj, out_proj  linear D D bias=enable_bias
         self_attn_layer_norm      layer_norm D elementwise_affine=AFFINE  @decoder.norm
         activation_fn             activation activation_function          @decoder.feed_forward
@@ -42,6 +42,6 @@ OPT = family(
       final_layer_norm            layer_norm D elementwise_affine=AFFINE  @decoder.norm        when ENDS_NORMED
     """,
     lm_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight", width="get(E,D)"),
-    score="score         linear get(E,D) C bias=False   @head.classifier   reads token",
+    score="score         linear get(E,D) C bias=False   @head.classifier",
     span="qa_outputs    linear get(E,D) 2              @head.qa_outputs",
 )

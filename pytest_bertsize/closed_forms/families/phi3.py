@@ -26,7 +26,7 @@ PHI3 = family(
     layers × L
       input_layernorm            rms_norm D                            @decoder.norm
       post_attention_layernorm   rms_norm D                            @decoder.norm
-      self_attn                                                        @decoder.attention  attends 2*A*W
+      self_attn                                                        @decoder.attention
         qkv_proj                 linear D A*W+2*get(Q,A)*W bias=False
         o_proj                   linear A*W D bias=False
       mlp                                                              @decoder.feed_forward

@@ -17,5 +17,5 @@ SIGLIP_TEXT_MODEL = family(
     ),
     "SiglipTextModel   alone",
     PARTS,
-    head="head   linear D get(J,D)   @head.projection   reads text",
+    head="head   linear D get(J,D)   @head.projection",
 )

@@ -65,7 +65,7 @@ SPAN = "qa_outputs  linear D C  @head.qa_outputs"
 """Start and end of the answer for C = 2."""
 TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
 """Of classes that set their two labels themselves, whatever the config says."""
-SCORE = "score  linear D C bias=False  @head.classifier  reads token"
+SCORE = "score  linear D C bias=False  @head.classifier"
 """A classifier without a bias, as decoders have it: they score each token, and use the last."""
 SEARCHED_SPAN = """
 {place}                      @head.qa_outputs
