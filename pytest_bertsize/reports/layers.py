@@ -65,9 +65,9 @@ def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) 
 
 def describe_frozen(inventory: Inventory) -> list[str]:
     """Return a line for each part that does not train: whole components, else whole layers, else tensors."""
-    rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
     if inventory.trainable == inventory.unique:
         return []
+    rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
 
     def take(tensors: Iterable[Tensor]) -> int:
         """Count those that no line has yet."""
