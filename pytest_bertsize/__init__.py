@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_bertsize.commands.named_model import closed_form
+    from pytest_bertsize.model_in_hand import check_model
     from pytest_bertsize.review.review import Review
 
-__all__ = ["Review", "closed_form"]
+__all__ = ["Review", "check_model", "closed_form"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from pytest_bertsize.commands.named_model import closed_form
 
         return closed_form
+    if name == "check_model":
+        from pytest_bertsize.model_in_hand import check_model
+
+        return check_model
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,7 +56,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 ROOMS = (
     *("table", "config", "closed_forms", "builder", "checkpoint", "base", "review", "reports"),
-    *("commands", "plugin", "bad_input", "project"),
+    *("in_hand", "commands", "plugin", "bad_input", "project"),
 )
 """Of tests/, in the order in which the data passes those of the package; what they all stand on lies beside them."""
 

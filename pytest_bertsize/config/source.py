@@ -203,7 +203,8 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
             raise Unusable(
                 Finding("unknown-closed-form", message, fix, table_key=("backbone" if backbone else "factory",))
             )
-        file = f"{model.factory}(){f'.{backbone}' if backbone else ''}.config"
+        made_by = f"{model.factory}()" if model.factory else "model"
+        file = f"{made_by}{f'.{backbone}' if backbone else ''}.config"
         said = {key: value for key, value in found.config.items() if key != "architectures"}
         return config_at({**said, "model_type": found.family}, file)
 

@@ -11,9 +11,7 @@ import pytest
 
 from pytest_bertsize.plugin.refusals import refuse_tables_beside_tests
 from pytest_bertsize.plugin.startup import GATE
-from pytest_bertsize.table.limits import AsBytes, Training
-from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
-from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
+from pytest_bertsize.table.settings import Settings, SettingsError, find_declared, limits_from, tighten
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.gate import Gate
@@ -96,6 +94,7 @@ class BudgetItem(pytest.Item):
 
 # tests with the marker or the fixture
 
+EXAMPLE = '@pytest.mark.bert_budget("NAME")'
 _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  (what the marker takes)
 
 
@@ -128,7 +127,7 @@ def _review_named(item: pytest.Item) -> list[Review]:
             name, extra = _read_marker(marker, gate.settings, item)
             limits[name] = (*limits.get(name, ()), *extra)
         if not limits:
-            limits[_find_model(None, gate.settings, "the fixture bert_budget")] = ()
+            limits[find_declared(None, gate.settings, "the fixture bert_budget", EXAMPLE)] = ()
     except SettingsError as error:
         raise Mistaken(str(error)) from None
     return [gate.review(name, extra) for name, extra in limits.items()]
@@ -142,41 +141,6 @@ def _read_marker(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> 
         arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
     except TypeError as error:
         raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
-    name = _find_model(arguments.get("model"), settings, place)
+    name = find_declared(arguments.get("model"), settings, place, EXAMPLE)
     found = limits_from(arguments.get("limits", {}), file=path, line=line)
-    return name, tuple(_tighten(limit, settings, name, place) for limit in found)
-
-
-def _find_model(name: object, settings: Settings, place: str) -> str:
-    known = listed(settings.names, MOST_NAMED)
-    if name is None and len(settings.names) == 1:
-        return settings.names[0]
-    if name is None:
-        raise SettingsError(
-            f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
-        )
-    if not isinstance(name, str) or name not in settings.models:
-        hint = did_you_mean(str(name), settings.names, f"there are {known}")
-        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
-    return name
-
-
-def _tighten(limit: Limit, settings: Settings, name: str, place: str) -> Limit:
-    """Return the limit, measured as the table's is.
-
-    :raises SettingsError: where it would loosen that, naming both.
-    """
-    declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
-    if declared is None:
-        return limit
-    if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
-        message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
-        raise SettingsError(f"{message}: leave that to the table")
-    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
-        looser = f"up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
-    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
-        looser = f"down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
-    else:
-        return limit._replace(measure=declared.measure)
-    never = "a marker tightens a budget, it never loosens one; change the table"
-    raise SettingsError(f"{place} allows {limit.component} {looser}: {never}")
+    return name, tuple(tighten(limit, settings.models[name], settings, place) for limit in found)

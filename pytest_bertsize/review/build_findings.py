@@ -68,15 +68,23 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
 def find_other_configs(
     values: Values, config: ModelConfig, model: Model, finished: Iterable[Finished]
 ) -> Iterator[Finding]:
-    """Find keys that the config of the table and the one that the built model has say otherwise."""
+    """Find keys that the config of the table and the one that the finished model has say otherwise.
+
+    Labels are those of the class of the project, where that has one.
+    """
     backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
     for each in (each for each in finished if each.path in backbones):
         place = backbones[each.path]
         for key, assumed in values.assumed.items():
             own = key.removeprefix(place)
-            if not key.startswith(place) or own not in each.config or _is_same(assumed, each.config[own]):
+            if (
+                not key.startswith(place)
+                or own not in each.config
+                or (model.factory and own == "num_labels")
+                or _is_same(assumed, each.config[own])
+            ):
                 continue
-            there = f"{_show_value(each.config[own])} in the config of what is built ({each.architecture})"
+            there = f"{_show_value(each.config[own])} in the config of the finished {each.architecture}"
             message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
             file, line = config.place(*key.split("."))
             yield Finding("read-otherwise", message, "correct the one that is not meant", file=file, line=line)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.put_back import fingerprint
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock, Locked
-    from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.table.limits import Limit
 
@@ -43,13 +43,15 @@ def conclude(
     built: Built | NotBuilt | None,
     extra: tuple[Limit, ...] = (),
     accepted: Accepted = NOTHING,
+    in_hand: Any = None,
 ) -> Review:
     """Hold what was built against the closed form, the budget, the checkpoint, the lock and the base.
 
     :param built: ``None`` for a model that is refused.
     :param extra: limits that a marker adds to those of the table.
+    :param in_hand: the module, where nobody built it for this.
     """
-    found = Review(subject, (*subject.model.limits, *extra), subject.findings)
+    found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
     if isinstance(built, NotBuilt):
         found = found.with_findings(_explain_failure(subject, built))
     elif built:
@@ -114,7 +116,8 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         from pytest_bertsize.review.off_closed_form import OwnClass, compare_with_closed_form
 
         own = OwnClass(built.kinds, bool(subject.model.extra)) if is_own else None
-        found = found.with_findings(*compare_with_closed_form(subject.form, actual, own))
+        compared = train_as(subject.form.inventory, actual) if found.freezes_at_will else actual
+        found = found.with_findings(*compare_with_closed_form(subject.form, compared, own))
     found = found.with_findings(*check_limits(found, actual))
     otherwise = _find_read_otherwise(found, built)  # the cause of what is off, and told before it
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
@@ -123,6 +126,14 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         *_compare_checkpoint(subject, built, actual),
     )
     return found.with_findings(*_note_insensitive(found))
+
+
+def train_as(expected: Inventory, actual: Inventory) -> Inventory:
+    """Return what there is with all tensors as trainable as their class makes them, whatever was frozen since."""
+    known = expected.by_name
+    return Inventory(
+        tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
+    )
 
 
 def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
@@ -157,7 +168,7 @@ def _find_read_otherwise(found: Review, built: Built) -> Iterator[Finding]:
     is_off = found.is_off_closed_form
     if derivation and config and built.config:
         yield from build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
-    elif derivation and config and is_off:
+    elif derivation and config and (is_off or found.in_hand is not None):
         yield from build_findings.find_other_configs(derivation.values, config, found.subject.model, built.finished)
 
 
@@ -192,10 +203,10 @@ def _hold_against_base(found: Review, accepted: Accepted) -> Review:
         from pytest_bertsize.review.against_base import hold_against_base
 
         found = hold_against_base(found, accepted)
-    return replace(found, findings=tuple(_place_in_table(finding, found.subject) for finding in found.findings))
+    return replace(found, findings=tuple(place_in_table(finding, found.subject) for finding in found.findings))
 
 
-def _place_in_table(finding: Finding, subject: Subject) -> Finding:
+def place_in_table(finding: Finding, subject: Subject) -> Finding:
     """Complete a place in the model's own table, with file, full key and line; a limit's own lacks its line alone."""
     key, table = finding.table_key, subject.model.table_key
     if key is None:

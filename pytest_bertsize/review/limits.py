@@ -86,7 +86,8 @@ def _check_bounds(
         is_as_derived = measured.expected in {None, measured.actual}
         fix = _suggest_float16(count, bound, measured)
     else:
-        is_as_derived = review.expected is None or review.expected[limit.component] == count
+        is_free = limit.component == TRAINABLE and review.freezes_at_will
+        is_as_derived = is_free or review.expected is None or review.expected[limit.component] == count
         cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived else ""
         cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)

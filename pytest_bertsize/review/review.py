@@ -47,6 +47,8 @@ class Review:
     """``None``: the table names no lock, or nothing was built to hold against it."""
     comparison: Comparison | None = None
     """With the base; ``None``: the run has none."""
+    in_hand: Any = field(default=None, repr=False, compare=False)
+    """The module itself, where ``check_model`` was given it; ``None``: a run has built it."""
 
     def with_findings(self, *findings: Finding) -> Review:
         return replace(self, findings=(*self.findings, *findings)) if findings else self
@@ -84,17 +86,24 @@ class Review:
         return any(finding.kind == "off-closed-form" for finding in self.findings)
 
     @property
+    def freezes_at_will(self) -> bool:
+        """Whether what trains is nobody's word but the model's: no config of the library says it."""
+        return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
+
+    @property
     def verdict(self) -> Literal["passed", "failed"]:
         compared = self.expected is not None or not self.subject.model.closed_form
         return "passed" if compared and self.held is not None and not self.errors else "failed"
 
     @property
     def model(self) -> Any:
-        """The module itself, built on the meta device in this process: torch and transformers are imported now.
+        """The module that ``check_model`` was given, else one that is built now, on the meta device in this process.
 
         :raises RuntimeError: when the model was not built for the check either, or by another interpreter, whose
             classes are others.
         """
+        if self.in_hand is not None:
+            return self.in_hand
         request, interpreter = self.subject.request, self.subject.settings.interpreter
         if request is None or self.actual is None:
             raise RuntimeError(self.headline)

@@ -19,11 +19,20 @@ import tomli
 from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, Limit, read_limit
+from pytest_bertsize.table.limits import (
+    ALREADY_OVER,
+    FLOPS,
+    GROWTH,
+    REPORT_ONLY,
+    AsBytes,
+    Limit,
+    Training,
+    read_limit,
+)
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import nearest_to, printable, reason, shown
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
@@ -300,21 +309,64 @@ def tables_of_models(path: Path) -> Collection[str] | None:
 _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
 
 
-def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
-    """Convert the limits of a marker's keywords.
+def limits_from(
+    written: Mapping[str, object], *, file: str, line: int | None = None, by: str = "a marker"
+) -> tuple[Limit, ...]:
+    """Convert limits that are written as keywords.
 
+    :param by: who writes them.
     :raises SettingsError: naming the component whose limit is no limit.
     """
     limits = []
     for component, value in written.items():
         place = f"{file}:{line}: {printable(component)}"
         if of_the_table := _OF_THE_TABLE.get(component):
-            raise SettingsError(f"{place}: a marker cannot {of_the_table}: write budget.{component} in the table")
+            raise SettingsError(f"{place}: {by} cannot {of_the_table}: write budget.{component} in the table")
         try:
             limits.append(read_limit(component, value)._replace(file=file, line=line, table_key=None))
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
     return tuple(limits)
+
+
+def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
+    """Return the limit, measured as the table's is.
+
+    :param place: where it is written, for a message.
+    :raises SettingsError: where it would loosen that, naming both.
+    """
+    declared = next((each for each in model.limits if each.component == limit.component), None)
+    if declared is None:
+        return limit
+    if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
+        message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
+        raise SettingsError(f"{message}: leave that to the table")
+    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
+        looser = f"up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
+    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
+        looser = f"down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
+    else:
+        return limit._replace(measure=declared.measure)
+    never = f"{by} tightens a budget, it never loosens one; change the table"
+    raise SettingsError(f"{place} allows {limit.component} {looser}: {never}")
+
+
+def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
+    """Return the name of a declared model; of the only one, where none is given.
+
+    :param place: where it is written, for a message.
+    :param example: how a name is written there.
+    :raises SettingsError: where none is meant.
+    """
+    known = listed(settings.names, MOST_NAMED)
+    if name is None and len(settings.names) == 1:
+        return settings.names[0]
+    if name is None:
+        raise SettingsError(f"{place}: which model? {settings.file} declares {known}; write {example}")
+    if not isinstance(name, str) or name not in settings.models:
+        hint = did_you_mean(str(name), settings.names, f"there are {known}")
+        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
+    return name
 
 
 def _read_text(path: Path) -> str:

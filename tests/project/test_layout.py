@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "pytest_bertsize"
 
 FLOORS = (
     ("__main__",),
-    ("commands", "plugin"),
+    ("commands", "model_in_hand", "plugin"),
     ("reports",),
     ("review",),
     ("base",),
@@ -29,7 +29,7 @@ FLOORS = (
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 
-HANDED_ON = {"__init__": {"commands", "review"}}
+HANDED_ON = {"__init__": {"commands", "model_in_hand", "review"}}
 """What the package's own face hands on from above, when it is asked for: the public API."""
 
 LIVES_IN = {

@@ -155,7 +155,7 @@ def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwi
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     said = {each["message"]: each["line"] for each in model()["findings"] if each["kind"] == "read-otherwise"}
     (layers,) = (message for message in said if "num_hidden_layers" in message)
-    assert layers == "num_hidden_layers is 3 in config.json, and 4 in the config of what is built (BertModel)"
+    assert layers == "num_hidden_layers is 3 in config.json, and 4 in the config of the finished BertModel"
     assert Path("config.json").read_text().splitlines()[said[layers] - 1].strip().startswith('"num_hidden_layers"')
 
 

@@ -27,26 +27,34 @@ INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int6
 PACKED_SHARE = 100
 
 
-def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
+WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # children of what torch.compile and checkpointing put around one
+PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
+"""Classes whose ``module`` is what each process trains as a whole."""
+
+
+def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
     """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
 
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
     class declares, whatever was registered first. No method of a class is asked, which might leave something out.
 
     :param own: whether code of the project built it.
+    :param in_hand: whether it is a model that is trained: wrappers in it have no name, and anybody may have changed it.
+    :param ties: those that its class declares; ``None`` to look for them.
     :raises Refused: for parameters that have no shape to count, or that torch cannot see.
     """
-    modules = dict(_walk_modules(model))
+    modules = dict(walk_modules(model, wrapped=in_hand))
     parameters = dict(_walk_tensors(modules, "_parameters"))
     buffers = _list_buffers(modules)
     _refuse_uncountable(parameters)
-    if own:
+    if own or in_hand:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
+    if (own or in_hand) and not any(map(is_distributed, parameters.values())):  # whose shards stand in hooks of torch's
         _refuse_hidden(modules)
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
     groups = group_names(parameters.items())
-    declared = declared_ties(model, groups)
+    declared = declared_ties(modules, groups) if ties is None else ties
     sources = {*declared.values()} - {*declared}
     owner = {name: next((each for each in names if each in sources), names[0]) for names in groups for name in names}
     tensors = tuple(
@@ -55,23 +63,43 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
         )
         for name, each in parameters.items()
     )
+    finished = tuple(list_finished(modules)) if own or in_hand else ()
     if not own:
-        return Built(tensors, declared, buffers)
+        return Built(tensors, declared, buffers, finished=finished)
     # a module that is no library's declares nothing: there the tensors themselves say what is tied
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
-    return Built(tensors, declared, buffers, kinds=kinds, finished=tuple(list_finished(modules)))
+    return Built(tensors, declared, buffers, kinds=kinds, finished=finished)
 
 
-def _walk_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
-    """Yield every module by each of its names, as torch's own ``named_modules`` does where no class overrides it."""
+def walk_modules(
+    module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = (), *, wrapped: bool = False
+) -> Iterator[Named]:
+    """Yield every module by each of its names, as torch's own ``named_modules`` does where no class overrides it.
+
+    :param wrapped: whether wrappers are left out, and their names with them.
+    """
     if any(module is each for each in above):
         raise Refused(f"{path} is a module that it is in itself")
+    module = unwrap(module) if wrapped else module
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
         if inner is not None:
-            yield from _walk_modules(inner, join_path(path, name), (*above, module))
+            yield from walk_modules(inner, join_path(path, name), (*above, module), wrapped=wrapped)
+
+
+def unwrap(module: nn.Module) -> nn.Module:
+    """Return the module that stands in wrappers, which have no parameters of their own."""
+    while (inner := _find_wrapped(module)) is not None:
+        module = inner
+    return module
+
+
+def _find_wrapped(module: nn.Module) -> nn.Module | None:
+    is_parallel = any(each.__name__ in PARALLEL for each in type(module).__mro__)
+    inner = module._modules  # noqa: SLF001
+    return next((inner[name] for name in (*WRAPPED, *(["module"] if is_parallel else [])) if name in inner), None)
 
 
 def _walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
@@ -172,22 +200,23 @@ def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
     return [*found.values()]
 
 
-def declared_ties(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
+def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
     """Return the ties that the model's class declares, else those of each class of the library that is in it.
 
+    :param modules: by path, the model itself among them.
     :param groups: the names of each tensor, in the order in which they are registered.
     """
-    if (ties := getattr(model, "all_tied_weights_keys", None)) is not None:
+    if (ties := getattr(modules[""], "all_tied_weights_keys", None)) is not None:
         return dict(ties)
     found: Ties = {}
-    for path, module in model.named_modules(remove_duplicate=False):
+    for path, module in modules.items():
         ties = getattr(module, "all_tied_weights_keys", None)
         if isinstance(ties, dict):
             found |= {join_path(path, name): join_path(path, source) for name, source in ties.items()}
-    return found or _match_listed(model, groups)
+    return found or _match_listed(modules, groups)
 
 
-def _match_listed(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
+def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
     """Return what classes of transformers 4 list as tied: the names that ``save_pretrained`` leaves out where shared.
 
     They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A name that stands alone
@@ -199,7 +228,7 @@ def _match_listed(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
     listed: set[str] = set()
     sources: set[str] = set()
     has_to_be: Ties = {}
-    for path, module in model.named_modules(remove_duplicate=False):
+    for path, module in modules.items():
         if not isinstance(getattr(module, "_tied_weights_keys", None), list):
             continue
         exact = getattr(module, "_dynamic_tied_weights_keys", None) or ()  # of tie_encoder_decoder, which lists names
@@ -208,7 +237,7 @@ def _match_listed(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
         inside = {name for name in named if name.startswith(prefix)}
         inside = {name for name in inside if any(each.search(name[len(prefix) :]) for each in patterns)}
         listed |= inside
-        words, output = (_find_matrix(model, module, whose) for whose in ("input", "output"))
+        words, output = (_find_matrix(modules[""], module, whose) for whose in ("input", "output"))
         if words and getattr(getattr(module, "config", None), "tie_word_embeddings", True):
             alone = {name for name in inside if len(named[name]) == 1}
             tied = alone & {output} if words in inside else alone | ({output} & inside)
@@ -244,11 +273,17 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             raise Refused(lazy, "give it sizes")
         if hasattr(each, "ds_id"):
             raise Refused(f"{name} is partitioned by DeepSpeed: its shape is no count", "build it without ZeRO-3")
-        if type(each) is not Parameter:
+        if type(each) is not Parameter and not is_distributed(each):
             raise Refused(f"{name} is a {type(each).__name__}, whose shape is no count", BEFORE)
         dtype = _name_dtype(each)
         if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
             raise Refused(f"{name} is of {dtype}, perhaps several numbers in one", BEFORE)
+
+
+def is_distributed(tensor: Any) -> bool:
+    """Tell whether a tensor is a shard that knows the shape of the whole, which is the one that it says it has."""
+    found = sys.modules.get("torch.distributed.tensor")
+    return found is not None and isinstance(tensor, found.DTensor)
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:

@@ -19,7 +19,7 @@ except ImportError as error:
     found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
     raise Refused(found, "install releases of PEFT and transformers that fit each other") from None
 
-from pytest_bertsize.builder.child.listing import declared_ties, group_names
+from pytest_bertsize.builder.child.listing import declared_ties, group_names, walk_modules
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,17 +37,22 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
     """
     import torch
 
-    declared = declared_ties(model, group_names(model.named_parameters(remove_duplicate=False)))
+    declared = declared_ties(dict(walk_modules(model)), group_names(model.named_parameters(remove_duplicate=False)))
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = dict(config)
         method = peft.PEFT_TYPE_TO_CONFIG_MAPPING[arguments.pop("peft_type", "LORA")]
         adapted: Any = peft.get_peft_model(model, method(**arguments))
-    prefix = next(name for name, module in adapted.named_modules() if module is model)
-    ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
-    adapted.all_tied_weights_keys = {**dict(_list_shared(adapted, ties)), **ties}
+    adapted.all_tied_weights_keys = name_ties(adapted, model, declared)
     trained: nn.Module = adapted
     return trained
+
+
+def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the ties of what PEFT trains: those that the class of the model in it declares, and PEFT's own."""
+    prefix = next(name for name, module in adapted.named_modules() if module is model)
+    ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
+    return {**dict(_list_shared(adapted, ties)), **ties}
 
 
 def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,127 @@
+"""A module that is there already, in the process that trains it: out of its wrappers, and listed as the helper does it.
+
+Nothing is imported that the process has not imported already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.builder.child.listing import declared_ties, join_path, take_inventory, unwrap, walk_modules
+from pytest_bertsize.builder.confined import Refused
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Built
+
+HOLDERS = ("model", "module", "auto_model", "net")
+"""Attributes by which trainers and pipelines hold the model that they train."""
+BEFORE = "call check_model before the model is wrapped, behind the line that makes it"
+
+
+class NoModule(TypeError):
+    """What was handed over is no module; the message says what to hand over in its place."""
+
+
+class InHand(NamedTuple):
+    """A module that somebody has made, without what is wrapped around it."""
+
+    module: Any
+    """What is counted: with its adapter, if it has one."""
+    base: Any
+    """The model that PEFT has adapted, else the module itself."""
+    adapter: str
+    """What adapts it, ``"LORA"``; ``""`` for nothing."""
+
+    @property
+    def is_adapted(self) -> bool:
+        """Whether it is what PEFT makes of a model."""
+        return self.base is not self.module
+
+    @property
+    def kind(self) -> str:
+        """The name of its class."""
+        return self.classes[0].__name__
+
+    @property
+    def classes(self) -> list[type]:
+        """Its class and those that it derives from, without what sharding puts before them."""
+        module = getattr(self.base, "_fsdp_wrapped_module", self.base)
+        return [each for each in type(module).__mro__ if not each.__module__.startswith("torch.distributed.")]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its class is none of the library's."""
+        return self.classes[0].__module__.partition(".")[0] != "transformers"
+
+    @property
+    def backbones(self) -> list[str]:
+        """The attributes that hold a model of the library."""
+        base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", ())
+        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), base)]
+
+
+def take_in_hand(model: Any) -> InHand:
+    """Take a model out of what is wrapped around it.
+
+    :raises NoModule: for anything that is none.
+    """
+    if not _is_module(model):
+        raise NoModule(_describe_what_it_is(model))
+    module = unwrap(model)
+    peft = sys.modules.get("peft")
+    if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
+        return InHand(module, module, _find_adapter(module.modules()))
+    kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
+    return InHand(module, unwrap(module.get_base_model()), ", ".join(dict.fromkeys(kinds)))
+
+
+def _is_module(model: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _describe_what_it_is(model: Any) -> str:
+    takes = "check_model takes a torch.nn.Module"
+    if isinstance(model, type):
+        return f"{takes}, and {model.__name__} is a class: hand over a model that is made of it"
+    kind = type(model).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    held = next((name for name in HOLDERS if _is_module(getattr(model, name, None))), "")
+    return f"{takes}, and this is {article} {kind}: hand over {f'its .{held}' if held else 'the model itself'}"
+
+
+def _find_adapter(modules: Iterable[Any]) -> str:
+    """Name the layer of an adapter that stands in a model itself, where ``model.add_adapter`` puts it."""
+    return next((type(each).__name__ for each in modules if type(each).__module__.startswith("peft.tuners.")), "")
+
+
+def list_in_hand(held: InHand) -> Built:
+    """List what there is, as the helper does of what it has built.
+
+    :raises Refused: for tensors whose shapes are not those of the model, and for what no list can have.
+    """
+    _refuse_shards(dict(walk_modules(held.module, wrapped=True)))
+    ties = None
+    if held.is_adapted:
+        from pytest_bertsize.builder.child.lora import name_ties
+
+        ties = name_ties(held.module, held.base, declared_ties(dict(walk_modules(held.base, wrapped=True)), ()))
+    built = take_inventory(held.module, own=held.is_own, in_hand=True, ties=ties)
+    if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
+        parted = "its tied tensors were parted as it was moved to the meta device, by .to or by offloading"
+        raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")
+    versions = {each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")}
+    return built._replace(transformers=versions["transformers"], torch=versions["torch"])
+
+
+def _refuse_shards(modules: Mapping[str, Any]) -> None:
+    """Refuse tensors of one process that are parts of what all processes have together."""
+    for path, module in modules.items():
+        if hasattr(module, "_fsdp_wrapped_module"):
+            raise Refused(f"{path or 'the model'} is sharded by FSDP, and has the shapes of a shard here", BEFORE)
+        for name, parameter in module._parameters.items():  # noqa: SLF001
+            if hasattr(parameter, "ds_id"):
+                where = join_path(path, name)
+                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3, and its shape is no count here", BEFORE)

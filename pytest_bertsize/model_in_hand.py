@@ -1,0 +1,254 @@
+"""``check_model``: the door for a model that somebody has made, in a test or in the script that trains it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.base.run_base import read_lock
+from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand
+from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.messages import Built
+from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.release import Unsupported, read_version
+from pytest_bertsize.review.examine import Subject, examine
+from pytest_bertsize.review.in_hand import DECLARE, conclude_in_hand, note_unchecked, without_unchecked
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import MOST_MEMORY, Build, Model
+from pytest_bertsize.table.settings import (
+    NothingDeclared,
+    Settings,
+    SettingsError,
+    find_declared,
+    limits_from,
+    load,
+    tighten,
+)
+from pytest_bertsize.wording import nearest_to, printable
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from pytest_bertsize.builder.child.in_hand import InHand
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.limits import Limit
+
+TABLE = "pyproject.toml"
+BY = "check_model"
+EXAMPLE = 'check_model(model, "NAME")'
+OPTIONS = ("table", "options", "closed_form")
+NO_TABLE = Settings(Path(), "", {})
+
+
+def check_model(
+    model: Any,
+    name: str | None = None,
+    /,
+    *,
+    table: str | os.PathLike[str] | None = None,
+    options: Mapping[str, bool] | None = None,
+    closed_form: bool = True,
+    **limits: object,
+) -> Review:
+    """Hold a model in hand against its closed form, its budget and its lock, without building anything.
+
+    ``check_model(model, "tagger")`` is about the table of that name; ``check_model(model, total="110M", pooler=0)``
+    derives the closed form from ``model.config``. What ``torch.compile``, DDP and DataParallel wrap is unwrapped.
+
+    :param model: a ``torch.nn.Module`` on any device.
+    :param name: of a declared model.
+    :param table: the ``pyproject.toml`` that declares it, or the folder of that; by default the nearest with such a
+        table, from the working folder upwards.
+    :param options: constructor arguments of a model that no table declares: ``{"add_pooling_layer": False}``.
+    :param closed_form: ``False`` holds a model that no table declares to its limits alone.
+    :param limits: as of the marker, each a component: ``total="110M"``; beside a table they tighten its budget.
+    :returns: the review, which has passed.
+    :raises AssertionError: whose text is the report of a model that fails.
+    :raises ValueError: for a name, a table or a limit that is none, with what to write.
+    :raises TypeError: for what is no module, with what to hand over.
+    """
+    __tracebackhide__ = True
+    try:
+        held = take_in_hand(model)
+        if name is not None or table is not None:
+            _refuse_beside_table(options, closed_form=closed_form)
+            found = _hold_to_table(held, name, table, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
+        else:
+            alone = _declare(held, options or {}, closed_form=closed_form)
+            found = _hold_alone(held, alone, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
+    except (SettingsError, Unsupported) as error:
+        raise ValueError(str(error)) from None
+    except NoModule as error:
+        raise TypeError(str(error)) from None
+    if found.verdict == "failed":
+        raise AssertionError(_draw(found))
+    return found
+
+
+def _draw(failed: Review) -> str:
+    from pytest_bertsize.reports.drawing import Style
+    from pytest_bertsize.reports.from_review import report_model
+    from pytest_bertsize.reports.terminal import draw_failure
+
+    return draw_failure(report_model(failed), Style())
+
+
+class Place(NamedTuple):
+    """The line that calls ``check_model``."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {BY}"
+
+
+def _find_place(frame: FrameType) -> Place:
+    file = frame.f_code.co_filename
+    relative = os.path.relpath(file) if os.path.isabs(file) else file  # noqa: PTH117
+    return Place(printable(file if relative.startswith("..") else relative), frame.f_lineno)
+
+
+def _read_limits(limits: Mapping[str, object], place: Place) -> tuple[Limit, ...]:
+    if meant := next((meant for each in limits if (meant := nearest_to(each, OPTIONS, cutoff=0.8))), ""):
+        raise SettingsError(f"{place} has no such argument; did you mean {meant}=?")
+    return limits_from(limits, file=place.file, line=place.line, by=BY)
+
+
+# a model that a table declares
+
+
+def _refuse_beside_table(options: Mapping[str, bool] | None, *, closed_form: bool) -> None:
+    for name, is_given in (("options", options is not None), ("closed_form", not closed_form)):
+        if is_given:
+            raise SettingsError(
+                f"{BY}: {name} is for a model that no table declares: write it in the table, or no name"
+            )
+
+
+def _hold_to_table(
+    held: InHand,
+    name: str | None,
+    table: str | os.PathLike[str] | None,
+    place: Place,
+    limits: Mapping[str, object],
+) -> Review:
+    settings = _find_table() if table is None else load(_find_file(Path(table)))
+    settings = replace(settings, interpreter=None)  # this one has built the model
+    model = settings.models[find_declared(name, settings, str(place), EXAMPLE)]
+    written = _read_limits(limits, place)
+    extra = tuple(tighten(limit, model, settings, str(place), f"a limit of {BY}") for limit in written)
+    registry, lock = _read_registry(settings), read_lock(settings)
+    built = _list_adapted(held, model) or _list_tensors(held)
+    of_build = built if isinstance(built, Built) and model.has_config_of_build else None
+    subject = examine(without_unchecked(model), settings, registry, built=of_build)
+    return note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
+
+
+def _find_table() -> Settings:
+    """Read the nearest table of ours, from the working folder upwards."""
+    folder, meant = Path.cwd(), ""
+    for each in (folder, *folder.parents):
+        if (each / TABLE).is_file():
+            try:
+                return load(each / TABLE)
+            except NothingDeclared as error:
+                meant = meant or (str(error) if error.misspelt else "")
+    message = f"no {TABLE} in {printable(str(folder))} or above it declares a model"
+    raise SettingsError(meant or f'{BY}: {message}: name it by table="path/to/{TABLE}"')
+
+
+def _find_file(table: Path) -> Path:
+    return table / TABLE if table.is_dir() else table
+
+
+def _read_registry(settings: Settings) -> Registry:
+    """Return the closed forms of the release that is imported."""
+    imported = getattr(sys.modules.get("transformers"), "__version__", None)
+    return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
+
+
+def _list_tensors(held: InHand) -> Built | Finding:
+    try:
+        return list_in_hand(held)
+    except Refused as refused:
+        return Finding("build-failed", printable(str(refused)), refused.fix)
+
+
+def _list_adapted(held: InHand, model: Model) -> Finding | None:
+    """Return what is wrong where a model has an adapter and its table none, or the other way round."""
+    if model.adapter is None and held.adapter:
+        message = f"the model has an adapter ({printable(held.adapter)}), and its table declares none"
+        fix = 'write adapter = "path/to/adapter_config.json", or call check_model before the adapter is put on'
+        return Finding("config-invalid", message, fix, table_key=())
+    if model.adapter is not None and not held.is_adapted:
+        message = "its table declares an adapter, and the model is not what PEFT makes of one"
+        fix = "call check_model with what get_peft_model returns"
+        return Finding("config-invalid", message, fix, table_key=("adapter",))
+    return None
+
+
+# a model that no table declares
+
+
+def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) -> Model:
+    """Return what a table would say of a model that has its own config."""
+    own = f"{held.classes[0].__module__}:{held.classes[0].__qualname__}"
+    return Model(
+        name=held.kind,
+        architecture=held.kind,
+        factory=None if closed_form else own,
+        options=dict(options),
+        closed_form=closed_form,
+        build=Build(memory=MOST_MEMORY),
+        budget=Budget(),
+    )
+
+
+def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, object]) -> Review:
+    extra = _read_limits(limits, place)
+    if not model.closed_form and not extra:
+        raise SettingsError(
+            f'{place}: closed_form=False leaves nothing to hold it to: write a limit, as in total="110M"'
+        )
+    registry = _read_registry(NO_TABLE)
+    if model.closed_form and held.adapter:
+        message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
+        fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
+        return conclude_in_hand(
+            Subject(model, NO_TABLE, architecture=held.kind), Finding("config-invalid", message, fix), held, extra, None
+        )
+    built = _list_tensors(held)
+    if not isinstance(built, Built):
+        return conclude_in_hand(Subject(model, NO_TABLE, architecture=held.kind), built, held, extra, None)
+    itself = next((each for each in built.finished if not each.path), None)
+    if not model.closed_form:
+        subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
+        return conclude_in_hand(subject, built, held, extra, None)
+    if itself is None:
+        return conclude_in_hand(
+            Subject(model, NO_TABLE, architecture=held.kind), _miss_closed_form(held), held, extra, None
+        )
+    names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
+    known = next((name for name in names if registry.find(itself.family, name)), held.kind)
+    subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
+    if any(each.kind == "unknown-closed-form" for each in subject.errors):
+        subject = replace(subject, findings=(_miss_closed_form(held),))
+    return conclude_in_hand(subject, built, held, extra, None)
+
+
+def _miss_closed_form(held: InHand) -> Finding:
+    inner = (
+        f"check what it holds of the library, as in check_model(model.{held.backbones[0]}), or "
+        if held.backbones
+        else ""
+    )
+    message = f"there is no closed form for {printable(held.kind)}"
+    return Finding("unknown-closed-form", message, f"{inner}{DECLARE}")
