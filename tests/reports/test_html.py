@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize import __version__
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.html.page import Bars, find_bars, render_page
@@ -36,11 +35,12 @@ from tests.support.run_reports import (
     renamed,
     reported,
     run,
+    saying,
     without_closed_form,
 )
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.report import ModelReport
+    from pytest_bertsize.reports.report import ModelReport, RunReport
 
 
 # what it says, and what it makes of what is missing
@@ -138,43 +138,45 @@ def test_a_model_has_nothing_of_what_there_is_not(model: ModelReport, unsaid: st
     assert not re.search(unsaid, words(model))
 
 
-def test_a_model_that_did_not_change_has_one_bar() -> None:
-    shown = Page(render_page(run(passing("a"), renamed(failing(), "b")))).of("div")
-    bars = [box["aria-label"].partition(":")[0] for box in shown if box.get("role") == "img"]
-    assert bars == ["main", "this branch", "this branch"]
+# the run
+
+BAD, GOOD = renamed(failing(), "bad"), passing("good")
+NO_BASE = compared(revision="origin/main", commit=None, problem="git has no such commit: fetch it")
+LEFT = compared(removed=[gone("old", 5000, "6K"), gone("older")])
 
 
-def test_the_heading_of_a_model_whose_line_is_the_title_is_its_name() -> None:
-    written = render_page(run(passing("good"), renamed(failing(), "bad")))
-    assert 'class="name">bad</span></h2>' in written
-    assert 'class="name">good:</span> 109,514,298 parameters, as at main; within its 110.2M</h2>' in written
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (run(passing(), commit=None), "main (bbbbbbbbbb) → this branch Nothing"),
+        (run(passing(), commit=BASE_COMMIT), "main (bbbbbbbbbb) → the work tree Nothing"),
+        (run(passing(), commit=BASE_COMMIT), f"; work tree on commit {BASE_COMMIT};"),
+        (run(plain(passing()), base=NO_BASE), "Not compared with origin/main git has no such commit: fetch it"),
+        (run(passing(), base=LEFT), "old (old.json, 5,000 parameters under a limit of 6K) older (older.json) "),
+        (run(passing("a"), passing("b")), "with main (bbbbbbbbbb) Nothing changed against main"),
+        (run(GOOD, BAD), "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), "),
+        (run(GOOD, BAD), "over its 110M; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its"),
+        (run(GOOD, BAD), "good: 109,514,298 parameters, as at main; within its 110.2M"),
+        (
+            run(passing(), configured=3, not_checked=["left", "out"], complete=False),
+            "so it is not a pass. Not checked: left, out.",
+        ),
+    ],
+)
+def test_a_run_has_what_is_known_of_it(report: RunReport, said: str) -> None:
+    assert said in Page(render_page(report)).text
 
 
-def test_without_a_commit_none_is_named_and_what_is_not_committed_has_none() -> None:
-    assert "commit" not in words(plain(passing()), commit=None)
-    assert "main (bbbbbbbbbb) → this branch Nothing" in words(passing(), commit=None)
-    text = words(passing(), commit=BASE_COMMIT)
-    assert "main (bbbbbbbbbb) → the work tree Nothing" in text
-    assert f"; work tree on commit {BASE_COMMIT};" in text
-
-
-def test_a_base_that_could_not_be_read_and_models_that_are_no_longer_declared() -> None:
-    base = compared(revision="origin/main", commit=None, problem="git has no such commit: fetch it")
-    assert "Not compared with origin/main git has no such commit: fetch it" in words(plain(passing()), base=base)
-    text = words(passing(), base=compared(removed=[gone("old", 5000, "6K"), gone("older")]))
-    assert "old (old.json, 5,000 parameters under a limit of 6K) older (older.json) " in text
-
-
-# several models
-
-
-def test_a_page_of_several_models_begins_with_a_list_of_links() -> None:
-    found = Page(render_page(run(passing("good"), renamed(failing(), "bad"))))
-    assert "1 of 2 models failed" in found.text
-    assert "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), " in found.text
-    assert "; over its 110M; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its" in found.text
+def test_a_page_of_several_models_has_links_to_them_and_bars_of_what_changed() -> None:
+    written = render_page(run(GOOD, BAD))
+    found = Page(written)
     assert [link["href"] for link in found.of("a")] == ["#report", "#model-1", "#model-2"]
     assert not Page(render_page(run(failing()))).of("nav")
+    bars = [box["aria-label"].partition(":")[0] for box in found.of("div") if box.get("role") == "img"]
+    assert bars == ["main", "this branch", "this branch"]
+    assert 'class="name">bad</span></h2>' in written  # the title says its line
+    assert "with main (bbbbbbbbbb) Nothing changed" not in found.text
+    assert "commit" not in words(plain(passing()), commit=None)
 
 
 def test_a_model_as_it_was_is_a_line_one_that_passed_is_folded_and_one_that_failed_is_open() -> None:
@@ -182,23 +184,6 @@ def test_a_model_as_it_was_is_a_line_one_that_passed_is_folded_and_one_that_fail
     found = Page(render_page(run(passing("good"), new, renamed(failing(), "bad"))))
     folded = [said for tag, said in found.words if tag == "summary" and " and c" in said]
     assert folded == ["Parameters, budget and components of good", "Components and costs of new"]
-
-
-def test_nothing_changed_is_said_once_for_all() -> None:
-    assert words(passing("a"), passing("b")).count("All 2 models passed; none changed against main") == 1
-    assert "with main (bbbbbbbbbb) Nothing changed against main" in words(passing("a"), passing("b"))
-    assert "with main (bbbbbbbbbb) Nothing changed" not in words(passing("a"), renamed(failing(), "b"))
-
-
-# what is not whole
-
-
-def test_an_incomplete_report_says_so_first() -> None:
-    found = Page(render_page(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
-    top = next(words for tag, words in found.words if tag == "h1")
-    assert top == "INCOMPLETE: 2 of 3 models were not checked; none changed against main"
-    assert "so it is not a pass. Not checked: left, out." in found.text
-    assert found.of("h1")[0]["class"] == "bad"
 
 
 # bars as numbers; ``test_page_in_browser.py`` measures them
@@ -264,12 +249,6 @@ def every_page() -> Iterator[str]:
 # what every page is
 
 
-def test_a_page_says_in_its_first_lines_that_it_is_ours() -> None:
-    text = render_page(run(passing()))
-    assert text.startswith("<!doctype html>\n")
-    assert f'<meta name="generator" content="pytest-bertsize {__version__}">' in text[:400]
-
-
 def test_nothing_is_loaded_and_nothing_runs() -> None:
     for text in every_page():
         assert not re.search(r"https?:|url\(|@import|\bsrc=|<script|<link|<img|<iframe|\son\w+=", text)
@@ -322,29 +301,11 @@ def test_a_bar_is_spoken_with_its_numbers() -> None:
 # foreign text
 
 
-def hostile() -> ModelReport:
-    """Foreign text wherever a file, a class or a command line has a say."""
-    model = failing()
-    model.name, model.architecture, model.config, model.family = HOSTILE, NASTY, f"{HOSTILE}/{NASTY}", NASTY
-    model.components[1].name = f"embeddings.{HOSTILE}"
-    model.components[2].formula, model.components[3].limit = HOSTILE, NASTY
-    model.symbols = {HOSTILE: 1, "D": 768}
-    assert model.base
-    assert model.choices
-    model.base.revision = model.base.commit = HOSTILE
-    model.base.config, model.base.said, model.base.method = NASTY, [HOSTILE, NASTY], NASTY
-    model.base.changes[0] = Change(key=HOSTILE, before=NASTY, after=HOSTILE, total=1, components={NASTY: 3})
-    model.choices.costs[0].what, model.choices.costs[0].change = HOSTILE, NASTY
-    model.choices.fits[0].change = model.layers[0].name = HOSTILE
-    model.layers[0].tensors[0].name = NASTY
-    model.findings[0].message, model.findings[0].fix, model.findings[0].file = NASTY, HOSTILE, HOSTILE
-    return model
-
-
 def test_foreign_text_is_text() -> None:
-    report = run(hostile(), passing(), not_checked=[HOSTILE], configured=3, complete=False)
+    foreign = f"{HOSTILE}/{NASTY}"
+    report = run(saying(foreign), passing(), not_checked=[HOSTILE], configured=3, complete=False)
     removed = [gone(NASTY, 1, NASTY, config=HOSTILE, problem=NASTY, reason=HOSTILE), gone(HOSTILE, failed=True)]
-    report.base = compared(revision=NASTY, commit=None, problem=HOSTILE, removed=removed)
+    report.base = compared(revision=foreign, commit=None, problem=foreign, removed=removed)
     report.versions[HOSTILE] = NASTY
     text = render_page(report)
     found = Page(text)
@@ -367,25 +328,17 @@ def test_a_text_of_any_length_leaves_the_page_small() -> None:
 # how large it is
 
 
-def test_a_page_of_a_model_with_too_much_of_everything_is_less_than_64_kb_and_says_what_is_left_out() -> None:
-    text = render_page(run(large()))
-    assert len(text.encode()) < 64_000
-    left_out = re.findall(
-        r"(\d+) more (components|findings|keys|tensors|entries) are in the JSON report", Page(text).text
-    )
-    assert {what for _, what in left_out} == {"components", "findings", "keys", "tensors", "entries"}
-
-
-def test_what_is_left_out_and_what_is_shown_are_all_there_is() -> None:
+def test_a_page_of_too_much_of_everything_is_less_than_64_kb_and_says_what_is_left_out() -> None:
     model = large()
-    found = Page(render_page(run(model)))
+    text = render_page(run(model))
+    assert len(text.encode()) < 64_000
+    found = Page(text)
+    left_out = re.findall(r"(\d+) more (\w+) are in the JSON report", found.text)
+    hidden = {what: int(count) for count, what in left_out}
+    assert hidden.keys() == {"components", "findings", "keys", "tensors", "entries"}
     rows = [row for row in found.of("tr") if row.get("class", "").startswith("d")]
-    components = re.search(r"(\d+) more components", found.text)
-    layers = re.search(r"(\d+) more entries", found.text)
-    assert components
-    assert layers
-    assert len(rows) + int(components[1]) == len(model.components)
-    assert len(found.of("details")) + int(layers[1]) == 1000
+    assert len(rows) + hidden["components"] == len(model.components)
+    assert len(found.of("details")) + hidden["entries"] == 1000
 
 
 def test_the_total_and_a_component_that_failed_are_never_left_out() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from pytest_bertsize.reports.markdown import LONGEST, MARK, code, render_page, table, text
 from pytest_bertsize.reports.report import Change
@@ -31,16 +32,13 @@ from tests.support.run_reports import (
     renamed,
     reported,
     run,
+    saying,
     without_closed_form,
 )
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.report import ModelReport, RunBase
+    from pytest_bertsize.reports.report import ModelReport, RunBase, RunReport
     from tests.conftest import Project
-
-
-def lines_with(part: str, written: str) -> list[str]:
-    return [line for line in written.splitlines() if part in line]
 
 
 def cells(written: str, name: str) -> list[str]:
@@ -49,85 +47,104 @@ def cells(written: str, name: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
-# the run
+# what it says
 
 
-def test_the_title_has_its_mark_and_the_foot_counts_the_run_with_versions_and_commit() -> None:
-    passed, failed = render_page(run(passing(), passing("other"))), render_page(run(passing(), failing()))
-    assert (passed.splitlines()[2][:4], failed.splitlines()[2][:4]) == ("## ✓", "## ✗")
-    assert passed.splitlines()[-1].startswith("<sub>Model size: 2 configured, 2 checked, 0 failed. ")
-    assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in passed.splitlines()[-1]
-    not_committed = render_page(run(passing(), commit=BASE_COMMIT))
-    assert f"; work tree on commit `{BASE_COMMIT}`" in not_committed.splitlines()[-1]
+def off_within() -> ModelReport:
+    """A finding says that it is off, within a component."""
+    model = failing()
+    for row in model.components:
+        row.expected = row.actual
+    return model
 
 
-def test_an_incomplete_run_is_said_before_anything_else() -> None:
-    written = render_page(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
-    assert written.splitlines()[2:6] == [
-        "## ✗ INCOMPLETE: 2 of 3 models were not checked; none changed against main",
-        "",
-        "> [!CAUTION]",
-        "> **INCOMPLETE. NOT CHECKED: `a`, `b`**",
-    ]
-    many = render_page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
-    assert "`m19` and 480 more**" in many
-
-
-def test_models_that_failed_come_first() -> None:
-    written = render_page(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b", "a:", "c:"]
-    assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
-
-
-def test_several_models_have_an_overview_and_one_has_none() -> None:
-    assert cells(render_page(run(plain(passing()), failing())), "✗ encoder")[:6] == [
-        "✗ encoder",
-        "BertForMaskedLM",
-        "147,555,444",
-        "+38,041,146",
-        "110M",
-        "-37,555,444",
-    ]
-    assert "| model |" not in render_page(run(failing()))
-
-
-# the base
-
-
-def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
-    base = compared(revision="origin/main", commit=None, problem="git has no such revision")
-    said = "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"
-    assert said in render_page(run(passing(), base=base))
-
-
-def test_models_that_are_gone_are_named_those_that_fail_the_run_first() -> None:
-    written = render_page(run(passing(), base=compared(removed=[gone("old", 1_234, "2K"), gone("lost", failed=True)])))
-    assert " Compared with `main` (`bbbbbbbbbbbb`). " in written.splitlines()[-1]
-    assert "- ✗ lost (lost.json); if that is meant" in written
-    assert "\n- old (old.json, 1,234 parameters under a limit of 2K)\n" in written
-
-
-def test_what_changed_is_a_sentence_and_a_line_for_each_key() -> None:
-    written = render_page(run(failing()))
-    assert "Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie" in written
-    assert f"- num_hidden_layers 12 → 14: +{2 * LAYER:,} (encoder.feed_forward +" in written
-    assert "- in the code, which no key explains: +768 in head.decoder\n- (by 3 builds of today's code)" in written
-    assert "Against main (bbbbbbbbbb)\n\n- new: main declares no model fresh" in render_page(run(new()))
+def free_key() -> ModelReport:
     model = passing()
     assert model.base
     model.base.changes = [Change(key="num_attention_heads", before="12", after="6", total=0, components={})]
-    assert "no count changed\n\n- num_attention_heads 12 → 6: 0\n" in render_page(run(model))
+    return model
 
 
-def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
+def warned() -> ModelReport:
     model = passing()
     model.findings = failing().findings[-2:]  # a warning, without which nothing of it would be shown
-    written = render_page(run(model))
-    assert "Against main (bbbbbbbbbb): no count changed" in written
-    assert "| base |" not in written
+    return model
 
 
-# one model
+UNREAD = compared(revision="origin/main", commit=None, problem="git has no such revision")
+LEFT = compared(removed=[gone("old", 1_234, "2K"), gone("lost", failed=True)])
+MANY = [f"m{n}" for n in range(500)]
+SAYS = [
+    (run(passing(), passing("other")), "report -->\n\n## ✓ "),
+    (run(passing(), passing("other")), "\n<sub>Model size: 2 configured, 2 checked, 0 failed. "),
+    (run(passing()), "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa"),
+    (run(passing(), commit=BASE_COMMIT), f"; work tree on commit `{BASE_COMMIT}`"),
+    (run(passing(), failing()), "report -->\n\n## ✗ "),
+    (
+        run(passing(), configured=3, not_checked=["a", "b"], complete=False),
+        "-->\n\n## ✗ INCOMPLETE: 2 of 3 models were",
+    ),
+    (
+        run(passing(), configured=3, not_checked=["a", "b"], complete=False),
+        "; none changed against main\n\n> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: `a`, `b`**\n",
+    ),
+    (run(configured=500, not_checked=MANY, complete=False), "`m19` and 480 more**"),
+    (run(passing(), base=UNREAD), "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"),
+    (run(passing(), base=LEFT), " Compared with `main` (`bbbbbbbbbbbb`). "),
+    (
+        run(passing(), base=LEFT),
+        "**No longer declared, and no longer checked:**\n\n- ✗ lost (lost.json); if that is meant",
+    ),
+    (run(passing(), base=LEFT), "\n- old (old.json, 1,234 parameters under a limit of 2K)\n"),
+    (run(failing()), "Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie"),
+    (run(failing()), f"- num_hidden_layers 12 → 14: +{2 * LAYER:,} (encoder.feed_forward +"),
+    (
+        run(failing()),
+        "- in the code, which no key explains: +768 in head.decoder\n- (by 3 builds of today's code)",
+    ),
+    (run(failing()), "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ "),
+    (run(failing()), "\n- ! pruned_heads changes nothing here (`config.json:4`)\n"),
+    (run(failing()), "\n- · max_position_embeddings is missing, 1,024 is taken\n"),
+    (run(failing()), "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n"),
+    (run(new()), "Against main (bbbbbbbbbb)\n\n- new: main declares no model fresh"),
+    (run(free_key()), "no count changed\n\n- num_attention_heads 12 → 6: 0\n"),
+    (run(warned()), "Against main (bbbbbbbbbb): no count changed"),
+    (run(plain(passing())), "<details><summary>Components</summary>\n\n| component | actual |"),
+    (run(plain(passing())), "Every component is what its closed form says"),
+    (run(not_built()), "BertForMaskedLM cannot be built: no room"),
+    (run(refused()), '- ✗ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
+    (run(without_closed_form()), "**held to its budget alone: not compared with a closed form**"),
+    (run(reported(bert(12, 512, tied=True))), "**report-only: held to no limit**"),
+]
+
+
+@pytest.mark.parametrize(("report", "said"), SAYS, ids=[said for _, said in SAYS])
+def test_a_report_has_what_is_known(report: RunReport, said: str) -> None:
+    written = render_page(report)
+    assert said in written
+    assert "None" not in written
+
+
+@pytest.mark.parametrize(
+    ("report", "unsaid"),
+    [
+        (run(failing()), "[|] model [|]"),
+        (run(warned()), "[|] base [|]"),
+        (run(off_within()), "Every component is what its closed form says"),
+        (run(replace(refused(), built=False, base=passing().base), mode="no-build"), "\\*\\*not built|Against"),
+    ],
+    ids=["overview", "unchanged", "off", "not counted"],
+)
+def test_a_report_has_nothing_of_what_there_is_not(report: RunReport, unsaid: str) -> None:
+    assert not re.search(unsaid, render_page(report))
+
+
+def test_several_models_have_an_overview_and_those_that_failed_come_first() -> None:
+    written = render_page(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b", "a:", "c:"]
+    assert [line.split()[2] for line in written.splitlines() if "BertForMaskedLM |" in line] == ["b", "a", "c"]
+    row = ["✗ b", "BertForMaskedLM", "147,555,444", "+38,041,146", "110M", "-37,555,444"]
+    assert cells(written, "✗ b") == row
 
 
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
@@ -164,27 +181,8 @@ def test_of_a_limit_that_was_raised_the_limit_is_what_stands_out() -> None:
     assert cells(render_page(run(model)), "✗ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
 
 
-def test_a_model_that_passed_folds_its_table_away() -> None:
-    written = render_page(run(plain(passing())))
-    assert "<details><summary>Components</summary>\n\n| component | actual |" in written
-    matches = "Every component is what its closed form says"
-    assert matches in written
-    model = failing()  # a finding says that it is off, within a component
-    for row in model.components:
-        row.expected = row.actual
-    assert matches not in render_page(run(model))
-
-
-def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
+def test_what_is_a_detail_is_folded_away() -> None:
     written = render_page(run(failing()))
-    assert "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ " in written
-    assert "\n- ! pruned_heads changes nothing here (`config.json:4`)\n" in written
-    assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
-
-
-def test_what_would_fit_is_shown_and_what_is_a_detail_is_folded_away() -> None:
-    written = render_page(run(failing()))
-    assert "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n" in written
     inside = dict(re.findall(r"<details><summary>(.*?)</summary>\n\n(.*?)\n\n</details>", written, re.DOTALL))
     assert [*inside] == ["What the next change would cost", "Layers that differ", "Closed form"]
     cost, layers, formulas = inside.values()
@@ -200,30 +198,6 @@ def test_the_change_stands_before_the_table_with_where_the_embeddings_end_and_wh
     split = "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
     places = [written.index(each) for each in ("Against main", "| component |", split, "to accept it, write")]
     assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (not_built(), "BertForMaskedLM cannot be built: no room"),
-        (refused(), '- ✗ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
-        (without_closed_form(), "**held to its budget alone: not compared with a closed form**"),
-        (reported(bert(12, 512, tied=True)), "**report-only: held to no limit**"),
-    ],
-    ids=["not built", "refused", "without a closed form", "report-only"],
-)
-def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -> None:
-    written = render_page(run(model))
-    assert said in written
-    assert "None" not in written
-
-
-def test_of_a_model_that_was_not_counted_no_count_and_no_comparison_is_told() -> None:
-    model = refused()
-    model.built, model.base = False, passing().base
-    written = render_page(run(model, failed=1, mode="no-build"))
-    assert "**not built" not in written
-    assert "Against" not in written
 
 
 def test_a_real_run_is_told(project: Project) -> None:
@@ -326,26 +300,9 @@ def test_a_reader_sees_what_was_written(foreign: str) -> None:
 @pytest.mark.parametrize("foreign", HOSTILE)
 def test_no_text_of_a_project_takes_effect_wherever_it_stands(foreign: str) -> None:
     """Rendered, a hostile report has the elements of a harmless one, and no other."""
-    harmless, hostile = (READER.render(render_page(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
+    harmless, hostile = (READER.render(render_page(run(saying(word), base=_base(word)))) for word in ("x", foreign))
     assert _elements(hostile) == _elements(harmless)
-    assert render_page(run(_saying(foreign))).count(MARK) == 1
-
-
-def _saying(word: str) -> ModelReport:
-    model = failing()
-    model.name, model.headline, model.architecture, model.config = word, f"{word}: {word}", word, word
-    for row in model.components[:3]:
-        row.name, row.limit, row.formula, row.latex = word, word, word, None
-    for finding in model.findings:
-        finding.message, finding.fix, finding.file = word, word, word
-    assert model.base
-    assert model.choices
-    model.base.revision, model.base.said, model.base.method = word, [word], word
-    model.base.changes[0] = Change(key=word, before=word, after=word, total=1, components={word: 1})
-    model.choices.fits[0].change = word
-    model.choices.costs[0].what = model.choices.costs[0].change = word
-    model.layers[0].name = word
-    return model
+    assert render_page(run(saying(foreign))).count(MARK) == 1
 
 
 def _base(word: str) -> RunBase:

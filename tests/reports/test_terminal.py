@@ -82,7 +82,8 @@ def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     assert "unrolled" not in told
 
 
-def test_the_report_at_80_columns_and_at_60_in_ascii() -> None:
+def test_the_report_at_80_columns_and_at_60_in_ascii_and_with_detail() -> None:
+    assert "word" in draw_failure(DEMO, Style(80, verbosity=1))
     assert draw_failure(DEMO, Style(80)) == (DATA / "report-80.txt").read_text("utf-8").rstrip("\n")
     text = draw_failure(DEMO, Style(60, unicode=False))
     assert text == (DATA / "report-60-ascii.txt").read_text("utf-8").rstrip("\n")
@@ -137,13 +138,6 @@ def test_colour_adds_nothing_but_colour() -> None:
     assert "\x1b[1;31m" in coloured
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()]
     assert lines == draw_failure(DEMO, Style(80)).splitlines()
-
-
-def test_without_detail_only_what_fails_or_is_limited_is_shown() -> None:
-    text = draw_failure(DEMO, Style(80))
-    assert "word" not in text
-    assert "(2 parts that match their closed form are not shown: -v shows them)" in text
-    assert "word" in draw_failure(DEMO, Style(80, verbosity=1))
 
 
 def test_in_colour_the_lines_of_a_run_stand_where_they_stand_without() -> None:
@@ -215,17 +209,13 @@ def test_a_thousand_that_differ_in_a_number_are_one_line_at_any_width(style: Sty
     assert all(len(line) < style.width for line in told.splitlines())
 
 
-def test_those_that_failed_stand_first_and_each_in_its_row() -> None:
+def test_those_that_failed_stand_first_and_each_is_a_row_as_long_as_few_have_passed_or_detail_is_asked_for() -> None:
     models = [*many(500), failed("broken"), *many(500, "other-"), failed("also")]
     lines = overview(models, WIDE).splitlines()
     assert [line.split()[:2] for line in lines[1:3]] == [["✗", "broken"], ["✗", "also"]]
     assert [line.split()[1] for line in lines if line.startswith("✓")] == ["model-*:", "other-*:"]
-
-
-def test_each_is_a_row_as_long_as_few_have_passed_and_where_detail_is_asked_for() -> None:
-    models = [*many(MOST_ROWS), failed("broken")]
-    names = [line.split()[1] for line in overview(models, WIDE).splitlines()[1:]]
-    assert names == [each.name for each in models]
+    few = [*many(MOST_ROWS), failed("broken")]
+    assert [line.split()[1] for line in overview(few, WIDE).splitlines()[1:]] == [each.name for each in few]
     assert len(overview(many(100), Style(120, verbosity=1)).splitlines()) == 1 + 100
 
 
@@ -312,19 +302,25 @@ def broken(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-@pytest.mark.parametrize(("colour", "escapes"), [("yes", True), ("no", False)])
-def test_pytests_own_colour_setting_decides(broken: pytest.Pytester, colour: str, escapes: bool) -> None:  # noqa: FBT001
-    result = broken.runpytest_subprocess("--bert-budget", f"--color={colour}")
-    assert ("\x1b[1;31ma: none.json: there is no such file" in result.stdout.str()) is escapes
-
-
-def test_no_color_is_honoured_and_ascii_terminals_get_ascii(
-    broken: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("option", "environment", "escapes", "line"),
+    [
+        ("--color=yes", {}, True, "a: none.json: there is no such file"),
+        ("--color=no", {}, False, "✗ there is no such file (none.json)\n  → write the path"),
+        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "x there is no such file (none.json)\n  > write"),
+    ],
+)
+def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
+    broken: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    environment: dict[str, str],
+    escapes: bool,  # noqa: FBT001
+    line: str,
 ) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    result = broken.runpytest_subprocess("--bert-budget")
-    assert result.stdout.str().isascii()
-    assert "\x1b" not in result.stdout.str()
-    assert "\\u" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["x there is no such file (none.json)", "  > write the path*"])
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    told = broken.runpytest_subprocess("--bert-budget", option).stdout.str()
+    assert ("\x1b[1;31ma: none.json: there is no such file" in told, "\x1b" in told) == (escapes, escapes)
+    assert line in told
+    assert told.isascii() or not environment

@@ -182,6 +182,25 @@ def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
     return Layer(name=name, times=times, base=None, expected=LAYER, actual=LAYER, tensors=shapes)
 
 
+def saying(word: str) -> ModelReport:
+    """A model with a foreign text wherever a file, a class or a command line has a say."""
+    model = failing()
+    model.name, model.headline, model.architecture, model.config = word, f"{word}: {word}", word, word
+    model.symbols = {word: 1}
+    for row in model.components[:3]:
+        row.name, row.limit, row.formula, row.latex = word, word, word, None
+    for finding in model.findings:
+        finding.message, finding.fix, finding.file = word, word, word
+    assert model.base
+    assert model.choices
+    model.base.revision, model.base.config, model.base.said, model.base.method = word, word, [word], word
+    model.base.changes[0] = Change(key=word, before=word, after=word, total=1, components={word: 1})
+    model.choices.fits[0].change = word
+    model.choices.costs[0].what = model.choices.costs[0].change = word
+    model.layers[0].name = model.layers[0].tensors[0].name = word
+    return model
+
+
 def passing(name: str = "encoder") -> ModelReport:
     """As it was at the base, with room in its budget."""
     form = bert(12, 512, tied=True)
