@@ -32,14 +32,18 @@ _ENCODER_DECODERS = (
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
 """In the order in which messages and the documentation name them."""
 SHARED_FILES = {
-    "bart": ("mbart", "pegasus", "m2m_100"),
-    "bert": ("ernie",),
-    "gemma2": ("gemma3_text",),
-    "llama": ("mistral", "qwen2", "qwen3"),
+    "bart": ("mbart", "pegasus", "m2m_100", "led"),
+    "bert": ("ernie", "bert-generation", "splinter"),
+    "clip_text_model": ("siglip_text_model",),
+    "deberta": ("deberta-v2",),
+    "gemma": ("gemma2", "gemma3_text"),
+    "gpt2": ("openai-gpt",),
+    "layoutlm": ("layoutlmv3", "lilt", "markuplm"),
+    "llama": ("mistral", "qwen2", "qwen3", "eurobert", "phi3"),
     "modernbert": ("modernbert-decoder",),
     "nomic_bert": ("gte", "jina_embeddings_v3"),
     "nystromformer": ("yoso", "mra"),
-    "roberta": ("xlm-roberta", "camembert", "data2vec-text", "longformer"),
+    "roberta": ("xlm-roberta", "camembert", "data2vec-text", "longformer", "ibert"),
     "roberta_prelayernorm": ("xlm-roberta-xl", "megatron-bert"),
     "t5": ("mt5", "umt5"),
     "xlm": ("flaubert",),

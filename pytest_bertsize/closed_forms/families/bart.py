@@ -142,3 +142,41 @@ M2M_100 = family(
     rules=ENCODES,
 )
 """M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with positions that are computed, norms at the end."""
+
+LED_ENCODER = f"""
+encoder
+  {WORDS.replace("{rows}", "V")}{TIED}
+  embed_positions                               embedding P D                   @encoder.position
+  layers × L
+    self_attn                                                                   @encoder.attention
+      longformer_self_attn
+        query, key, value                       linear D D
+        query_global, key_global, value_global  linear D D
+      output                                    linear D D
+    self_attn_layer_norm                        layer_norm D                    @encoder.norm
+    activation_fn                               activation activation_function  @encoder.feed_forward
+    fc1                                         linear D I                      @encoder.feed_forward
+    fc2                                         linear I D                      @encoder.feed_forward
+    final_layer_norm                            layer_norm D                    @encoder.norm
+  layernorm_embedding                           layer_norm D                    @encoder.norm
+"""
+LED_DECODER = stack("decoder", positions=POSITIONS.replace("P+2", "Pd"))
+
+LED = family(
+    "led",
+    extend(KEYS, "P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024"),
+    """
+    LEDModel                     both
+    LEDForConditionalGeneration  led.both + lm_head
+    LEDForQuestionAnswering      led.both + span
+    """,
+    both=f"{SHARED}{LED_ENCODER}{LED_DECODER}",
+    lm_head=heads.projection("lm_head", "led.shared.weight"),
+    span=heads.TWO_LABEL_SPAN,
+    rules=ENCODES,
+)
+"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART whose encoder attends as Longformer does.
+
+7·(D² + D) in each attention of the encoder, three of them for tokens that look at all; P·D of positions in the encoder,
+Pd·D in the decoder.
+"""

@@ -1,10 +1,10 @@
-"""BERT (Devlin et al. 2018, arXiv 1810.04805), and ERNIE, which is BERT with an embedding of the task.
+"""BERT (Devlin et al. 2018, arXiv 1810.04805), and the families that are BERT with little else or little less.
 
 V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, cross-attention adds L·(4·D² + 6·D); with a
 pooler, D² + D more.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
+from pytest_bertsize.closed_forms.declare import extend, family, keys, read_sizes
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
@@ -100,3 +100,61 @@ ERNIE = family(
 )
 """ERNIE (Sun et al. 2019, arXiv 1904.09223), since ERNIE 2.0 (arXiv 1907.12412): Tt·D for the kinds of task that it is
 trained on."""
+
+BERT_GENERATION = family(
+    "bert-generation",
+    extend(
+        KEYS,
+        sizes=read_sizes("V 50358, D 1024, L 24 layers from 0, A 16, I 4096, P 512"),
+        ignored="type_vocab_size costs value*D when is_size: this family has no token types",
+    ),
+    """
+    BertGenerationEncoder   body
+    BertGenerationDecoder   bert.body + lm_head
+    """,
+    PARTS,
+    under="bert",
+    pooler="",
+    embeddings="""
+    embeddings
+      word_embeddings            embedding V D   @embeddings.word
+      position_embeddings        embedding P D   @embeddings.position
+      LayerNorm                  layer_norm D    @embeddings.norm
+    """,
+    lm_head=f"""
+    lm_head
+      bias                       parameter V     @head.decoder
+      {heads.decoder("lm_head.bias")}
+    """,
+)
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, as encoder and as decoder.
+
+V·D + P·D + 2·D of embeddings and BERT's layers; V of output bias; untied, V·D + V more. There is no transform, and no
+class pools.
+"""
+
+SPLINTER = family(
+    "splinter",
+    extend(ENCODER_KEYS, switches=(), until=(relative_positions.read_until(4, 54),)),
+    """
+    SplinterModel                  body
+    SplinterForPreTraining         splinter.body + span_selection
+    SplinterForQuestionAnswering   splinter.body + span_selection
+    """,
+    ENCODER,
+    pooler="",
+    span_selection="""
+    splinter_qass
+      query_{end}_transform                                  @head.transform    for end in ("start", "end")
+        dense                    linear D D
+        LayerNorm                layer_norm D
+      {end}_transform                                        @head.transform    for end in ("start", "end")
+        dense                    linear D D
+        LayerNorm                layer_norm D
+      {end}_classifier           linear D D bias=False       @head.classifier   for end in ("start", "end")
+    """,
+)
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT that learns to select spans, and has a head for nothing else.
+
+BERT without a pooler; 4·(D² + 3·D) of transforms, of question and text, of start and end, and 2·D² of scores.
+"""

@@ -6,7 +6,7 @@ width. Every class pools.
 
 from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 
 LAYOUTLM = family(
     "layoutlm",
@@ -24,3 +24,130 @@ LAYOUTLM = family(
     embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")
     """,
 )
+
+LAYOUTLMV3 = family(
+    "layoutlmv3",
+    extend(
+        bert.ENCODER_KEYS,
+        "V 50265, P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
+        "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3",
+        switches="only has_relative_attention_bias true, has_spatial_attention_bias true,  text_embed true,"
+        "visual_embed true",
+    ),
+    """
+    LayoutLMv3Model                       body
+    LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
+    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
+    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+    """,
+    bert.ENCODER,
+    body="""
+    Side := W // K
+    -                                                  when text_embed
+      <embeddings>
+      embeddings                                       @embeddings.layout
+        {x}_position_embeddings   embedding P2 J       for x in ("x", "y")
+        {x}_position_embeddings   embedding P2 H       for x in ("h", "w")
+    -                                                  @embeddings.patch   when visual_embed
+      patch_embed.proj            conv2d N D K
+      cls_token                   parameter 1 1 D
+      pos_embed                   parameter 1 Side*Side+1 D
+      LayerNorm, norm             layer_norm D
+    encoder.layer × L
+      <attention>
+      <feed_forward>
+    encoder                                            @encoder.relative_position
+      rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
+      rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
+    """,
+    token_classifier=f"""
+    {heads.CLASSIFIER}   when C < 10
+    -   when C >= 10
+      <classifier>
+    """,
+    span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
+    classifier=heads.DENSE_CLASSIFIER,
+)
+"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page.
+
+BERT's embeddings and 2·P2·J + 2·P2·H: where a word begins, how high and how wide it is. N·D·K² + D of patches, D of
+what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for how far words are apart,
+2·B2·A for how far on the page. The config says what of all this there is. A token's labels have one matrix where they
+are fewer than ten; else D² + D ahead of it.
+"""
+
+LILT = family(
+    "lilt",
+    extend(
+        bert.ENCODER_KEYS,
+        "P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4",
+        switches=(),
+        rules="""
+        channel_shrink_ratio <= hidden_size
+          channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: \
+the layout has no width
+          write {hidden_size:,} or fewer
+        """,
+    ),
+    """
+    LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    LiltForSequenceClassification   lilt.body + dense_classifier
+    LiltForTokenClassification      lilt.body + classifier
+    LiltForQuestionAnswering        lilt.body + span
+    """,
+    bert.ENCODER,
+    body="""
+    N := D // R
+    M := I // R
+    <bert>
+    encoder.layer × L                                                    @encoder.layout
+      attention.self
+        layout_query, layout_key, layout_value   linear N N
+      attention.layout_output.dense              linear N N
+      attention.layout_output.LayerNorm          layer_norm N
+      layout_intermediate.dense                  linear N M
+      layout_intermediate.intermediate_act_fn    activation hidden_act
+      layout_output.dense                        linear M N
+      layout_output.LayerNorm                    layer_norm N
+    layout_embeddings                                                    @embeddings.layout
+      {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
+      box_position_embeddings                    embedding P N
+      box_linear_embeddings                      linear D N
+      LayerNorm                                  layer_norm N
+    """,
+)
+"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer of where its words stand.
+
+BERT, and a layout beside each of its parts, N = D/R wide and M = I/R inside: 4·P2·(D/6) + P·N + D·N + 3·N of
+embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N + M).
+"""
+
+MARKUPLM = family(
+    "markuplm",
+    extend(
+        bert.ENCODER_KEYS,
+        "X max_xpath_tag_unit_embeddings 256, Y max_xpath_subs_unit_embeddings 1024, U xpath_unit_hidden_size 32,"
+        "M max_depth 50 layers",
+        switches=(),
+    ),
+    """
+    MarkupLMModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    MarkupLMForSequenceClassification   markuplm.body(pooler) + classifier
+    MarkupLMForTokenClassification      markuplm.body + classifier
+    MarkupLMForQuestionAnswering        markuplm.body + span
+    """,
+    bert.ENCODER,
+    body="""
+    <bert>
+    embeddings.xpath_embeddings                       @embeddings.path
+      xpath_unitseq2_embeddings      linear M*U D
+      xpath_unitseq2_inner           linear M*U 4*D
+      inner2emb                      linear 4*D D
+      xpath_tag_sub_embeddings × M   embedding X U
+      xpath_subs_sub_embeddings × M  embedding Y U
+    """,
+)
+"""MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads where in a page's tree a word stands.
+
+BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is not used.
+"""

@@ -1,4 +1,4 @@
-"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and the decoders that are built like it.
+"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and what is built like it, EuroBERT among it.
 
 V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of their own
 (arXiv 2305.13245). Norms before attention and before a gated feed-forward part, and one after the last layer.
@@ -6,7 +6,7 @@ V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a hea
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import Index, extend, family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 from pytest_bertsize.config.keys import ConfigKeys, Until
@@ -137,3 +137,74 @@ QWEN3 = family(
     since=(4, 51),
 )
 """Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, of heads of their own width."""
+
+EUROBERT = family(
+    "eurobert",
+    keys(
+        "V 128256, D 768, L 12 layers from 0, A 12 divides D, Q none, S none, I 3072",
+        switches="attention_bias false, mlp_bias false, tie_word_embeddings false",
+        activations="hidden_act silu",
+        indices=(Index("pad_token_id", 128001),),
+        rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+        ignored=IGNORED,
+    ),
+    """
+    EuroBertModel                       body
+    EuroBertForMaskedLM                 model.body + lm_head
+    EuroBertForSequenceClassification   model.body + transform + classifier
+    EuroBertForTokenClassification      model.body + classifier
+    """,
+    PARTS,
+    stack="encoder",
+    bias="attention_bias",
+    last_bias="attention_bias",
+    mlp_bias="mlp_bias",
+    lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
+    transform="dense  linear D D  @head.transform",
+    since=(5, 3),
+)
+"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of the layers that Llama has, keys shared by heads.
+
+V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; embeddings have no norm, but there is one
+after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv 1910.07467). The masked language model has
+V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too. Ahead of the classifier of sequences: D² + D.
+"""
+
+PHI3 = family(
+    "phi3",
+    extend(
+        MISTRAL_KEYS,
+        "V 32064, D 3072, I 8192, Q none",
+        indices=(Index("pad_token_id", 32000),),
+        rules=rotary.PADS_WITHIN + rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+        until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
+    ),
+    """
+    Phi3Model                       body
+    Phi3ForCausalLM                 model.body + lm_head
+    Phi3ForSequenceClassification   model.body + score
+    Phi3ForTokenClassification      model.body + token_score
+    """,
+    PARTS,
+    body="""
+    W := get(S, D // A)
+    embed_tokens                 embedding V D                         @embeddings.word
+    layers × L
+      input_layernorm            rms_norm D                            @decoder.norm
+      post_attention_layernorm   rms_norm D                            @decoder.norm
+      self_attn                                                        @decoder.attention
+        qkv_proj                 linear D A*W+2*get(Q,A)*W bias=False
+        o_proj                   linear A*W D bias=False
+      mlp                                                              @decoder.feed_forward
+        gate_up_proj             linear D 2*I bias=False
+        down_proj                linear I D bias=False
+        activation_fn            activation hidden_act
+    norm                         rms_norm D                            @decoder.norm
+    """,
+    token_score=f"""
+    {heads.CLASSIFIER}   when before(4, 48)
+    {PARTS["token_score"]}   when not before(4, 48)
+    """,
+    since=(4, 41),
+)
+"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""

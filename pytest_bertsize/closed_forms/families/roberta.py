@@ -1,6 +1,8 @@
 """RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without its next sentence, and heads of its own."""
 
-from pytest_bertsize.closed_forms.declare import extend, family, unmentioned
+import re
+
+from pytest_bertsize.closed_forms.declare import Choice, extend, family, unmentioned
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
 
@@ -52,3 +54,20 @@ LONGFORMER = family(
 )
 """Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa whose tokens look at their neighbours, a few at all.
 BERT, and L·3·(D² + D) of projections for the tokens that look at all, beside those for the window (section 3.1)."""
+
+QUANTISED = {
+    part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER[part])
+    for part in ("embeddings", "attention", "feed_forward")
+}
+IBERT = family(
+    "ibert",
+    extend(bert.ENCODER_KEYS, choices=(Choice("hidden_act", "gelu", ("gelu",)),), until=unmentioned("5.6.0", "ibert")),
+    ENCODERS,
+    {**ENCODER, **QUANTISED},
+    stem="IBert",
+)
+"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the config defaults of BERT.
+
+BERT's body of layers that quantise themselves, all but the pooler; the heads are torch's own. The only activation that
+the class takes is the one that it has integers for.
+"""
