@@ -48,6 +48,9 @@ budget.total = "60K"
 """
 
 
+Building = Callable[..., Helper]
+
+
 def environment(folder: Path, files: dict[str, str]) -> Path:
     """A virtual environment with nothing but these files installed, and its interpreter."""
     venv.create(folder, symlinks=True)
@@ -86,7 +89,7 @@ def is_no_python(detail: str) -> NotBuilt:
     return NotBuilt(Why.NO_PYTHON, detail, python=".venv/bin/python")
 
 
-def said(building: Callable[..., Helper], folder: Path, code: str) -> str:
+def said(building: Building, folder: Path, code: str) -> str:
     """Return what a torch says that computes its version when it is imported, by an expression."""
     lines = f"import ctypes, errno, importlib.util, os, socket, sys\n{code}"
     helper = building(environment(folder / ".venv", {**LIBRARIES, "torch/__init__.py": lines}))
@@ -98,7 +101,7 @@ def said(building: Callable[..., Helper], folder: Path, code: str) -> str:
 # what it is
 
 
-def test_the_versions_are_those_of_the_environment(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_the_versions_are_those_of_the_environment(building: Building, tmp_path: Path) -> None:
     assert said(building, tmp_path, "__version__ = '2.2'") == "2.2"
     helper = building(tmp_path / ".venv" / "bin" / "python")
     helper.result("tiny")
@@ -106,7 +109,7 @@ def test_the_versions_are_those_of_the_environment(building: Callable[..., Helpe
 
 
 def test_nothing_of_the_gates_environment_can_be_imported_there(
-    building: Callable[..., Helper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    building: Building, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor what the environment variables of Python name, nor what lies in the current folder."""
     (tmp_path / "beside.py").touch()
@@ -118,7 +121,7 @@ def test_nothing_of_the_gates_environment_can_be_imported_there(
 
 
 def test_of_ours_it_finds_the_package_in_its_folder_and_that_folder_is_on_no_path(
-    building: Callable[..., Helper], tmp_path: Path
+    building: Building, tmp_path: Path
 ) -> None:
     of_gate = [each for each in sys.path if "site-packages" in each or each == str(PACKAGE.parent)]
     assert of_gate
@@ -177,7 +180,7 @@ def _link(python: Path, but: tuple[str, ...]) -> None:
 
 
 @pytest.mark.skipif(not CUTS_OFF, reason="the system has no filter for sockets that we know of")
-def test_it_has_no_network_from_its_first_instruction_on(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_it_has_no_network_from_its_first_instruction_on(building: Building, tmp_path: Path) -> None:
     """Before our own files are read there: what is installed may be run as the interpreter starts."""
     start = (
         "import socket\ntry: socket.socket(socket.AF_INET); said = 'open'\nexcept OSError as error: said = str(error)\n"
@@ -194,12 +197,12 @@ def test_it_has_no_network_from_its_first_instruction_on(building: Callable[...,
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_GET_DUMPABLE is Linux's")
-def test_no_other_process_looks_into_it(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_no_other_process_looks_into_it(building: Building, tmp_path: Path) -> None:
     """3 is PR_GET_DUMPABLE of linux/prctl.h."""
     assert said(building, tmp_path, "__version__ = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)") == "0"
 
 
-def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Building, tmp_path: Path) -> None:
     body = "import time\nheld = bytes(200_000_000)\nheld = bytearray(held)\ntime.sleep(60)"
     helper = building(environment(tmp_path / ".venv", {"torch/__init__.py": body}), another=100 * 1024**2)
     assert helper.result("tiny") == is_no_python("does not run as Python does: it took more than 100 MB of memory")
@@ -210,7 +213,7 @@ def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Callable[.
 
 @pytest.mark.parametrize("files", [{}, {"torch/__init__.py": "__version__ = '2.2'"}], ids=["torch", "transformers"])
 def test_without_a_library_it_says_what_to_install_where(
-    building: Callable[..., Helper], tmp_path: Path, files: dict[str, str]
+    building: Building, tmp_path: Path, files: dict[str, str]
 ) -> None:
     failure = building(environment(tmp_path / ".venv", files)).result("tiny")
     detail = f"ModuleNotFoundError: No module named '{'transformers' if files else 'torch'}'"
@@ -220,7 +223,7 @@ def test_without_a_library_it_says_what_to_install_where(
     assert suggest_fix(failure, own=False) == there
 
 
-def test_a_python_that_is_too_old_says_so(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_says_so(building: Building, tmp_path: Path) -> None:
     """By an interpreter that says of itself to be 3.8, and runs what it is told to."""
     code = "import runpy, sys; sys.version_info = (3, 8, 18); runpy.run_path(sys.argv[1], run_name='__main__')"
     python = script(tmp_path / "python", f'#!/bin/sh\nexec "{sys.executable}" -I -c "{code}" "$2"\n')
@@ -237,9 +240,7 @@ def test_a_python_that_is_too_old_says_so(building: Callable[..., Helper], tmp_p
     ],
     ids=["a program that fails", "a program that prints", "no program"],
 )
-def test_what_is_no_python_is_told_from_one(
-    building: Callable[..., Helper], tmp_path: Path, text: str, reason: str
-) -> None:
+def test_what_is_no_python_is_told_from_one(building: Building, tmp_path: Path, text: str, reason: str) -> None:
     python = script(tmp_path / "python", text)
     assert building(python).result("tiny") == is_no_python(reason)
 
@@ -360,7 +361,7 @@ def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, 
         _ = built.model
 
 
-def test_it_has_nothing_open_of_the_gate(building: Callable[..., Helper], tmp_path: Path) -> None:
+def test_it_has_nothing_open_of_the_gate(building: Building, tmp_path: Path) -> None:
     with (tmp_path / "secret").open("w") as stream:
         os.set_inheritable(stream.fileno(), True)  # noqa: FBT003
         code = "__version__ = [n for n in os.listdir('/dev/fd') if 'secret' in os.path.realpath('/dev/fd/' + n)]"

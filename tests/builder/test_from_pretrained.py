@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +42,22 @@ def request(root: Path, body: str) -> Request:
     return Request("m", "", "", {}, {}, root=str(root), factory="made:build", config_given=False, hub=hub)
 
 
-def built(root: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    import sys
+Build = Callable[[str], Any]
 
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "made", raising=False)
-    try:
-        return instantiate(request(root, body))
-    finally:
-        sys.modules.pop("made", None)
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Build by a factory with a body, in this process."""
+
+    def made(body: str) -> Any:
+        monkeypatch.setattr(sys, "path", [*sys.path])
+        monkeypatch.delitem(sys.modules, "made", raising=False)
+        try:
+            return instantiate(request(tmp_path, body))
+        finally:
+            sys.modules.pop("made", None)
+
+    return made
 
 
 def shapes(module: Any) -> dict[str, tuple[int, ...]]:
@@ -104,22 +113,18 @@ MADE = ("a config", "a pair")
 
 
 @pytest.mark.parametrize("how", SAME)
-def test_what_is_built_is_the_class_called_with_the_config(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_built_is_the_class_called_with_the_config(how: str, build: Build) -> None:
     asked, meant = (each if "return " in each else f"return {each}" for each in SAME[how])
-    found, same = built(tmp_path, asked, monkeypatch), built(tmp_path, meant, monkeypatch)
+    found, same = build(asked), build(meant)
     assert shapes(found) == shapes(same)
     assert {parameter.device.type for parameter in found.parameters()} == {"meta"}
     assert found.training is (how in MADE)
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
-def test_a_published_name_needs_no_file_of_the_project(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_published_name_needs_no_file_of_the_project(name: str, build: Build) -> None:
     """109,482,240 in all: Devlin et al. 2018, table 1, and what transformers counts."""
-    found = built(tmp_path, f'return AutoModel.from_pretrained("{name}")', monkeypatch)
+    found = build(f'return AutoModel.from_pretrained("{name}")')
     assert sum(parameter.numel() for parameter in found.parameters()) == 109_482_240
 
 
@@ -163,13 +168,13 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("body", REFUSALS)
-def test_what_cannot_be_answered_is_refused_by_name(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_answered_is_refused_by_name(body: str, build: Build) -> None:
     with pytest.raises(Refused) as refused:
-        built(tmp_path, body if "return " in body else f"return {body}", monkeypatch)
+        build(body if "return " in body else f"return {body}")
     assert "; ".join(filter(None, (str(refused.value), refused.value.fix))) == REFUSALS[body]
 
 
-def test_rows_are_added_for_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_added_for_tokens(build: Build) -> None:
     body = """
 model = AutoModel.from_pretrained("acme/tiny")
 tokenizer = AutoTokenizer.from_pretrained("acme/tiny", use_fast=True)
@@ -178,14 +183,14 @@ model.resize_token_embeddings(len(tokenizer))
 model.tokenizer = tokenizer
 return model
 """
-    found = built(tmp_path, body, monkeypatch)
+    found = build(body)
     assert found.embeddings.word_embeddings.weight.shape == (101 + 2, ROW)
     assert from_pretrained.list_answers() == (
         Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101),
     )
 
 
-def test_the_tokenizer_that_is_in_the_project_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tokenizer_that_is_in_the_project_is_itself(tmp_path: Path, build: Build) -> None:
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n", "utf-8")
     body = """
@@ -193,7 +198,7 @@ tokenizer = BertTokenizer.from_pretrained("acme/tiny")
 tokenizer.add_tokens(["c"])
 return nn.Embedding(len(tokenizer), 3)
 """
-    assert built(tmp_path, body, monkeypatch).weight.shape == (8, 3)
+    assert build(body).weight.shape == (8, 3)
 
 
 def test_a_folder_comes_before_the_table_and_the_table_before_the_catalogue(

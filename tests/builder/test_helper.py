@@ -68,8 +68,11 @@ def asked():
 """
 
 
+Scripted = Callable[..., Helper]
+
+
 @pytest.fixture
-def scripted(tmp_path: Path) -> Iterator[Callable[..., Helper]]:
+def scripted(tmp_path: Path) -> Iterator[Scripted]:
     """A helper process that does what a test writes instead of building."""
     helpers = []
 
@@ -298,7 +301,7 @@ ECHO = """
     ],
 )
 def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(
-    scripted: Callable[..., Helper], bad: str, failure: NotBuilt
+    scripted: Scripted, bad: str, failure: NotBuilt
 ) -> None:
     helper = scripted(ECHO.format(bad=f"if each[3]['vocab_size'] == 12: {bad}; continue"), building=1)
     helper.ask([request("first"), request("bad", vocab_size=12), request("last", vocab_size=13)])
@@ -307,7 +310,7 @@ def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(
     assert isinstance(helper.result("last"), Built)
 
 
-def test_a_fork_of_the_run_has_a_helper_of_its_own(scripted: Callable[..., Helper]) -> None:
+def test_a_fork_of_the_run_has_a_helper_of_its_own(scripted: Scripted) -> None:
     """As plugins that run each test in a fork: all have the same pipe, and what one reads the others never see."""
     helper = scripted(ECHO.format(bad="pass"), building=5)
     helper.ask([request("first"), request("second", vocab_size=12), request("third", vocab_size=13)])
@@ -330,7 +333,7 @@ def test_a_fork_of_the_run_has_a_helper_of_its_own(scripted: Callable[..., Helpe
     ],
 )
 def test_a_helper_that_never_comes_up_fails_all_and_is_not_started_again(
-    scripted: Callable[..., Helper], tmp_path: Path, body: str, failure: NotBuilt
+    scripted: Scripted, tmp_path: Path, body: str, failure: NotBuilt
 ) -> None:
     starts = tmp_path / "starts"
     helper = scripted(f"open({str(starts)!r}, 'a').write('x'); {body}", importing=1)
@@ -346,7 +349,7 @@ LARGE = [request(f"m{number}", x=f"{number:05}" + "x" * 200_000) for number in r
 """Megabytes each, of which a pipe holds 64 KiB."""
 
 
-def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Callable[..., Helper]) -> None:
+def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Scripted) -> None:
     helper = scripted("time.sleep(300)")
     helper.ask(LARGE)
     assert helper._child is not None
@@ -356,9 +359,7 @@ def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Callable[..., 
 
 
 @pytest.mark.parametrize("requests", [MANY, LARGE], ids=["many", "large"])
-def test_a_helper_that_is_slow_to_read_builds_all_the_same(
-    scripted: Callable[..., Helper], requests: list[Request]
-) -> None:
+def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted, requests: list[Request]) -> None:
     body = """
         time.sleep(1)
         say("ready", 0, {"torch": "1"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,40 +18,29 @@ TINY = {
 }
 
 
-@pytest.fixture
-def loaded() -> Callable[..., dict[str, str | None]]:
-    """Return the name that each of a file is loaded as; ``None`` where it is left out."""
+WORDS = "embeddings.word_embeddings.weight"
+NORM = "embeddings.LayerNorm"
+LOADED: dict[str, tuple[str, dict[str, str | None]]] = {
+    "a base model takes the prefix of a class with a head off": ("BertModel", {f"bert.{WORDS}": WORDS}),
+    "or has none to take off": ("BertModel", {WORDS: WORDS}),
+    "a class with a head puts the prefix on what has none": ("BertForMaskedLM", {WORDS: f"bert.{WORDS}"}),
+    "names of TensorFlow are those of a norm": (
+        "BertModel",
+        {f"{NORM}.gamma": f"{NORM}.weight", f"{NORM}.beta": f"{NORM}.bias", "beta": "beta"},
+    ),
+    "what the class skips is left out and what nobody knows keeps its name": (
+        "BertModel",
+        {"pooler.old": "pooler.old", "embeddings.position_ids": None},
+    ),
+}
+"""The name that each of a file is loaded as; ``None`` where it is left out."""
+
+
+@pytest.mark.parametrize(("architecture", "names"), LOADED.values(), ids=LOADED)
+def test_a_name_of_a_file_is_loaded_as(architecture: str, names: dict[str, str | None]) -> None:
     import transformers
 
-    def load(architecture: str, *names: str, skip: str = "") -> dict[str, str | None]:
-        model_class: Any = getattr(transformers, architecture)
-        model = model_class(model_class.config_class(**TINY))
-        model._keys_to_ignore_on_load_unexpected = [skip] if skip else None
-        return {name: new for name, new, _ in find_rows_of_4(model, [(name, (4,)) for name in names])}
-
-    return load
-
-
-def test_a_base_model_takes_the_prefix_of_a_class_with_a_head_off(loaded: Callable[..., Any]) -> None:
-    words = "embeddings.word_embeddings.weight"
-    assert loaded("BertModel", f"bert.{words}") == {f"bert.{words}": words}
-    assert loaded("BertModel", words) == {words: words}
-
-
-def test_a_class_with_a_head_puts_the_prefix_on_what_has_none(loaded: Callable[..., Any]) -> None:
-    words = "embeddings.word_embeddings.weight"
-    assert loaded("BertForMaskedLM", words) == {words: f"bert.{words}"}
-
-
-def test_names_of_tensorflow_are_those_of_a_norm(loaded: Callable[..., Any]) -> None:
-    found = loaded("BertModel", "embeddings.LayerNorm.gamma", "embeddings.LayerNorm.beta", "beta")
-    assert found == {
-        "embeddings.LayerNorm.gamma": "embeddings.LayerNorm.weight",
-        "embeddings.LayerNorm.beta": "embeddings.LayerNorm.bias",
-        "beta": "beta",
-    }
-
-
-def test_what_the_class_skips_is_left_out_and_what_nobody_knows_keeps_its_name(loaded: Callable[..., Any]) -> None:
-    found = loaded("BertModel", "pooler.old", "embeddings.position_ids", skip="position_ids")
-    assert found == {"pooler.old": "pooler.old", "embeddings.position_ids": None}
+    model_class: Any = getattr(transformers, architecture)
+    model = model_class(model_class.config_class(**TINY))
+    model._keys_to_ignore_on_load_unexpected = ["position_ids"]
+    assert {name: new for name, new, _ in find_rows_of_4(model, [(name, (4,)) for name in names])} == names

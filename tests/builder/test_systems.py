@@ -123,28 +123,19 @@ def test_one_that_does_not_answer_there_is_not_waited_for(tmp_path: Path, monkey
 # memory and processes, wherever psutil knows them
 
 
-GRANDCHILD = "import time; time.sleep(60)"
-LEAVES = "start_new_session=True"
+SLEEPS = "[sys.executable, '-c', 'import time; time.sleep(60)']"
+CHILD = f"print(subprocess.Popen({SLEEPS}{{how}}).pid, flush=True)"
+ORPHAN = f"subprocess.run([sys.executable, '-c', {f'import subprocess, sys; {CHILD}'.format(how='')!r}])"
 
 
-@pytest.mark.parametrize("how", ["", LEAVES], ids=["in its group", "in a group of its own"])
-def test_what_a_process_has_started_ends_with_it(how: str) -> None:
-    code = (
-        f"import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}], {how})\n"
-        "print(child.pid, flush=True)\ntime.sleep(60)"
-    )
-    process = start_process([sys.executable, "-c", code])
-    assert process.stdout
-    child = psutil.Process(int(process.stdout.readline()))
-    end_process(process)
-    assert psutil.wait_procs([child], timeout=10)[1] == []
-
-
-def test_what_is_left_of_its_group_when_its_parent_has_gone_ends_with_it() -> None:
-    """Nobody finds it by its parents any more."""
-    orphan = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}]).pid, flush=True)"
-    code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {orphan!r}])\ntime.sleep(60)"
-    process = start_process([sys.executable, "-c", code])
+@pytest.mark.parametrize(
+    "starts",
+    [CHILD.format(how=""), CHILD.format(how=", start_new_session=True"), ORPHAN],
+    ids=["in its group", "in a group of its own", "of its group, by a parent that has gone"],
+)
+def test_what_a_process_has_started_ends_with_it(starts: str) -> None:
+    """Nobody finds an orphan by its parents any more."""
+    process = start_process([sys.executable, "-c", f"import subprocess, sys, time\n{starts}\ntime.sleep(60)"])
     assert process.stdout
     child = psutil.Process(int(process.stdout.readline()))
     end_process(process)

@@ -25,6 +25,7 @@ from tests.support.ledger_alone import (
 
 if TYPE_CHECKING:
     from pytest_bertsize.plugin.update import Rewriter
+    from pytest_bertsize.reports.report import ModelReport
 
 OK, TESTS_FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
 NO_TESTS_COLLECTED, USAGE_ERROR = pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR
@@ -33,20 +34,13 @@ NO_TESTS_COLLECTED, USAGE_ERROR = pytest.ExitCode.NO_TESTS_COLLECTED, pytest.Exi
 # what was checked
 
 
-def test_before_anything_ran_nothing_is_checked() -> None:
-    ledger = opened("a", "b")
-    assert (ledger.outcome.checked, ledger.outcome.report.failed) == ([], 0)
-    assert ledger.outcome.report.not_checked == ["a", "b"]
-
-
-def test_a_marked_test_does_not_check_the_declared_model() -> None:
-    ledger = enter(opened("a"), found("a"), found("a", "failed"), by_declaration=False)
-    assert (ledger.outcome.checked, ledger.outcome.report.failed) == ([], 0)
-    assert ledger.outcome.report.not_checked == ["a"]
-
-
-def test_a_model_that_nobody_declared_is_nothing_to_the_ledger() -> None:
-    ledger = enter(opened("a"), found("b", "failed"))
+@pytest.mark.parametrize(
+    ("models", "by_declaration"),
+    [([], True), ([found("a"), found("a", "failed")], False), ([found("b", "failed")], True)],
+    ids=["nothing ran", "a marked test", "a model that nobody declared"],
+)
+def test_what_does_not_check_a_declared_model(models: list[ModelReport], *, by_declaration: bool) -> None:
+    ledger = enter(opened("a"), *models, by_declaration=by_declaration)
     assert (ledger.outcome.checked, ledger.outcome.report.failed) == ([], 0)
     assert ledger.outcome.report.not_checked == ["a"]
 
@@ -79,14 +73,9 @@ def test_a_run_that_checked_all_and_found_all_good_keeps_its_status(status: pyte
 
 
 @pytest.mark.parametrize("status", GOOD_STATUSES)
-def test_a_model_that_was_not_checked_is_never_green(status: pytest.ExitCode) -> None:
-    assert status_after(enter(opened("a", "b"), found("a")), status) == TESTS_FAILED
-
-
-@pytest.mark.parametrize("status", GOOD_STATUSES)
-def test_a_model_that_failed_is_never_green(status: pytest.ExitCode) -> None:
-    ledger = enter(opened("a", "b"), found("a"), found("b", "failed"), found("b"))
-    assert status_after(ledger, status) == TESTS_FAILED
+def test_a_model_that_was_not_checked_or_failed_is_never_green(status: pytest.ExitCode) -> None:
+    for models in ([found("a")], [found("a"), found("b", "failed"), found("b")]):
+        assert status_after(enter(opened("a", "b"), *models), status) == TESTS_FAILED
 
 
 @pytest.mark.parametrize("status", BAD_STATUSES)

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 TELLS = 'from pathlib import Path\nwith Path("order").open("a") as file:\n    file.write("conftest ")\n'
 
+Processes = list[subprocess.Popen[bytes]]
+
 
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
     """Every helper process that runs in this one have started; ``order`` says when."""
-    found: list[subprocess.Popen[bytes]] = []
+    found: Processes = []
     start = vars(helper)["start_process"]  # as tests have it, forked from a warm one
 
     def told(command: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -39,9 +41,7 @@ def order() -> list[str]:
     return Path("order").read_text("utf-8").split()
 
 
-def test_the_helper_starts_before_any_conftest_is_loaded(
-    project: Project, processes: list[subprocess.Popen[bytes]]
-) -> None:
+def test_the_helper_starts_before_any_conftest_is_loaded(project: Project, processes: Processes) -> None:
     result = project(FITS, conftest=TELLS).runpytest_inprocess("--bert-budget")
     result.assert_outcomes(passed=1)
     assert order() == ["helper", "conftest"]
@@ -54,7 +54,7 @@ def test_the_helper_starts_before_any_conftest_is_loaded(
     ids=["environment", "folder"],
 )
 def test_what_a_conftest_changes_is_what_the_helper_inherits(
-    project: Project, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch, changes: str
+    project: Project, processes: Processes, monkeypatch: pytest.MonkeyPatch, changes: str
 ) -> None:
     monkeypatch.setenv("TAGGER_DATA", "elsewhere")
     result = project(FITS, conftest=f"{TELLS}{changes}").runpytest_inprocess("--bert-budget")
@@ -64,17 +64,13 @@ def test_what_a_conftest_changes_is_what_the_helper_inherits(
 
 
 @pytest.mark.parametrize("options", [["--bert-budget-no-build"], ["--collect-only"]], ids=" ".join)
-def test_who_builds_nothing_starts_none(
-    project: Project, processes: list[subprocess.Popen[bytes]], options: list[str]
-) -> None:
+def test_who_builds_nothing_starts_none(project: Project, processes: Processes, options: list[str]) -> None:
     result = project(FITS, conftest=TELLS).runpytest_inprocess("--bert-budget", *options)
     assert result.ret == (1 if "--collect-only" in options else 0)
     assert processes == []
 
 
-def test_the_setting_alone_starts_one_when_the_conftests_are_loaded(
-    project: Project, processes: list[subprocess.Popen[bytes]]
-) -> None:
+def test_the_setting_alone_starts_one_when_the_conftests_are_loaded(project: Project, processes: Processes) -> None:
     """An editor lists tests all day, and pytest alone knows then whether this run is one for models."""
     project(f"bert_budget = true\n{FITS}", conftest=TELLS).runpytest_inprocess().assert_outcomes(passed=1)
     assert order() == ["conftest", "helper"]
@@ -90,7 +86,7 @@ def test_the_setting_alone_starts_one_when_the_conftests_are_loaded(
     ids=["conftest", "option"],
 )
 def test_a_run_that_never_starts_leaves_none_behind(
-    project: Project, processes: list[subprocess.Popen[bytes]], conftest: str, options: list[str], said: str
+    project: Project, processes: Processes, conftest: str, options: list[str], said: str
 ) -> None:
     result = project(FITS, conftest=conftest).runpytest_inprocess("--bert-budget", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 cold = pytest.mark.usefixtures("cold_helper")
 
+InHelper = Callable[[Sequence[Request]], set[str]]
 HEAVY = {"torch", "transformers", "numpy", "sympy", "jinja2", "peft", "yaml", "safetensors", "tokenizers"}
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 ONLY_OURS = ["-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:anyio", "-p", "no:cov"]
@@ -101,28 +102,24 @@ def models(count: int) -> str:
 # what the processes of the gate import
 
 
-def test_without_a_build_the_command_imports_what_the_table_asks_for_and_nothing_heavy(project: Project) -> None:
+@cold
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_without_a_build_nothing_heavy_is_imported(project: Project, table: str) -> None:
+    pytester = project(table)
+    command = modules_of_check("--no-build")
+    assert not {*HEAVY, "psutil", "tomlkit", "pytest", "pluggy", "_pytest"} & command
+    plugin = modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
+    assert not HEAVY & plugin
+    assert "pytest_bertsize.commands.check" in command
+    assert "pytest_bertsize.review.check" in plugin
+
+
+def test_the_command_imports_what_the_table_and_its_options_ask_for(project: Project) -> None:
     project(FITS)
-    found = modules_of_check("--no-build")
-    assert "pytest_bertsize.commands.check" in found
-    assert not HEAVY & found
-    assert "psutil" not in found
-    assert not {"pytest", "pluggy", "_pytest"} & found
-
-
-@cold
-def test_without_a_build_pytest_imports_what_the_table_asks_for_and_nothing_heavy(project: Project) -> None:
-    pytester = project(FITS)
-    found = modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
-    assert "pytest_bertsize.review.check" in found
-    assert not HEAVY & found
-
-
-@cold
-def test_a_budget_that_is_broken_imports_nothing_heavy(project: Project) -> None:
-    pytester = project(TABLE)
-    assert not HEAVY & modules_of_check("--no-build")
-    assert not HEAVY & modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
+    silent, families = modules_of_check("--no-build"), "pytest_bertsize.closed_forms.families."
+    assert {name for name in silent if name.startswith(families)} == {f"{families}bert"}
+    assert not {"pytest_bertsize.reports.html.page", "pytest_bertsize.reports.markdown", "html"} & silent
+    assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
 
 
 def test_without_a_build_no_process_is_started(project: Project) -> None:
@@ -159,21 +156,7 @@ def test_who_writes_no_table_loads_nothing_that_does(project: Project, monkeypat
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)  # a CI writes none
     pytester = project(TABLE)
-    assert "tomlkit" not in modules_of_check("--no-build")
     assert "tomlkit" not in modules_of_pytest(pytester, "--bert-budget", "--bert-budget-update")
-
-
-def test_one_family_is_imported_for_one_family(project: Project) -> None:
-    project(FITS)
-    prefix = "pytest_bertsize.closed_forms.families."
-    assert {name for name in modules_of_check("--no-build") if name.startswith(prefix)} == {f"{prefix}bert"}
-
-
-def test_a_text_report_loads_no_page_and_a_silent_run_no_report(project: Project) -> None:
-    project(FITS)
-    silent = modules_of_check("--no-build")
-    assert not {"pytest_bertsize.reports.html.page", "pytest_bertsize.reports.markdown", "html"} & silent
-    assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
 
 
 def test_the_import_of_the_plugin_is_two_modules() -> None:
@@ -193,9 +176,7 @@ def test_installed_and_unused_it_brings_no_module_that_pytest_has_not(pytester: 
 
 
 @pytest.fixture
-def in_helper(
-    project: Project, monkeypatch: pytest.MonkeyPatch, cold_helper: None
-) -> Iterator[Callable[[Sequence[Request]], set[str]]]:
+def in_helper(project: Project, monkeypatch: pytest.MonkeyPatch, cold_helper: None) -> Iterator[InHelper]:
     """The modules that the helper process has imported when it has built what is asked of it."""
     pytester = project("")
     log = pytester.path / "log"
@@ -233,7 +214,7 @@ ARCHITECTURES = ("BertModel", "BertForMaskedLM", "BertForSequenceClassification"
 
 
 def test_the_helper_imports_the_models_of_one_family_and_nothing_for_tests_training_or_pictures(
-    in_helper: Callable[[Sequence[Request]], set[str]],
+    in_helper: InHelper,
 ) -> None:
     found = in_helper([Request(each, "bert", each, TINY, {}) for each in ARCHITECTURES])
     assert files_of_models(found) == {"bert.modeling_bert", AUTO}
@@ -418,35 +399,22 @@ def test_the_collector_of_pytests_process_is_left_as_it_was(project: Project, op
 # where the command writes
 
 
+CLOSED = ["sh", "-c", 'exec "$@" >&-', "sh"]
+
+
 @pytest.mark.parametrize(("table", "status"), [("60K", 0), ("50K", 1)], ids=["passes", "fails"])
-@pytest.mark.parametrize("arguments", [[], ["-vv"]], ids=str)
-def test_a_reader_that_leaves_early_costs_neither_the_verdict_nor_a_traceback(
-    project: Project, table: str, status: int, arguments: list[str]
+@pytest.mark.parametrize(("before", "arguments"), [([], []), ([], ["-vv"]), (CLOSED, [])], ids=str)
+def test_a_reader_that_leaves_early_or_is_not_there_costs_neither_the_verdict_nor_a_traceback(
+    project: Project, table: str, status: int, before: list[str], arguments: list[str]
 ) -> None:
-    project(models(100).replace("60K", table))
-    line = command("check", "--no-build", *arguments)
+    project(models(1 if before else 100).replace("60K", table))
+    line = [*before, *command("check", "--no-build", *arguments)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
         _, said = process.communicate(timeout=60)
     assert b"Traceback" not in said
     assert process.returncode == status
-
-
-@pytest.mark.parametrize(("table", "status"), [("60K", 0), ("50K", 1)], ids=["passes", "fails"])
-def test_a_standard_output_that_is_closed_costs_neither_the_verdict_nor_a_traceback(
-    project: Project, table: str, status: int
-) -> None:
-    project(models(1).replace("60K", table))
-    line = 'exec "$@" >&-'
-    done = subprocess.run(
-        ["sh", "-c", line, "sh", *command("check", "--no-build")],  # noqa: S607  (the shell that the user has)
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    assert done.returncode == status
 
 
 FULL = Path("/dev/full")

@@ -72,9 +72,8 @@ def test_over_budget_says_by_how_much_and_how_to_accept_it() -> None:
 
 def test_under_budget_says_by_how_much() -> None:
     found = only(reviewed(embeddings={"min": 17_000_000}))
-    assert found.kind == "under-budget"
+    assert (found.kind, found.fix) == ("under-budget", "to accept it, write min = 16_622_592")
     assert found.message == "embeddings is 16,622,592, 377,408 under its limit of ≥17,000,000"
-    assert found.fix == "to accept it, write min = 16_622_592"
 
 
 @pytest.mark.parametrize(
@@ -109,23 +108,17 @@ def test_two_limits_on_one_component_both_hold() -> None:
 
 def test_the_limit_on_a_component_is_the_tightest_of_those_that_name_it() -> None:
     first, second, third = (
-        subject(head=limit, encoder=1).budget for limit in ({"min": 5, "max": 90}, {"min": 7, "max": 80}, {"max": 85})
+        subject(head=limit, encoder=1).budget
+        for limit in ({"min": "1K", "max": "90K"}, {"min": "7K", "max": "95K"}, {"max": "85K"})
     )
-    two, three = (replace(subject(), budget=limits) for limits in ((*first, *second), (*first, *second, *third)))
-    assert [(each.minimum, each.maximum) for each in filter(None, (two.limit("head"), three.limit("head")))] == [
-        (7, 80),
-        (7, 80),
-    ]
-    assert subject(head={"min": 5, "max": 90}, encoder=1).limit("head") == first[0]
-    assert three.limit("pooler") is None
-
-
-def test_a_limit_of_each_side_is_one_of_both() -> None:
-    upper, lower = subject(head={"min": "1K", "max": "90K"}).budget, subject(head={"min": "7K", "max": "95K"}).budget
-    limit = replace(subject(), budget=(*upper, *lower)).limit("head")
+    both, all_three = (replace(subject(), budget=limits) for limits in (first + second, first + second + third))
+    assert replace(subject(), budget=first).limit("head") == first[0]
+    limit, tightest = both.limit("head"), all_three.limit("head")
     assert limit
-    assert (limit.minimum, limit.maximum) == (7_000, 90_000)
-    assert limit.written == {"min": "7K", "max": "90K"}
+    assert tightest
+    assert (limit.minimum, limit.maximum, limit.written) == (7_000, 90_000, {"min": "7K", "max": "90K"})
+    assert (tightest.minimum, tightest.maximum) == (7_000, 85_000)
+    assert all_three.limit("pooler") is None
 
 
 def test_a_finding_says_where_its_limit_stands() -> None:
@@ -255,15 +248,18 @@ def test_the_headline_stands_alone(budget: dict[str, object], headline: str) -> 
     assert reviewed(**budget).headline == headline
 
 
-def test_the_headline_names_the_closed_form_where_the_budget_holds() -> None:
-    actual = changed(crf=Tensor("crf.transitions", (18, 18), "unexpected"))
-    assert reviewed(actual).headline == "zh: unexpected 324, closed form 0 (+324)"
-
-
-def test_the_headline_says_by_how_much_a_component_is_off_its_closed_form() -> None:
-    name = "bert.embeddings.position_embeddings.weight"
-    actual = changed(**{name: Tensor(name, (1024, 768), "embeddings.position")})
-    assert reviewed(actual).headline == "zh: embeddings.position 786,432, closed form 393,216 (+393,216)"
+@pytest.mark.parametrize(
+    ("tensor", "headline"),
+    [
+        (Tensor("crf.transitions", (18, 18), "unexpected"), "zh: unexpected 324, closed form 0 (+324)"),
+        (
+            Tensor("bert.embeddings.position_embeddings.weight", (1024, 768), "embeddings.position"),
+            "zh: embeddings.position 786,432, closed form 393,216 (+393,216)",
+        ),
+    ],
+)
+def test_the_headline_names_the_closed_form_where_the_budget_holds(tensor: Tensor, headline: str) -> None:
+    assert reviewed(changed(**{tensor.name: tensor})).headline == headline
 
 
 URGENT: tuple[Kind, ...] = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,11 +50,21 @@ def against(project: GitProject, baseline: Baseline | None, name: str = "fits", 
     return conclude_unbuilt(subject, limits_from(marker, file="test_a.py", line=2), Accepted(baseline))
 
 
-def project(folder: Path, config: dict[str, Any], budget: str, **changes: Any) -> GitProject:
-    """A model whose budget is as it was at the base, and whose config has changed since."""
-    found = committed(folder, config, MODEL.format(budget=budget))
-    found.write("config.json", {**config, **changes})
-    return found
+Lay = Callable[..., "GitProject"]
+
+
+@pytest.fixture
+def lay(tmp_path_factory: pytest.TempPathFactory, tiny: dict[str, Any]) -> Lay:
+    """Lay out a model whose budget is as it was at the base, and whose config has changed since."""
+
+    def write(budget: str, config: Mapping[str, Any] = MappingProxyType({}), **changes: Any) -> GitProject:
+        """:param config: of the base, beside what the tiny model's says."""
+        base = {**tiny, **config}
+        found = committed(tmp_path_factory.mktemp("project"), base, MODEL.format(budget=budget))
+        found.write("config.json", {**base, **changes})
+        return found
+
+    return write
 
 
 def growth(found: Review) -> list[Finding]:
@@ -76,10 +88,8 @@ def growth(found: Review) -> list[Finding]:
         ('"0%"', 0),
     ],
 )
-def test_a_share_is_of_what_was_there_in_whole_parameters_rounded_down(
-    tmp_path: Path, tiny: dict[str, Any], limit: str, most: int
-) -> None:
-    found = review(project(tmp_path, tiny, f"budget.growth = {limit}", num_hidden_layers=4))
+def test_a_share_is_of_what_was_there_in_whole_parameters_rounded_down(lay: Lay, limit: str, most: int) -> None:
+    found = review(lay(f"budget.growth = {limit}", num_hidden_layers=4))
     measured = next(each for each in found.measured if each.name == "growth")
     assert measured.what == f"total {TOTAL:,} at main, at most {most:,} more"
     assert (measured.actual, found.limit("growth").maximum) == (LAYER, most)  # type: ignore[union-attr]
@@ -87,10 +97,8 @@ def test_a_share_is_of_what_was_there_in_whole_parameters_rounded_down(
     assert found.verdict == ("failed" if most < LAYER else "passed")
 
 
-def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pass(
-    tmp_path: Path, tiny: dict[str, Any]
-) -> None:
-    found = review(project(tmp_path, tiny, 'budget.growth = "1%"', num_hidden_layers=4))
+def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pass(lay: Lay) -> None:
+    found = review(lay('budget.growth = "1%"', num_hidden_layers=4))
     (over,) = growth(found)
     # 16,632 - 595; 16,632 of 59,549 is 27.93 %
     assert over.message == "total grew by 16,632 since main, 16,037 over its limit of 1% (595 of 59,549)"
@@ -104,20 +112,17 @@ def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pa
     ("limit", "instead"),
     [('"0.50%"', '"27.93%"'), ('"2K"', '"17K"'), ('"0.1K"', '"16.7K"'), ("0", "16_632"), ('"0%"', '"28%"')],
 )
-def test_what_would_pass_is_written_as_its_author_writes(
-    tmp_path: Path, tiny: dict[str, Any], limit: str, instead: str
-) -> None:
-    folder, after = tmp_path / "a", tmp_path / "b"
-    (over,) = growth(review(project(folder, tiny, f"budget.growth = {limit}", num_hidden_layers=4)))
+def test_what_would_pass_is_written_as_its_author_writes(lay: Lay, limit: str, instead: str) -> None:
+    (over,) = growth(review(lay(f"budget.growth = {limit}", num_hidden_layers=4)))
     assert f"write {instead} with" in over.fix
     numbers = rf" \([0-9,]+ of {TOTAL:,}\)" if "%" in limit else ""  # a share is said in numbers as well
     assert re.search(f" over its limit of {limit.strip(chr(34))}{numbers}$", over.message)
-    passes = project(after, tiny, f"budget.growth = {instead}", num_hidden_layers=4)
+    passes = lay(f"budget.growth = {instead}", num_hidden_layers=4)
     assert review(passes).verdict == "passed"
 
 
-def test_more_growth_passes_with_a_new_reason_and_the_note_shows_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, 'budget.growth = "1%"', num_hidden_layers=4)
+def test_more_growth_passes_with_a_new_reason_and_the_note_shows_it(lay: Lay) -> None:
+    made = lay('budget.growth = "1%"', num_hidden_layers=4)
     made.declare(MODEL.format(budget='budget.growth = "28%"'))
     assert [each.kind for each in review(made).errors] == ["budget-loosened"]
     made.declare(MODEL.format(budget='budget.growth = "28%"\nreason = "ADR-15"'))
@@ -125,11 +130,11 @@ def test_more_growth_passes_with_a_new_reason_and_the_note_shows_it(tmp_path: Pa
 
 
 def test_each_component_is_held_by_itself_and_one_that_grows_within_the_total_is_red(
-    tmp_path: Path, tiny: dict[str, Any]
+    lay: Lay, tiny: dict[str, Any]
 ) -> None:
     budget = 'budget.growth = { total = "1%", head = 0, "encoder.attention" = "10K", trainable = "1%" }'
     vocabulary = tiny["vocab_size"] - 50  # 48 parameters a row, and one of the head's bias
-    found = review(project(tmp_path, tiny, budget, num_hidden_layers=4, vocab_size=vocabulary))
+    found = review(lay(budget, num_hidden_layers=4, vocab_size=vocabulary))
     attention = 4 * (48**2 + 48)
     assert {each.component: each.actual for each in growth(found)} == {
         "growth": LAYER - 50 * 49,
@@ -143,17 +148,17 @@ def test_each_component_is_held_by_itself_and_one_that_grows_within_the_total_is
     }
 
 
-def test_what_the_base_did_not_have_grew_from_nothing(tmp_path: Path, tiny: dict[str, Any]) -> None:
+def test_what_the_base_did_not_have_grew_from_nothing(lay: Lay) -> None:
     budget = 'architecture = "BertModel"\noptions = { add_pooling_layer = false }\nbudget.growth = { pooler = "50%" }'
-    found = committed(tmp_path, tiny, MODEL.format(budget=budget))
+    found = lay(budget)
     found.declare(MODEL.format(budget=budget.replace("false", "true")))
     (over,) = growth(review(found))
     assert over.message == "pooler grew by 2,352 since main, 2,352 over its limit of 50% (0 of 0)"  # 48² + 48
     assert "write 2_352 with" in over.fix  # no share of nothing is anything
 
 
-def test_a_component_that_nobody_has_is_a_mistake_with_and_without_a_base(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, "budget.growth = { encodr = 0 }")
+def test_a_component_that_nobody_has_is_a_mistake_with_and_without_a_base(lay: Lay) -> None:
+    made = lay("budget.growth = { encodr = 0 }")
     for asked in ("main", "none"):
         (error,) = review(made, asked).errors
         assert (error.kind, error.line) == ("config-invalid", LINE_OF_BUDGET)
@@ -161,9 +166,9 @@ def test_a_component_that_nobody_has_is_a_mistake_with_and_without_a_base(tmp_pa
         assert error.fix == "did you mean 'encoder'?"
 
 
-def test_a_component_that_went_with_its_family_is_known_by_the_base(tmp_path: Path, tiny: dict[str, Any]) -> None:
+def test_a_component_that_went_with_its_family_is_known_by_the_base(lay: Lay) -> None:
     growth_of = 'budget.growth = { "embeddings.token_type" = 0 }'
-    made = committed(tmp_path, tiny, MODEL.format(budget=growth_of))
+    made = lay(growth_of)
     sizes = {"vocab_size": 99, "dim": 48, "hidden_dim": 48, "n_layers": 1, "n_heads": 4}
     made.write("config.json", {"model_type": "distilbert", "architectures": ["DistilBertModel"], **sizes})
     assert review(made).errors == ()
@@ -171,16 +176,16 @@ def test_a_component_that_went_with_its_family_is_known_by_the_base(tmp_path: Pa
     assert 'names the component "embeddings.token_type", which no distilbert model has' in error.message
 
 
-def test_less_passes_any_growth(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    found = review(project(tmp_path, tiny, "budget.growth = 0", num_hidden_layers=2))
+def test_less_passes_any_growth(lay: Lay) -> None:
+    found = review(lay("budget.growth = 0", num_hidden_layers=2))
     assert (found.verdict, [each.actual for each in found.measured if each.name == "growth"]) == ("passed", [0])
 
 
 # without a base
 
 
-def test_without_a_base_growth_is_red_and_says_how_to_give_one(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, 'budget.growth = "1%"')
+def test_without_a_base_growth_is_red_and_says_how_to_give_one(lay: Lay) -> None:
+    made = lay('budget.growth = "1%"')
     for asked in (None, "none"):
         (error,) = review(made, asked).errors
         assert error.sentence == (
@@ -188,10 +193,8 @@ def test_without_a_base_growth_is_red_and_says_how_to_give_one(tmp_path: Path, t
         )
 
 
-def test_a_base_that_ci_suggests_and_git_does_not_have_is_red(
-    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = project(tmp_path, tiny, 'budget.growth = "1%"')
+def test_a_base_that_ci_suggests_and_git_does_not_have_is_red(lay: Lay, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = lay('budget.growth = "1%"')
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
     (error,) = review(made, None).errors
     assert error.message.startswith("budget.growth is held against a base, and origin/release cannot be read: ")
@@ -223,10 +226,9 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path,
     ids=["no config", "no closed form", "no table"],
 )
 def test_a_base_of_which_no_count_is_known_is_red_unless_this_change_says_why(
-    tmp_path: Path, tiny: dict[str, Any], config: dict[str, Any], table: str, why: str
+    lay: Lay, config: dict[str, Any], table: str, why: str
 ) -> None:
-    made = committed(tmp_path, {**tiny, **config}, MODEL.format(budget=f"{table}budget.total = 60_000"))
-    made.write("config.json", tiny)
+    made = lay(f"{table}budget.total = 60_000", config, hidden_size=48)
     made.declare(MODEL.format(budget="budget.total = 60_000\nbudget.growth = 0"))
     found = [each for each in growth(review(made)) if each.component == "growth"]
     assert [(each.severity, each.line) for each in found] == [("error", LINE_OF_BUDGET + 1)]
@@ -249,10 +251,8 @@ def built(made: GitProject, asked: str | None = "main") -> Review:
 ALONE = "closed_form = false\nbudget.total = 60_000\nbudget.growth = 0\n"
 
 
-def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committed(
-    tmp_path: Path, tiny: dict[str, Any]
-) -> None:
-    made = project(tmp_path, tiny, ALONE)
+def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committed(lay: Lay) -> None:
+    made = lay(ALONE)
     (error,) = growth(built(made))
     assert error.severity == "error"
     assert error.message == (
@@ -267,11 +267,11 @@ def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committe
     assert (note.severity, note.fix) == ("note", 'its reason: "ADR-16"')
 
 
-def test_a_reason_that_the_base_had_already_explains_nothing(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, f'reason = "ADR-16"\n{ALONE}')
+def test_a_reason_that_the_base_had_already_explains_nothing(lay: Lay) -> None:
+    made = lay(f'reason = "ADR-16"\n{ALONE}')
     assert [each.severity for each in growth(built(made))] == ["error"]
     told = 'reason = "ADR-16"\nbudget.total = 60_000\n'  # by a table of the base that has a mistake, too
-    made = committed(tmp_path / "wrong", tiny, MODEL.format(budget=f"frobnicate = 1\n{told}"))
+    made = lay(f"frobnicate = 1\n{told}")
     made.declare(MODEL.format(budget=f"{told}budget.growth = 0"))
     assert [each.severity for each in growth(review(made)) if each.component == "growth"] == ["error"]
 
@@ -322,11 +322,11 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
     ],
 )
 def test_an_overrun_that_the_base_had_is_said_as_such(
-    tmp_path: Path, tiny: dict[str, Any], changes: dict[str, int], said: str
+    lay: Lay, tiny: dict[str, Any], changes: dict[str, int], said: str
 ) -> None:
     if "vocab_size" in changes:
         changes = {"vocab_size": tiny["vocab_size"] - 1}
-    found = review(project(tmp_path, tiny, "budget.total = 50_000", **changes))
+    found = review(lay("budget.total = 50_000", **changes))
     assert [each.message.rpartition("; ")[2] for each in found.errors] == ([said] if said else [])
     let_it = f"; to let it pass as long as it does not grow, write {LETS_IT}"
     assert [each.fix.endswith(let_it) for each in found.errors] == ([not said.endswith("16,632")] if said else [])
@@ -337,9 +337,9 @@ def test_an_overrun_that_the_base_had_is_said_as_such(
     [({}, True), ({"num_hidden_layers": 4}, False), ({"intermediate_size": 73}, False), ({"type_vocab_size": 1}, True)],
 )
 def test_an_overrun_passes_by_the_tables_word_as_long_as_it_does_not_grow(
-    tmp_path: Path, tiny: dict[str, Any], changes: dict[str, int], *, passes: bool
+    lay: Lay, changes: dict[str, int], *, passes: bool
 ) -> None:
-    found = review(project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}", **changes))
+    found = review(lay(f"budget.total = 50_000\n{LETS_IT}", **changes))
     assert found.verdict == ("passed" if passes else "failed")
     (over,) = [each for each in found.findings if each.kind == "over-budget"]
     assert over.severity == ("warning" if passes else "error")
@@ -354,23 +354,22 @@ ALBERT = {"model_type": "albert", "architectures": ["AlbertModel"], "num_attenti
 @pytest.mark.parametrize(("rows", "verdict"), [(99, "passed"), (100, "passed"), (101, "failed")])
 def test_one_parameter_more_is_growth(tmp_path: Path, rows: int, verdict: str) -> None:
     sizes = {**ALBERT, "embedding_size": 1, "hidden_size": 4}
-    made = project(tmp_path, {**sizes, "vocab_size": 100}, f"budget.total = 1\n{LETS_IT}", vocab_size=rows)
+    made = committed(tmp_path, {**sizes, "vocab_size": 100}, MODEL.format(budget=f"budget.total = 1\n{LETS_IT}"))
+    made.write("config.json", {**sizes, "vocab_size": rows})
     found = review(made)
     assert found.held is not None
     assert found.base is not None
     assert (found.held["total"] - found.base["total"], found.verdict) == (rows - 100, verdict)
 
 
-def test_a_part_that_grew_is_red_though_the_total_that_was_over_did_not_grow(
-    tmp_path: Path, tiny: dict[str, Any]
-) -> None:
+def test_a_part_that_grew_is_red_though_the_total_that_was_over_did_not_grow(lay: Lay) -> None:
     budget = f"budget.total = 50_000\nbudget.encoder = 30_000\n{LETS_IT}"
-    found = review(project(tmp_path, tiny, budget, intermediate_size=73, vocab_size=91))  # +291 and -490
+    found = review(lay(budget, intermediate_size=73, vocab_size=91))  # +291 and -490
     assert [each.component for each in found.errors] == ["encoder"]
 
 
-def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}")
+def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(lay: Lay) -> None:
+    made = lay(f"budget.total = 50_000\n{LETS_IT}")
     (error,) = review(made, "none").errors
     assert error.fix.endswith(f'; already_over = "pass" needs a base: {GIVE_ONE}')
     made.declare(MODEL.format(budget="budget.total = 50_000"))
@@ -378,15 +377,14 @@ def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(tmp_path: 
     assert "already_over" not in error.fix
 
 
-def test_what_the_base_does_not_know_does_not_pass_by_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = committed(tmp_path, {**tiny, "hidden_size": 47}, MODEL.format(budget=f"budget.total = 50_000\n{LETS_IT}"))
-    made.write("config.json", tiny)
+def test_what_the_base_does_not_know_does_not_pass_by_it(lay: Lay) -> None:
+    made = lay(f"budget.total = 50_000\n{LETS_IT}", {"hidden_size": 47}, hidden_size=48)
     (error,) = [each for each in review(made).errors if each.kind == "over-budget"]
     assert error.fix.endswith('what it was at the base is not known, and already_over = "pass" lets nothing pass')
 
 
-def test_a_marker_tightens_and_its_limit_passes_by_no_such_word(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}")
+def test_a_marker_tightens_and_its_limit_passes_by_no_such_word(lay: Lay) -> None:
+    made = lay(f"budget.total = 50_000\n{LETS_IT}")
     found = review(made, "main", "fits", head=2_000)
     assert [(each.component, each.file) for each in found.errors] == [("head", "test_a.py")]
     assert found.errors[0].message.endswith("already 549 over at main, and this change adds 0")
@@ -401,29 +399,24 @@ def test_a_marker_tightens_and_its_limit_passes_by_no_such_word(tmp_path: Path, 
         ("flops = { max = 1_000, seq_len = 8 }", None),
     ],
 )
-def test_bytes_and_flops_that_were_over_pass_as_counts_do(
-    tmp_path: Path, tiny: dict[str, Any], limit: str, over: int | None
-) -> None:
-    same, deeper = tmp_path / "same", tmp_path / "deeper"
-    found = review(project(same, tiny, f"budget.{limit}\n{LETS_IT}"))
+def test_bytes_and_flops_that_were_over_pass_as_counts_do(lay: Lay, limit: str, over: int | None) -> None:
+    found = review(lay(f"budget.{limit}\n{LETS_IT}"))
     (warning,) = [each for each in found.findings if each.kind == "over-budget"]
     assert found.verdict == "passed"
     assert "over at main, and this change adds 0" in warning.message
     assert over is None or f"already {over:,} over at main" in warning.message
-    assert review(project(deeper, tiny, f"budget.{limit}\n{LETS_IT}", num_hidden_layers=4)).verdict == "failed"
+    assert review(lay(f"budget.{limit}\n{LETS_IT}", num_hidden_layers=4)).verdict == "failed"
 
 
-def test_each_of_several_measures_was_over_by_its_own(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    found = review(project(tmp_path, tiny, f'budget.bytes = "200kB"\nbudget.training_bytes = 900_000\n{LETS_IT}'))
+def test_each_of_several_measures_was_over_by_its_own(lay: Lay) -> None:
+    found = review(lay(f'budget.bytes = "200kB"\nbudget.training_bytes = 900_000\n{LETS_IT}'))
     assert {each.component: re.findall(r"already ([0-9,]+) over", each.message) for each in found.findings} == {
         "bytes": [f"{4 * TOTAL - 200_000:,}"],
         "training_bytes": [f"{16 * TOTAL + 4 * 58 - 900_000:,}"],
     }
 
 
-def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(
-    tmp_path: Path, tiny: dict[str, Any]
-) -> None:
-    made = project(tmp_path, {**tiny, "dtype": "float16"}, f'budget.bytes = "100kB"\n{LETS_IT}', dtype="float32")
+def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(lay: Lay) -> None:
+    made = lay(f'budget.bytes = "100kB"\n{LETS_IT}', {"dtype": "float16"}, dtype="float32")
     (error,) = review(made).errors
     assert error.message.endswith(f"already {2 * TOTAL - 100_000:,} over at main, and this change adds {2 * TOTAL:,}")

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from pytest_bertsize.reports.report import Component, FindingRow, ModelReport, Totals
+
+Row = TypeVar("Row", bound=Struct)
+LISTS = ("published", "components", "measures", "frozen", "tensors", "layers", "findings")
+
+
+def blank(kind: type[Row], /, **said: Any) -> Row:
+    """Make a part of a report of which nothing else is known."""
+    return kind(**{**dict.fromkeys(kind.__struct_fields__), **said})
 
 
 def component(
@@ -13,30 +23,19 @@ def component(
     expected = actual if expected is None else expected
     failed = actual != expected or (maximum is not None and actual > maximum)
     limit = None if maximum is None else f"{maximum:,}"
-    return Component(
-        name=name,
-        formula=more.get("formula"),
-        latex=None,
-        expected=expected,
-        actual=actual,
-        base=None,
-        min=None,
-        max=maximum,
-        limit=limit,
-        layers=more.get("layers", 1),
-        failed=failed,
-    )
+    counts = {"expected": expected, "actual": actual, "max": maximum, "limit": limit, "failed": failed}
+    return blank(Component, name=name, **{"layers": 1, **counts, **more})
 
 
 def model(*components: Component, findings: list[FindingRow] | None = None, name: str = "encoder") -> ModelReport:
     total = components[-1]
-    return ModelReport(
+    return blank(
+        ModelReport,
         name=name,
         family="bert",
         architecture="BertForMaskedLM",
         config="models/config.json",
         config_sha256="",
-        published=[],
         verdict="failed",
         headline=f"{name}: total {total.actual:,}, limit {total.limit}",
         report_only=False,
@@ -44,30 +43,9 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         closed_form=True,
         symbols={"V": 30522, "D": 768},
         totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
-        components=list(components),
-        measures=[],
-        frozen=[],
-        checkpoint=None,
-        tensors=[],
-        layers=[],
-        base=None,
-        lock=None,
-        choices=None,
-        findings=findings or [],
+        **{**{each: [] for each in LISTS}, "components": [*components], "findings": findings or []},
     )
 
 
 def finding(message: str, fix: str = "", severity: str = "error", kind: str = "over-budget") -> FindingRow:
-    return FindingRow(
-        kind=kind,
-        severity=severity,
-        component=None,
-        message=message,
-        fix=fix,
-        expected=None,
-        actual=None,
-        limit=None,
-        base=None,
-        file="pyproject.toml",
-        line=11,
-    )
+    return blank(FindingRow, kind=kind, severity=severity, message=message, fix=fix, file="pyproject.toml", line=11)

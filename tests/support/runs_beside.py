@@ -108,7 +108,7 @@ def written() -> bytes:
     return report
 
 
-def is_as_alone(told: Told, plain: Told, verdict: str) -> None:
+def is_as_alone(told: Told, plain: Told, verdict: str, *, has_terminal: bool = True) -> None:
     """The same verdict, exit status, counts and report."""
     assert plain.status == STATUS[verdict]
     assert plain.counted == [COUNTED[verdict]]
@@ -118,5 +118,6 @@ def is_as_alone(told: Told, plain: Told, verdict: str) -> None:
     }
     assert told.report == plain.report
     assert told.status == plain.status
+    assert not has_terminal or told.counted == plain.counted
     assert "NOT CHECKED" not in told.text
     assert "INTERNALERROR" not in told.text
