@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
 
 from pytest_bertsize.table.limits import NO_COMPONENTS
@@ -52,6 +52,15 @@ RANGED_PATH = re.compile(rf"[A-Za-z_]\w{{0,99}}(\.\w{{1,99}}|{RANGE}){{0,20}}", 
 KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 """Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
+
+
+Component = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}\Z",
+        extra_json_schema={"not": {"pattern": rf"^(?:{'|'.join(sorted(NO_COMPONENTS))})(?:\.|$)"}},
+    ),
+]
 
 
 class Extra(Struct, frozen=True):

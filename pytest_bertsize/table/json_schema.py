@@ -11,7 +11,8 @@ import inspect
 import json
 import re
 from itertools import pairwise
-from typing import Any, TypeAlias
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Struct
 from msgspec.json import schema_components
@@ -19,7 +20,7 @@ from msgspec.json import schema_components
 from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import BITS, TRAINED
 from pytest_bertsize.table import extra, globs, limits, model
-from pytest_bertsize.table.reading import keys_of
+from pytest_bertsize.table.reading import Written, keys_of
 from pytest_bertsize.table.validate_pyproject import FILE
 
 Schema: TypeAlias = dict[str, Any]
@@ -41,7 +42,7 @@ def generate_schema() -> Schema:
     _describe_model(structs["Model"])
     _describe_project(structs)
     dialect, address = "http://json-schema.org/draft-07/schema#", "https://www.schemastore.org/partial-bertsize.json"
-    whole = _without_references(structs["BertsizeTable"], structs)
+    whole = _tidy(structs["BertsizeTable"], structs)
     return {"$schema": dialect, "$id": address, "title": "pytest-bertsize", **whole}
 
 
@@ -50,8 +51,8 @@ def _describe_table(kind: type[Struct]) -> Schema:
     texts = _texts_below_keys(kind)
     properties, required = {}, []
     for key, field in keys_of(kind).items():
-        written = {} if key in ("models", "budget") else schema_components([field.type], ref_template="{name}")[0][0]
-        properties[key] = {"description": texts[key], **_without_null(written)}
+        written = {} if key in ("models", "budget") else _describe_type(field.type)
+        properties[key] = {**written, "description": texts[key]}
         if field.default is NODEFAULT and field.default_factory is NODEFAULT:
             required.append(key)
         elif isinstance(field.default, str | bool) and field.default != "":
@@ -76,26 +77,32 @@ def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _without_null(written: Schema) -> Schema:
-    """A key's schema without the ``null`` that TOML does not have, and several types as one.
+def _describe_type(kind: Any) -> Schema:
+    """Describe a key by the type, or the types, in which it is written."""
+    written = next((each.kind for each in getattr(kind, "__metadata__", ()) if isinstance(each, Written)), kind)
+    if get_origin(written) in {Union, UnionType}:  # one by one: msgspec 0.22 crashes over unions with patterns
+        return {"anyOf": [_describe_type(each) for each in get_args(written) if each is not NoneType]}
+    return schema_components([written], ref_template="{name}")[0][0]
 
-    Each keyword of draft 7 is about values of one type, and none about the others.
+
+def _tidy(node: Any, structs: dict[str, Schema]) -> Any:
+    """Copy a schema with each struct in place of its name: validators then tell the key, and editors what it is for.
+
+    Several types are one: each keyword of draft 7 is about values of one type. A pattern ends as in every language.
     """
-    kinds = [each for each in written.pop("anyOf", []) if each.get("type") != "null"]
+    if isinstance(node, list):
+        return [_tidy(each, structs) for each in node]
+    if not isinstance(node, dict):
+        return node.replace(r"\Z", "$") if isinstance(node, str) else node
+    own = {key: _tidy(each, structs) for key, each in node.items() if key not in {"$ref", "anyOf"}}
+    kinds = [_tidy(each, structs) for each in node.get("anyOf", ())]
+    if any("required" in each and "type" not in each for each in kinds):  # conditions, and no types
+        return {**own, "anyOf": kinds}
     merged = {key: value for each in kinds for key, value in each.items()}
     if len(kinds) > 1:
         merged["type"] = [each["type"] for each in kinds]
-    return {**written, **merged}
-
-
-def _without_references(node: Any, structs: dict[str, Schema]) -> Any:
-    """Copy a schema with each struct in place of its name: validators then tell the key, and editors what it is for."""
-    if isinstance(node, list):
-        return [_without_references(each, structs) for each in node]
-    if not isinstance(node, dict):
-        return node
-    own = {key: _without_references(each, structs) for key, each in node.items() if key != "$ref"}
-    return {**_without_references(structs[node["$ref"]], structs), **own} if "$ref" in node else own
+    of_struct = _tidy(structs[node["$ref"]], structs) if "$ref" in node else {}
+    return {**of_struct, **merged, **own}
 
 
 def _as_ascii(pattern: str) -> str:
@@ -229,7 +236,8 @@ def _describe_extra(table: Schema) -> None:
         "maxLength": extra.LONGEST_SUM,
         "pattern": _as_ascii(rf"\s*(?:{summand})\s*(?:\+\s*(?:{summand})\s*)*"),
     }
-    properties, path = table["properties"], {"pattern": _as_ascii(extra.MODULE_PATH.pattern)}
+    properties, component = table["properties"], _describe_type(extra.Component)
+    path = component["pattern"]
     for block, names in extra.SIZES.items():
         most = len(names) or extra.LONGEST_SHAPE
         of_list = {"items": size, "minItems": extra.FEWEST.get(block, most), "maxItems": most}
@@ -238,39 +246,13 @@ def _describe_extra(table: Schema) -> None:
     properties["name"]["pattern"] = _as_ascii(extra.RANGED_PATH.pattern)
     properties["count"] |= size
     properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
-    properties["tied"] |= {"additionalProperties": {"type": "string", **path}}
-    properties["component"] |= {"pattern": f"^$|{path['pattern']}", "not": {"pattern": _not_of_components()}}
+    properties["tied"] |= {"additionalProperties": {"type": "string", "pattern": path}}
+    properties["component"] |= {**component, "pattern": f"^$|{path}"}
     one_block = {"oneOf": [{"required": [block]} for block in extra.SIZES]}
     table |= {"if": {"not": one_block}, "then": one_block}  # behind what is said of single keys
 
 
-def _not_of_components() -> str:
-    return rf"^(?:{'|'.join(sorted(limits.NO_COMPONENTS))})(?:\.|$)"
-
-
 def _describe_model(table: Schema) -> None:
-    module, class_name = {"pattern": _as_ascii(model.DOTTED)}, {"pattern": _as_ascii(r"[A-Za-z_][\w-]{0,99}")}
-    text, filled = {"type": "string", "minLength": 1}, {"minLength": 1, "minProperties": 1}
-    function = {"pattern": _as_ascii(f"{model.DOTTED}:{model.DOTTED}"), "not": {"pattern": r"^[^:]*\.py:"}}
-    of_two, one_class = {"type": ["string", "object"]}, {"type": "string", **class_name}
-    of_key: dict[str, Schema] = {
-        "factory": function,
-        "config": {**of_two, **filled},
-        "adapter": {**of_two, **filled},
-        "family": class_name,
-        "keys": {"additionalProperties": {**text, **class_name}},
-        "architecture": {**class_name, **of_two, "minProperties": 1, "additionalProperties": one_class},
-        "backbone": {**of_two, **module, "minProperties": 1, "propertyNames": module, "additionalProperties": text},
-        "components": {
-            "propertyNames": {
-                "pattern": _as_ascii(extra.MODULE_PATH.pattern),
-                "not": {"pattern": _not_of_components()},
-            },
-            "additionalProperties": {"type": ["string", "array"], "minLength": 1, "minItems": 1, "items": text},
-        },
-    }
-    for key, says in of_key.items():
-        table["properties"][key] |= says
     is_filled = {"minItems": 1, "minProperties": 1}
     needs_factory = {
         key: {"if": {"properties": {key: is_filled}}, "then": {"required": ["factory"]}} for key in model.OF_A_FACTORY
@@ -288,13 +270,10 @@ def _describe_project(structs: dict[str, Schema]) -> None:
     model_name = rf"^(?:{word}|{placeholder})(?:{word}|[.+@-]|{placeholder}){{0,99}}$"
     number = "(?:0|[1-9][0-9]{0,5})"
     releases = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{number}")
-    lock = {"pattern": r"[^\x00]\.lock$"}
     properties = structs["BertsizeTable"]["properties"]
     properties["models"] |= {"patternProperties": {model_name: {"$ref": "Model"}}}
     properties["models"] |= {"type": "object", "minProperties": 1, "additionalProperties": False}
-    properties["lock"] |= {**lock, "type": ["string", "object"]}
     properties["transformers"]["pattern"] = _as_ascii(rf"(?:{'|'.join(releases)})(?:\.{number})?")
-    structs["Lock"]["properties"]["file"] |= lock
     memory = {**_describe_quantity(quantity.BYTES), "minimum": model.LEAST_MEMORY, "maximum": model.MOST_MEMORY}
     structs["Build"]["properties"]["memory"] |= memory
 

@@ -14,17 +14,19 @@ from msgspec import Meta, Struct, structs
 
 from pytest_bertsize.quantity import parse_bytes
 from pytest_bertsize.release import parse_release
-from pytest_bertsize.table.extra import Extra, is_component
+from pytest_bertsize.table.extra import Component, Extra, is_component
 from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
 from pytest_bertsize.table.reading import (
     Missing,
     Mistake,
     Reads,
+    Says,
+    Written,
     read_keys,
     read_table,
     read_value,
 )
-from pytest_bertsize.wording import is_name, shown
+from pytest_bertsize.wording import shown
 
 TABLE = ("tool", "bertsize")
 EXAMPLE = (
@@ -45,8 +47,9 @@ MOST_SECONDS = 600
 """The longest that building one model may take; the models of a table are built one after the other."""
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
-DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
-"""A dotted name in Python: a pattern, of ASCII."""
+DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
+"""A dotted name in Python, of ASCII."""
+FUNCTION = {"pattern": rf"^{DOTTED}:{DOTTED}\Z", "not": {"pattern": r"^[^:]*\.py:"}}
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
@@ -68,27 +71,12 @@ def check_model_name(name: str) -> None:
         raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
 
 
-def check_class_name(name: str) -> None:
-    if not is_name(name):
-        raise ValueError(f"{shown(name)} is no name: letters, digits and _ -, at most 100 of them")
-
-
-def check_module_path(name: str) -> None:
-    if not re.fullmatch(DOTTED, name, re.ASCII):
-        raise ValueError(f'{shown(name)} is no path of a module: write backbone = "bert", the attribute that holds it')
-
-
 def check_function_name(name: str) -> None:
     is_file = name.partition(":")[0].endswith(".py")
-    if is_file or not re.fullmatch(rf"{DOTTED}:{DOTTED}", name, re.ASCII):
+    if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", name):
         module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
         raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
-
-
-def check_lock_name(name: str) -> None:
-    if not name.endswith(".lock") or name == ".lock":
-        raise ValueError(f'{shown(name)} is no name of a lock: write lock = "bertsize.lock"')
 
 
 def read_components(written: object) -> dict[str, tuple[str, ...]]:
@@ -103,37 +91,20 @@ def read_components(written: object) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def read_text_or_table(value: object) -> object:
-    if value == {}:
-        raise ValueError("an empty table says nothing")
-    if not isinstance(value, str | dict):
-        raise Mistake(f"{shown(value)} is not a string, nor a table")
-    return value if isinstance(value, dict) else read_value(Text, value)
-
-
 def read_backbone(value: object) -> object:
     """Read the attribute of one backbone, or those of several, each with its config or with that of the built model."""
+    if value in ([], {}):
+        example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
+        raise ValueError(f"{shown(value)} is no backbone: write {example}")
     if isinstance(value, list):
         return {read_value(ModulePath, name): "" for name in value}
     if not isinstance(value, dict):
         return read_value(ModulePath, value)
-    if not value:
-        example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
-        raise ValueError(f"{shown(value)} is no backbone: write {example}")
     for name, config in value.items():
-        check_module_path(name)
+        read_value(ModulePath, name)
         if not isinstance(config, str) or not config:
             raise ValueError(f'{shown(config)} is no config of {name}: write {name} = "configs/q.json"')
     return value
-
-
-def read_architecture(value: object) -> object:
-    """Read the class of all backbones, or of each."""
-    if not isinstance(value, dict):
-        return read_value(ClassName, value)
-    if not value:
-        raise ValueError("an empty table says nothing")
-    return {read_value(ModulePath, name): read_value(ClassName, each) for name, each in value.items()}
 
 
 def read_kwargs(value: object) -> dict[str, Any]:
@@ -156,9 +127,25 @@ def read_lock(value: object) -> Lock:
 
 
 Text = Annotated[str, Meta(min_length=1)]
-ClassName = Annotated[str, Meta(min_length=1), check_class_name]
-ModulePath = Annotated[str, check_module_path]
-LockName = Annotated[str, check_lock_name]
+TextOrTable = Text | Annotated[dict[str, Any], Meta(min_length=1)]
+ClassName = Annotated[
+    str,
+    Meta(min_length=1, pattern=r"^[A-Za-z_][0-9A-Za-z_-]{0,99}\Z"),
+    Says("is no name: letters, digits and _ -, at most 100 of them"),
+]
+ModulePath = Annotated[
+    str,
+    Meta(pattern=rf"^{DOTTED}\Z"),
+    Says('is no path of a module: write backbone = "bert", the attribute that holds it'),
+]
+LockName = Annotated[str, Meta(pattern=r"[^\x00]\.lock\Z"), Says('is no name of a lock: write lock = "bertsize.lock"')]
+OneOrEach = ClassName | Annotated[dict[ModulePath, ClassName], Meta(min_length=1)]
+OneOrSeveral = (
+    ModulePath
+    | Annotated[tuple[ModulePath, ...], Meta(min_length=1)]
+    | Annotated[dict[ModulePath, Text], Meta(min_length=1)]
+)
+OfComponent = Text | Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
 # tables
@@ -194,7 +181,7 @@ class Model(Struct, frozen=True, kw_only=True):
     config = "configs/*.json".
     """
 
-    factory: Annotated[str, Meta(min_length=1), check_function_name] | None = None
+    factory: Annotated[str, Meta(min_length=1, extra_json_schema=FUNCTION), check_function_name] | None = None
     """A function or a class of the project that makes the model, importable from the project's root, from the
     pythonpath of pytest's options in this file, else from src. It is called with the config, if there is one and it
     takes an argument: as a dict, or for a class of transformers as an object of its config class.
@@ -202,7 +189,7 @@ class Model(Struct, frozen=True, kw_only=True):
     kwargs: Annotated[dict[str, Any], Reads(read_kwargs)] = {}
     """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
     Example: kwargs = { labels = 9 }."""
-    config: Annotated[str, Reads(read_text_or_table)] = ""
+    config: Annotated[str, Written(TextOrTable)] = ""
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
     a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
     modules.json; "train.yaml#model" for an object in a file, "configs/*.json" for a model of each file,
@@ -217,7 +204,7 @@ class Model(Struct, frozen=True, kw_only=True):
     Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
-    architecture: Annotated[str, Reads(read_architecture)] | None = None
+    architecture: Annotated[str | None, Written(OneOrEach)] = None
     """The class that is built, or whose closed form is that of the backbone; of several backbones, perhaps one each.
     Default: the one entry of the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
@@ -225,7 +212,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
-    backbone: Annotated[str, Reads(read_backbone)] = ""
+    backbone: Annotated[str, Reads(read_backbone), Written(OneOrSeveral)] = ""
     """The attribute of what the factory returns that holds the library's own class; of several, each with its config,
     or a list of them, each with the config that the built model has.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
@@ -242,7 +229,7 @@ class Model(Struct, frozen=True, kw_only=True):
     frozen: tuple[Text, ...] = ()
     """Modules that the factory's class does not train.
     Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
-    adapter: Annotated[str | dict[str, Any] | None, Reads(read_text_or_table)] = None
+    adapter: Annotated[str | dict[str, Any] | None, Written(TextOrTable)] = None
     """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
@@ -262,7 +249,9 @@ class Model(Struct, frozen=True, kw_only=True):
     closed_form: bool = True
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
-    components: Annotated[dict[str, tuple[str, ...]], Reads(read_components)] = {}
+    components: Annotated[
+        dict[str, tuple[str, ...]], Reads(read_components), Written(dict[Component, OfComponent])
+    ] = {}
     """Names for parts of a class without a closed form, each with the modules that it holds: a path, or a pattern of
     the names of tensors. Example: components = { tower = "vision.*" }."""
     reason: Text = ""
@@ -398,7 +387,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     hub: dict[str, Text] = {}
     """Configs of the project by the names that models have on the hub: what config means by such a name, and what
     from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
-    lock: Annotated[Lock, Reads(read_lock)] | None = None
+    lock: Annotated[Lock | None, Reads(read_lock), Written(LockName | Lock)] = None
     """A file with the tensors of every model as they were last accepted, which --bert-budget-update writes: the base of
     classes without a closed form, and a note of every difference; with strict = true an error.
     Example: lock = "bertsize.lock"."""

@@ -33,6 +33,18 @@ class Reads(NamedTuple):
     read: Callable[[Any], Any]
 
 
+class Written(NamedTuple):
+    """The type in which a value is written, where the struct has another."""
+
+    kind: Any
+
+
+class Says(NamedTuple):
+    """What is wrong with a text that is not of its type's pattern, and what to write."""
+
+    message: str
+
+
 class Missing(NamedTuple):
     """A sentence for a table that lacks the key."""
 
@@ -99,22 +111,17 @@ def read_value(kind: Any, value: Any) -> Any:
 
     :raises ValueError: naming what is written, and what to write.
     """
-    if get_origin(kind) in {Union, UnionType}:  # a type or None; unions of two types have a reader
-        kind = next(each for each in get_args(kind) if each is not NoneType)
     beside = getattr(kind, "__metadata__", ())
-    for each in beside:
-        if isinstance(each, Reads):
-            return each.read(value)
     plain = get_args(kind)[0] if beside else kind
+    if reader := next((each for each in beside if isinstance(each, Reads | Written)), None):
+        return reader.read(value) if isinstance(reader, Reads) else read_value(reader.kind, value)
+    origin, inner = get_origin(plain), get_args(plain)
+    if origin in {Union, UnionType}:
+        return read_value(_choose_kind(inner, value), value)
+    if origin in {dict, tuple}:
+        return _read_container(plain, beside, value)
     if _is_struct(plain):
         return read_table(plain, value)
-    origin, inner = get_origin(plain), get_args(plain)
-    if origin in {dict, tuple} and not isinstance(value, dict if origin is dict else list):
-        raise ValueError(_name_expected(plain, beside, value))
-    if origin is dict:
-        return {key: _read_placed(inner[1], each, key) for key, each in value.items()}
-    if origin is tuple:
-        return tuple(_read_placed(inner[0], each, str(index)) for index, each in enumerate(value))
     try:
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -122,6 +129,25 @@ def read_value(kind: Any, value: Any) -> Any:
     for check in filter(callable, beside):
         check(found)
     return found
+
+
+def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
+    """Return the type of a key that has no ``null``; of a text and a table that which is written as the value is."""
+    text, *tables = (each for each in kinds if each is not NoneType)
+    if tables and not isinstance(value, str | dict):
+        raise Mistake(f"{shown(value)} is not a string, nor a table")
+    return tables[0] if tables and isinstance(value, dict) else text
+
+
+def _read_container(plain: Any, beside: Collection[Any], value: Any) -> Any:
+    inner, is_table = get_args(plain), get_origin(plain) is dict
+    if not isinstance(value, dict if is_table else list):
+        raise Mistake(_name_expected(plain, beside, value))
+    if not value and any(isinstance(each, Meta) for each in beside):
+        raise ValueError(f"an empty {'table' if is_table else 'list'} says nothing")
+    if isinstance(value, dict):
+        return {read_value(inner[0], key): _read_placed(inner[1], each, key) for key, each in value.items()}
+    return tuple(_read_placed(inner[0], each, str(index)) for index, each in enumerate(value))
 
 
 def _is_struct(kind: Any) -> bool:
@@ -134,6 +160,10 @@ def _read_placed(kind: Any, value: object, key: str) -> Any:
 
 
 def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
+    says = next((each.message for each in beside if isinstance(each, Says)), "")
+    may_be_empty = not any(isinstance(each, Meta) and each.min_length for each in beside)
+    if says and isinstance(value, str) and (value or may_be_empty):
+        return f"{shown(value)} {says}"
     if value == "":
         return "an empty string says nothing"
     if get_origin(plain) is Literal:
