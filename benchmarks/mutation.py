@@ -46,7 +46,7 @@ TESTS_OF = {
     "table/model": [
         "table/test_settings.py",
         "table/test_budget.py",
-        "table/test_json_schema.py::test_the_file_is_what_the_structs_say",
+        "project/test_docs.py::test_the_reference_is_that_of_the_code",
         "config/test_which_release.py",
         "closed_forms/test_several_backbones.py",
         "bad_input/test_bad_runs.py::test_bad_tables",

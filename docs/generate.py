@@ -1,4 +1,4 @@
-"""Write the parts of docs/ that the code says: ``python docs/generate.py``, in the folder of the repository.
+"""Write the parts of docs/ that the code says, and both schemas: ``python docs/generate.py``, in the repository.
 
 A part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; what is around it is written by hand.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from table_schema import table_schema
 
 from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import make_parser
@@ -23,7 +24,7 @@ from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.reports.report import RunReport
-from pytest_bertsize.table.validate_pyproject import tool_schema
+from pytest_bertsize.table.validate_pyproject import FILE as TABLE_SCHEMA
 
 DOCS = Path(__file__).parent
 REPORT_SCHEMA = Path(reports.__path__[0]) / "report.schema.json"
@@ -96,7 +97,7 @@ def _sentence(text: str) -> str:
 
 def keys() -> str:
     """Every key that the JSON Schema knows."""
-    models = tool_schema()["properties"]["models"]
+    models = table_schema()["properties"]["models"]
     return table(("key", "says"), _keys(_of_any_name(models), ""))
 
 
@@ -234,10 +235,11 @@ def filled(text: str) -> str:
 def files() -> dict[Path, str]:
     """What every generated file, and every file with a generated part, should say."""
     pages = {path: path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    schema = json.dumps(report_schema(), indent=2) + "\n"
-    return {**{path: filled(text) for path, text in pages.items()}, REPORT_SCHEMA: schema}
+    schemas = {REPORT_SCHEMA: report_schema(), TABLE_SCHEMA: table_schema()}
+    written = {path: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for path, schema in schemas.items()}
+    return {**{path: filled(text) for path, text in pages.items()}, **written}
 
 
 if __name__ == "__main__":
     for file, said in files().items():
-        file.write_text(said, encoding="utf-8")
+        file.write_text(said, encoding="utf-8", newline="\n")

@@ -218,7 +218,8 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
         then = count_by_components(before.components, found.actual, limited)
         yield from find_moved_components(before, model, baseline.revision, (then, found.actual), limited)
-    dtypes = _read_dtype(_list_keys(former)), _read_dtype(subject.written_keys)
+    was = _read_dtype(_list_keys(former)) if former.config else None  # what nobody can read names no dtype
+    dtypes = was, _read_dtype(subject.written_keys)
     yield from find_loosened(before, model, baseline.revision, dtypes, found.base)
     if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
         yield from find_loosened_lock(before, model, baseline.revision)

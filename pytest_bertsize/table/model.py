@@ -1,6 +1,6 @@
 """``[tool.bertsize]``: its keys as structs, which are what a run works with, and what a model's keys say together.
 
-The text below a key is what editors show of it: ``validate_pyproject`` makes the JSON Schema from it.
+The text below a key is what editors show of it: ``docs/generate.py`` makes the JSON Schema from it.
 """
 
 from __future__ import annotations

@@ -36,6 +36,13 @@ HOOKS = (
     *("pre-commit", "post-rewrite", "proc-receive", "pre-receive", "update", "post-update", "sendemail-validate"),
 )
 SSH, GIT, FILE, EXT = "ssh://nowhere/x", "git://127.0.0.1:9/x", "file://{folder}/.git", "ext::{program}"
+NAMES_A_PROGRAM = (
+    *("imap.tunnel", "core.fsmonitor", "core.pager", "core.editor"),
+    *("sequence.editor", "interactive.diffFilter", "diff.external", "diff.trap.command"),
+    *("merge.trap.driver", "trailer.trap.command", "trailer.trap.cmd", "tar.trap.command"),
+    *("instaweb.httpd", "guitool.trap.cmd", "pager.rev-parse", "pager.cat-file"),
+    *("pager.merge-base", "pager.diff-tree"),
+)
 PROGRAMS: dict[str, dict[str, str]] = {
     # the remote that a lazy fetch asks
     "core.sshCommand": {"core.sshCommand": "{program}", "remote.origin.url": SSH},
@@ -52,30 +59,18 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "uploadpack.packObjectsHook": {"uploadpack.packObjectsHook": "{program}", "remote.origin.url": FILE},
     "core.alternateRefsCommand": {"core.alternateRefsCommand": "{program}", "remote.origin.url": FILE},
     "extensions.partialClone": {"extensions.partialClone": EXT, "protocol.ext.allow": "always"},
-    "imap.tunnel": {"imap.tunnel": "{program}"},
     # other files of settings
     "include.path": {"include.path": "{folder}/more", "remote.origin.url": SSH},
     "includeIf.path": {"includeIf.gitdir:/**.path": "{folder}/more", "remote.origin.url": SSH},
     # what is run over the work tree, or over what is shown of it
-    "core.fsmonitor": {"core.fsmonitor": "{program}"},
     "core.hooksPath": {"core.hooksPath": "{hooks}"},
-    "core.pager": {"core.pager": "{program}"},
-    "core.editor": {"core.editor": "{program}"},
-    "sequence.editor": {"sequence.editor": "{program}"},
-    "interactive.diffFilter": {"interactive.diffFilter": "{program}"},
-    "diff.external": {"diff.external": "{program}"},
-    "diff.command": {"diff.trap.command": "{program}"},
     "diff.textconv": {"diff.trap.textconv": "{program}", "diff.trap.cachetextconv": "true"},
     "difftool.cmd": {"diff.tool": "trap", "difftool.trap.cmd": "{program}"},
-    "merge.driver": {"merge.trap.driver": "{program}"},
     "mergetool.cmd": {"merge.tool": "trap", "mergetool.trap.cmd": "{program}"},
     "filter.clean": {"filter.trap.clean": "{program}", "filter.trap.required": "true"},
     "filter.smudge": {"filter.trap.smudge": "{program}", "filter.trap.required": "true"},
     "filter.process": {"filter.trap.process": "{program}", "filter.trap.required": "true"},
     "submodule.update": {"submodule.trap.update": "!{program}", "submodule.recurse": "true"},
-    "trailer.command": {"trailer.trap.command": "{program}"},
-    "trailer.cmd": {"trailer.trap.cmd": "{program}"},
-    "tar.command": {"tar.trap.command": "{program}"},
     # who signs, and who answers
     "gpg.program": {"gpg.program": "{program}", "log.showSignature": "true", "commit.gpgSign": "true"},
     "gpg.openpgp.program": {"gpg.openpgp.program": "{program}", "log.showSignature": "true"},
@@ -86,14 +81,10 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "browser.cmd": {"web.browser": "trap", "browser.trap.cmd": "{program}"},
     "man.cmd": {"man.viewer": "trap", "man.trap.cmd": "{program}"},
     "help.autoCorrect": {"help.autoCorrect": "immediate", "alias.rev-pars": "!{program}"},
-    "instaweb.httpd": {"instaweb.httpd": "{program}"},
     "sendemail.toCmd": {"sendemail.toCmd": "{program}", "sendemail.smtpServer": "{program}"},
-    "guitool.cmd": {"guitool.trap.cmd": "{program}"},
     # the name of what is called
     **{f"alias.{name}": {f"alias.{name}": "!{program}"} for name in ("rev-parse", "cat-file", "ls-tree", "ls-files")},
-    **{
-        f"pager.{name}": {f"pager.{name}": "{program}"} for name in ("rev-parse", "cat-file", "merge-base", "diff-tree")
-    },
+    **{key: {key: "{program}"} for key in NAMES_A_PROGRAM},
 }
 """Every key of git's settings that names a program, or brings one about, by what a repository would have to say."""
 

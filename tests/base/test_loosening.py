@@ -252,6 +252,15 @@ def test_the_default_dtype_is_that_of_the_config_and_unknown_where_that_names_no
     assert bool(loosened(project)) == is_loosened
 
 
+def test_a_config_that_nobody_could_read_names_no_dtype(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = committed(tmp_path, tiny)
+    project.write("config.json", "{")
+    project.base_on(MODEL.format(budget=f"budget.bytes = {DEFAULT}"))
+    project.write("config.json", tiny)
+    project.declare(MODEL.format(budget=f"budget.bytes = {F32}"))
+    assert [finding.severity for finding in loosened(project)] == ["error"]
+
+
 def test_a_run_passes_and_shows_the_reason(project: Project, tiny: dict[str, Any]) -> None:
     pytester = project("")
     changed(pytester.path, tiny, 'budget.total = "60K"', 'budget.total = "70K"\nreason = "a head for ranking"')

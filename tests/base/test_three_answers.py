@@ -196,6 +196,23 @@ def test_a_config_that_the_clone_lacks_does_not_hide_a_loosened_limit(
     assert "config.json cannot be read" in lacks
 
 
+@pytest.mark.parametrize("asked", ["main", None])
+@pytest.mark.parametrize("is_lost", [True, False], ids=["a config that the clone lacks", "a table with a mistake"])
+def test_what_cannot_be_compared_is_an_error_where_somebody_has_asked_for_the_base(
+    project: GitProject, monkeypatch: pytest.MonkeyPatch, tiny: dict[str, Any], asked: str | None, *, is_lost: bool
+) -> None:
+    main_declares(project, FITS + ("" if is_lost else "    colour = 1\n"))
+    project.declare(FITS)
+    project.git("update-ref", "refs/remotes/origin/main", "main")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    if is_lost:
+        project.lose("main:config.json")
+        project.write("config.json", tiny)
+    (found,) = [finding for finding in project.review(asked=asked).findings if finding.kind == "not-compared"]
+    assert found.severity == ("error" if asked else "warning")
+    assert found.fix
+
+
 # the files of a pattern
 
 
@@ -361,26 +378,23 @@ def test_a_symlink_that_leads_elsewhere_takes_no_model_of_a_pattern_with_it(
     assert LOOSENED in error
 
 
-def test_a_symlink_in_place_of_the_project_is_no_new_project(tmp_path: Path, tiny: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("before", "now", "target"),
+    [("services/tagger", "services/tagger", "other"), (".", "linked", ".")],
+    ids=["in place of the project", "that no commit has"],
+)
+def test_a_symlink_to_the_project_makes_no_new_one(
+    tmp_path: Path, tiny: dict[str, Any], before: str, now: str, target: str
+) -> None:
     whole = repository(tmp_path / "project")
-    found = GitProject(whole.folder / "services/tagger")
+    found = GitProject(whole.folder / before)
     found.write("config.json", tiny)
     found.declare(FITS)
     whole.commit()
-    found.folder.rename(whole.folder / "services/other")
-    found.folder.symlink_to("other")
-    found.declare(LOOSE)
-    (error,) = found.errors()
-    assert LOOSENED in error
-
-
-def test_a_symlink_that_no_commit_has_leads_to_the_project(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    whole = repository(tmp_path / "project")
-    whole.write("config.json", tiny)
-    whole.declare(FITS)
-    whole.commit()
-    (whole.folder / "linked").symlink_to(".")
-    found = GitProject(whole.folder / "linked")
-    found.declare(LOOSE)
-    (error,) = found.errors()
+    if before == now:
+        found.folder.rename(found.folder.with_name(target))
+    (whole.folder / now).symlink_to(target)
+    linked = GitProject(whole.folder / now)
+    linked.declare(LOOSE)
+    (error,) = linked.errors()
     assert LOOSENED in error

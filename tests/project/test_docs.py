@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import itertools
 import json
 import re
@@ -139,12 +139,9 @@ def test_the_readme_has_no_relative_link_because_its_description_on_pypi_has_no_
 
 
 def generator() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert specification is not None
-    assert specification.loader is not None
-    found = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(found)
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        return importlib.import_module("generate")
 
 
 def test_the_reference_is_that_of_the_code() -> None:

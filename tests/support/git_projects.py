@@ -99,7 +99,7 @@ class GitProject:
     def baseline(self, asked: str | None = "main") -> Baseline | None:
         return read_base(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
 
-    def review(self, name: str = "fits", asked: str = "main") -> Review:
+    def review(self, name: str = "fits", asked: str | None = "main") -> Review:
         """Return what is found of a model before it is built: closed form, base and loosened limits."""
         settings = load(self.folder / "pyproject.toml")
         subject = examine(settings.models[name], settings, Registry())

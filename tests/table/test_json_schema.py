@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.quantity import BYTES, FLOPS, SCALES
-from pytest_bertsize.table.json_schema import generate_schema, schema_text
 from pytest_bertsize.table.limits import NAMED
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.validate_pyproject import FILE, tool_schema
@@ -30,7 +29,7 @@ MODEL = "[tool.bertsize.models.encoder]\n"
 CONFIG = f'{MODEL}config = "config.json"\n'
 OWN = f'{MODEL}factory = "own:build"\nbudget.total = "1M"\n'
 BEYOND_A_PATTERN = ("is not a whole number of ", "is more than any model has: ")
-validate = fastjsonschema.compile(generate_schema())
+validate = fastjsonschema.compile(tool_schema())
 
 
 def is_accepted(table: object) -> bool:
@@ -57,12 +56,6 @@ def declared(text: str) -> Any:
 # the file
 
 
-def test_the_file_is_what_the_structs_say() -> None:
-    command = "python -m pytest_bertsize.table.json_schema"
-    assert FILE.read_text("utf-8") == schema_text(), f"write it anew: {command}"
-    assert tool_schema() == generate_schema()
-
-
 def test_to_read_the_file_needs_nothing_but_python() -> None:
     code = (
         "import sys\nfrom pytest_bertsize.table.validate_pyproject import tool_schema\n"
@@ -76,7 +69,7 @@ def test_the_schema_is_one_of_draft_7_with_patterns_that_every_language_reads() 
     command = [sys.executable, "-m", "check_jsonschema", "--check-metaschema", str(FILE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    tables = [table for _, table in tables_of(generate_schema())]
+    tables = [table for _, table in tables_of(tool_schema())]
     patterns = [each for table in tables for each in (table.get("pattern"), *table.get("patternProperties", ()))]
     assert [each for each in patterns if each and any(mark in each for mark in ("(?P", "(?=", "(?!", r"\w"))] == []
     assert [table for table in tables if "$ref" in table or table.get("type") == "null"] == []

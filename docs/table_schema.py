@@ -1,4 +1,4 @@
-"""The making of ``partial-bertsize.json``: ``python -m pytest_bertsize.table.json_schema`` at a release.
+"""The JSON Schema of ``[tool.bertsize]``, which ``generate.py`` writes into the package.
 
 In draft 7, from msgspec's schema of the structs' types, the texts below their keys, and what the functions beside their
 types let pass.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 from itertools import pairwise
 from types import NoneType, UnionType
@@ -21,20 +20,11 @@ from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import BITS, TRAINED
 from pytest_bertsize.table import extra, globs, limits, model
 from pytest_bertsize.table.reading import Written, keys_of
-from pytest_bertsize.table.validate_pyproject import FILE
 
 Schema: TypeAlias = dict[str, Any]
 
 
-def write_schema() -> None:
-    FILE.write_text(schema_text(), encoding="utf-8", newline="\n")
-
-
-def schema_text() -> str:
-    return json.dumps(generate_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-def generate_schema() -> Schema:
+def table_schema() -> Schema:
     """The schema as the structs have it now."""
     kinds = (model.BertsizeTable, model.Lock, model.Model, model.Build, extra.Extra)
     structs = {kind.__name__: _describe_table(kind) for kind in kinds}
@@ -153,28 +143,31 @@ BUDGET = {
 }
 """Descriptions of the budget's other keys."""
 BOUNDS = {
-    "": (
-        'The fewest parameters that pass: 28_000_000, or "28M".',
-        'The most parameters that pass: 29_000_000, or "29M".',
-        'The only count that passes, without min and max: 109_482_240, or "110M"; 0 keeps it out.',
-    ),
+    "": ("parameters", '28_000_000, or "28M"', '29_000_000, or "29M"', '109_482_240, or "110M"; 0 keeps it out'),
     "bytes": (
-        'The fewest bytes that pass: 400_000_000, or "400MB".',
-        'The most bytes that pass: 440_000_000, "440MB", "420MiB", or a limit by name: "github-file".',
-        'The only number of bytes that passes, without min and max: 437_928_960, or "440MB".',
+        "bytes",
+        '400_000_000, or "400MB"',
+        '440_000_000, "440MB", "420MiB", or a limit by name: "github-file"',
+        '437_928_960, or "440MB"',
     ),
     "flops": (
-        'The fewest FLOPs that pass: 20_000_000_000, or "20G".',
-        'The most FLOPs that pass: 22_000_000_000, or "22G" (a multiply-add is 2 FLOPs).',
-        'The only number of FLOPs that passes, without min and max: 22_350_000_000, or "22.35G".',
+        "FLOPs",
+        '20_000_000_000, or "20G"',
+        '22_000_000_000, or "22G" (a multiply-add is 2 FLOPs)',
+        '22_350_000_000, or "22.35G"',
     ),
-    "training_bytes": (
-        'The fewest bytes that pass: 1_700_000_000, or "1.7GB".',
-        'The most bytes that pass: 1_800_000_000, "1.8GB", or "1.7GiB".',
-        "The only number of bytes that passes, without min and max: 1_751_718_336.",
-    ),
+    "training_bytes": ("bytes", '1_700_000_000, or "1.7GB"', '1_800_000_000, "1.8GB", or "1.7GiB"', "1_751_718_336"),
 }
-"""Descriptions of min, max and exact, by the key of the budget; of a component by none."""
+"""What is counted, and examples of min, max and exact, by the key of the budget; of a component by none."""
+
+
+def _describe_bounds(counted: str, least: str, most: str, only: str) -> dict[str, str]:
+    number = "count" if counted == "parameters" else f"number of {counted}"
+    return {
+        "min": f"The fewest {counted} that pass: {least}.",
+        "max": f"The most {counted} that pass: {most}.",
+        "exact": f"The only {number} that passes, without min and max: {only}.",
+    }
 
 
 def _describe_limit(component: str = "") -> Schema:
@@ -182,8 +175,8 @@ def _describe_limit(component: str = "") -> Schema:
     unit = limits.UNITS.get(component, limits.OF_COMPONENTS)
     written = _describe_quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
     table = _describe_table(unit.measure)
-    texts = zip(limits.BOUNDS, BOUNDS[component], strict=True)
-    table["properties"] = {**{bound: {"description": text, **written} for bound, text in texts}, **table["properties"]}
+    bounds = _describe_bounds(*BOUNDS[component]).items()
+    table["properties"] = {**{bound: {"description": text, **written} for bound, text in bounds}, **table["properties"]}
     if component == limits.BYTES:
         table["properties"]["dtype"]["enum"] = [*BITS]
     if component == limits.TRAINING:
@@ -276,7 +269,3 @@ def _describe_project(structs: dict[str, Schema]) -> None:
     properties["transformers"]["pattern"] = _as_ascii(rf"(?:{'|'.join(releases)})(?:\.{number})?")
     memory = {**_describe_quantity(quantity.BYTES), "minimum": model.LEAST_MEMORY, "maximum": model.MOST_MEMORY}
     structs["Build"]["properties"]["memory"] |= memory
-
-
-if __name__ == "__main__":
-    write_schema()
