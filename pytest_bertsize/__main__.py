@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -23,9 +24,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_init(given: argparse.Namespace) -> int:
+    root = given.project or Path.cwd()
+    if given.factory:
+        from pytest_bertsize.builder.helper import Helper
+        from pytest_bertsize.commands.init.factory import Wish, declare
+
+        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write)
+        return declare(root, wish, Helper(), sys.stdout, sys.stderr)
     from pytest_bertsize.commands.init.command import start
 
-    root = given.project or Path.cwd()
     return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
 
 
@@ -113,6 +120,16 @@ def _find_folder(written: str) -> Path:
     return Path(written).absolute()
 
 
+def _read_arguments(written: str) -> dict[str, Any]:
+    try:
+        found = json.loads(written)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{written!r} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{written!r} is no object: write '{{\"labels\": 9}}', for example")
+    return found
+
+
 class _Version(argparse.Action):
     """Looked up when it is asked for."""
 
@@ -133,6 +150,9 @@ class _Command(NamedTuple):
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
+    "--kwargs": {"type": _read_arguments, "default": {}},
+    "--name": {"default": ""},
+    "--config": {"default": ""},
     "--format": {"choices": ("text", "md", "json"), "default": "text"},
     "--seq-len": {"type": int, "default": 128},
     "--multiple": {"type": int, "default": 64},
@@ -148,7 +168,13 @@ MODEL = {
     "--keys NAME=KEY…": "a name that the file has for a key, as in num_blks=num_hidden_layers",
     "--format": "how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
 }
-INIT = {"--write": "add the tables to pyproject.toml (default: print them)"}
+INIT = {
+    "factory [MODULE:CALLABLE]": "a function or a class of the project, which is built once, and its table proposed",
+    "--name NAME": "what that model is called (default: as the function is)",
+    "--config FILE": "the config that it is called with, a file or a folder",
+    "--kwargs JSON": "keyword arguments that it is called with, as in '{\"labels\": 9}'",
+    "--write": "add the tables to pyproject.toml (default: print them)",
+}
 CHECK = {
     "--report PATH…": "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
@@ -187,7 +213,8 @@ LOG = {
 }
 COMMANDS = {
     "init": _Command(
-        "propose a table with a budget for each config of the project, and list the classes that it makes",
+        "propose a table with a budget for each config of the project, and list the classes that it makes; or propose "
+        "the table of one class, which is built",
         _run_init,
         {**PROJECT, **INIT},
     ),

@@ -99,12 +99,13 @@ class Helper:
             self._is_ready, self._since = False, monotonic()
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Have models built; once in a helper's life. Where there is none, the process ends."""
+        """Have models built, of names that were not asked for yet. Where there is none, the process ends."""
         first: dict[str, int] = {}
-        for number, request in enumerate(requests):
+        known = len(self._numbers)
+        for number, request in enumerate(requests, known):
             asked = json.dumps(request._replace(name=""))  # in the order that a factory is given
             self._numbers[request.name] = first.setdefault(asked, number)
-        self._waiting = {number: requests[number] for number in first.values()}
+        self._waiting |= {number: requests[number - known] for number in first.values()}
         if WINDOWS or not self._waiting:
             self._fail_all(NotBuilt(Why.ON_WINDOWS))
         else:

@@ -53,6 +53,7 @@ class Request(NamedTuple):
     asked: tuple[str, ...] = ()
     """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
     unknown: tuple[str, ...] = ()  # keys that are not handed over; the config's class is asked whether it has them
+    varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, a value that they have, and the one in its place
     hub: Mapping[str, Mapping[str, Any]] = {}
     """Answers for ``from_pretrained`` by name: a ``config``, its ``file`` and ``folder``, or the ``error`` in it."""
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
@@ -93,7 +94,7 @@ class Finished(NamedTuple):
     """A model of the library inside one that code of the project has built, with its config as it is now."""
 
     path: str  # of its module; "" for the model itself
-    architecture: str
+    architecture: str  # its class; of one that the project derives, the library's that it is derived from
     family: str
     config: Mapping[str, Any]  # plain values alone
 

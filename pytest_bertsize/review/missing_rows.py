@@ -19,24 +19,28 @@ MOST_ROWS = 40
 """That anybody pastes; what would take more is rather a backbone at another attribute."""
 
 
-def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[str]:
+def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[Row]:
     """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
 
     :param undeclared: what is built and not in the table.
     :param kinds: torch's own classes, by the paths of their modules.
     """
     rows = _join_lists(list(_list_rows(undeclared, kinds)))
-    return [str(row) for row in rows] if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
+    return rows if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
+    """One row of ``extra``."""
+
     name: str
     block: str
-    sizes: tuple[int, ...]
+    sizes: tuple[int | str, ...]
+    """Numbers, or keys of the config and sums of them."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     tied: Mapping[str, str] = field(default_factory=dict)
-    count: int = 0
+    count: int | str = 0
+    """How many there are in a list; 0 for one that is in none."""
 
     def __str__(self) -> str:
         also = {**self.arguments, **({"count": self.count} if self.count else {})}
@@ -46,16 +50,16 @@ class _Row:
         return f"{{ {', '.join((*said, *([f'tied = {{ {ties} }}'] if ties else [])))} }}"
 
 
-def _write_sizes(sizes: tuple[int, ...]) -> str:
-    return str(sizes[0]) if len(sizes) == 1 else str(list(sizes))
+def _write_sizes(sizes: tuple[int | str, ...]) -> str:
+    return json.dumps(sizes[0] if len(sizes) == 1 else list(sizes))
 
 
-def _can_be_said(row: _Row) -> bool:
-    fits = len(row.sizes) <= LONGEST_SHAPE and all(0 < size <= LARGEST for size in row.sizes)
+def _can_be_said(row: Row) -> bool:
+    fits = len(row.sizes) <= LONGEST_SHAPE and all(isinstance(size, int) and 0 < size <= LARGEST for size in row.sizes)
     return fits and MODULE_PATH.fullmatch(row.name) is not None
 
 
-def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[_Row]:
+def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[Row]:
     """Yield one for each module of torch's, the outermost first, and one for each parameter of nobody's."""
     waiting = {tensor.name: tensor for tensor in undeclared}
     while waiting:
@@ -70,10 +74,10 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
         else:
             tensor = waiting.pop(name)
             if tensor.tied_to is None:
-                yield _Row(name, "parameter", tensor.shape)
+                yield Row(name, "parameter", tensor.shape)
 
 
-def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | None:
+def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row | None:
     """Return what a block of ours says, if it says just that."""
     if kind not in _GUESSES:
         return None
@@ -87,22 +91,22 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row
         return None
     if {each.name.removeprefix("x."): each.shape for each in made} != shapes or ties.keys() - {*TIED.get(block, ())}:
         return None
-    return _Row(path, block, sizes, arguments, ties)
+    return Row(path, block, sizes, arguments, ties)
 
 
-def _join_lists(rows: list[_Row]) -> list[_Row]:
+def _join_lists(rows: list[Row]) -> list[Row]:
     """Join what stands in a list, each like the first, as one row with their number."""
-    alike: dict[tuple[str, str, tuple[int, ...], str], list[_Row]] = {}
+    alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         outer, _, index = row.name.rpartition(".")
         listed = outer if index.isdigit() and outer and row.block != "parameter" and not row.tied else ""
         key = (listed or row.name, row.block, row.sizes, json.dumps(row.arguments))
         alike.setdefault(key, []).append(row)
-    found: list[_Row] = []
+    found: list[Row] = []
     for (name, *_), members in alike.items():
         first = members[0]
         if len(members) > 1 and {row.name for row in members} == {f"{name}.{index}" for index in range(len(members))}:
-            found.append(_Row(name, first.block, first.sizes, first.arguments, count=len(members)))
+            found.append(Row(name, first.block, first.sizes, first.arguments, count=len(members)))
         else:
             found += members
     return found

@@ -89,8 +89,9 @@ def _describe_in_table(
     rows = propose_rows(unexpected, own.kinds)
     if not rows:
         return f"mend the class, or {SAY_IT}"
-    return f"mend the class, or {'add to extra' if own.has_extra else 'write extra = ['} {', '.join(rows)}" + (
-        "" if own.has_extra else " ]"
+    return (
+        f"mend the class, or {'add to extra' if own.has_extra else 'write extra = ['} {', '.join(map(str, rows))}"
+        + ("" if own.has_extra else " ]")
     )
 
 

@@ -9,7 +9,7 @@ import re
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,6 +78,8 @@ class Settings:
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
+    python_path: tuple[str, ...] = ("src",)
+    """What pytest's options in the same file have as their ``pythonpath``; ``src`` where they have none."""
 
     @property
     def root(self) -> Path:
@@ -86,11 +88,7 @@ class Settings:
     @cached_property
     def import_paths(self) -> tuple[str, ...]:
         """The folders beside the root that modules of the project are imported from: pytest's, else ``src``."""
-        tools = tomli.loads(self.text).get("tool", {})
-        tables = (tools.get("pytest", {}), tools.get("pytest", {}).get("ini_options", {}))
-        said = next((each["pythonpath"] for each in tables if "pythonpath" in each), "src")
-        names = shlex.split(said) if isinstance(said, str) else said
-        folders = (self.real_root / name for name in names if isinstance(name, str))
+        folders = (self.real_root / name for name in self.python_path)
         return tuple(str(folder) for folder in folders if folder.is_dir())
 
     @cached_property
@@ -150,9 +148,21 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    table = _find_table(_parse_toml(text, path), path)
+    document = _parse_toml(text, path)
+    table = _find_table(document, path)
     values, models, mistakes = _read_declared(table, path, matches or partial(find_matches, path.parent))
-    return _make_settings(path, text, models, table, values, mistakes)
+    found = _make_settings(path, text, models, table, values, mistakes)
+    return replace(found, python_path=_read_python_path(document))
+
+
+def _read_python_path(document: dict[str, Any]) -> tuple[str, ...]:
+    here: Any = document.get("tool")
+    for key in ("pytest", "ini_options"):
+        here = here.get(key) if isinstance(here, dict) else None
+        said = here.get("pythonpath") if isinstance(here, dict) else None
+        if isinstance(said, str | list):
+            return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
+    return ("src",)
 
 
 def load_without_models(path: Path) -> Settings:
@@ -161,10 +171,13 @@ def load_without_models(path: Path) -> Settings:
     :raises SettingsError: with a line for each key that has a mistake.
     """
     text = _read_text(path)
-    found = _find_ours(_parse_toml(text, path))
+    document = _parse_toml(text, path)
+    found = _find_ours(document)
     table = {key: value for key, value in found.items() if key != "models"} if isinstance(found, dict) else {}
     values, _, mistakes = _read_declared(table, path, lambda _: [])
-    return _make_settings(path, text, {}, table, values, [each for each in mistakes if each.path != ("models",)])
+    mistakes = [each for each in mistakes if each.path != ("models",)]
+    made = _make_settings(path, text, {}, table, values, mistakes)
+    return replace(made, python_path=_read_python_path(document))
 
 
 def _make_settings(

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.commands.console import FOUND, GOOD
+from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
-from tests.support.starting_projects import by_hand, configs, group, holds, lay, left_out, started
+from tests.support.starting_projects import by_hand, configs, group, lay, left_out, started
 
 TAGGER = """\
 from torch import nn
@@ -26,7 +25,8 @@ HERE = "train.py:3 calls Tagger, a class of tagger.py:5"
 
 
 def classes_of(root: Path) -> list[str]:
-    return group(root, "model classes")
+    """The places that make classes, without the commands that declare these."""
+    return [line.partition(": bertsize init")[0] for line in group(root, "model classes")]
 
 
 def names_of(root: Path) -> list[str]:
@@ -170,34 +170,19 @@ def test_a_name_of_the_hub_is_listed_once_with_the_class_that_it_makes(tmp_path:
 # how one is declared
 
 
-def test_the_function_and_the_table_that_are_shown_declare_the_first_class(tmp_path: Path) -> None:
+def test_the_command_that_is_shown_declares_a_class(tmp_path: Path) -> None:
     train = "from model.tagger import Tagger\nfrom transformers import BertConfig\nmodel = Tagger(BertConfig())\n"
-    status, out, err = started(lay(tmp_path, **{"src/model/tagger.py": TAGGER, "src/train.py": train}))
+    lay(tmp_path, **{"src/model/tagger.py": TAGGER, "src/train.py": train})
+    status, out, err = started(tmp_path)
     assert (status, out) == (NOTHING, "")
-    shown = err.partition("to declare one, here Tagger: a function that makes it, in bertsize_models.py\n")[2]
-    function, _, rest = shown.partition("\nand a table that names it, in pyproject.toml\n")
-    table, _, then = rest.partition("\nthen ")
-    assert function == (
-        '\n  import sys\n\n  def tagger():\n      sys.path.insert(0, "src")\n      from model.tagger import Tagger\n\n'
-        "      return Tagger(...)  # write what src/train.py:3 gives it\n"
-    )
-    assert table == (
-        '\n  [tool.bertsize.models.tagger]\n  factory = "bertsize_models:tagger"\n  closed_form = false\n'
-        '  budget.total = "0M"\n'
-    )
-    assert then.startswith("pytest --bert-budget --bert-budget-update writes what it counts to\n")
-    sizes = {name: value for name, value in TINY.items() if name not in {"model_type", "architectures"}}
-    made = function.replace("...", f"__import__('transformers').BertConfig(**{sizes})").replace("\n  ", "\n")
-    lay(
-        tmp_path,
-        **{"bertsize_models.py": made, "pyproject.toml": f"[tool.pytest]\n{table.replace(chr(10) + '  ', chr(10))}"},
-    )
-    status, report = holds(tmp_path, Helper())
-    assert (status, "tagger: total 59,352" in report) == (
-        FOUND,
-        True,
-    )  # 59,549 less a head of 2,549 and with a pooler of 48 * 49
-    assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 1 model\n")
+    assert "a class of src/model/tagger.py:5: bertsize init model.tagger:Tagger\n" in err
+    assert "give it arguments by --kwargs, or name a function" in err
+
+
+def test_a_class_in_another_folder_is_shown_with_what_imports_it(tmp_path: Path) -> None:
+    lay(tmp_path, **{"code/tagger.py": TAGGER, "code/train.py": "from tagger import Tagger\nmodel = Tagger(3)\n"})
+    err = started(tmp_path)[2]
+    assert ': bertsize init tagger:Tagger (with pythonpath = ["code"] in pytest\'s options)\n' in err
 
 
 # classes of the project, and configs

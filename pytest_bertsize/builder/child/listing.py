@@ -155,7 +155,8 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
             config: Any = module.config
             said = {key: value for key, value in config.to_dict().items() if key not in NAMES_OF_LABELS}
             said["num_labels"] = config.num_labels
-            yield Finished(ADAPTED.sub("", path), kind.__name__, str(config.model_type), _keep_plain(said))
+            of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
+            yield Finished(ADAPTED.sub("", path), of_library.__name__, str(config.model_type), _keep_plain(said))
 
 
 NAMES_OF_LABELS = ("id2label", "label2id")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
+from pytest_bertsize.builder.child.varied import vary, vary_configs
 from pytest_bertsize.builder.confined import Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
@@ -91,7 +92,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
     try:
-        with answer_by_name(request.hub), keep_in_place():
+        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
             yield
     finally:
         os.chdir(before)
@@ -265,7 +266,8 @@ def _call_factory(request: Request) -> nn.Module:
     import torch
 
     function = _find_factory(request)
-    arguments = (request.config,) if request.config_given and _takes_config(function, request) else ()
+    takes_config = request.config_given and _takes_config(function, request)
+    arguments = (vary(request.config, request.varied),) if takes_config else ()
     with contextlib.suppress(ValueError):  # a class of C has no signature
         _refuse_other_arguments(inspect.signature(function), arguments, request)
     complete_init_weights()

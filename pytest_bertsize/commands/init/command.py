@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import textwrap
@@ -164,8 +163,8 @@ def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     yield from _list_group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
     yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
     yield from _list_group("left out", proposal.left_out)
-    if example := next((each for each in classes if each.module), None):
-        yield _write_factory(example)
+    if any(each.module for each in classes):
+        yield wrap_text(BY_FUNCTION)
     elif names:
         yield _write_hub_table(*next(iter(names.items())))
 
@@ -191,26 +190,19 @@ def wrap_text(text: str, first: str = "", others: str = "") -> str:
 def _describe_class(each: Class, call: Call) -> str:
     where = f"{printable(each.origin.file)}:{each.line}" if each.line else each.origin.name.partition(".")[0]
     named = "a class" if call.name == each.name else f"the class {each.name}"
-    return f"{call.place} calls {call.name}{call.maker}, {named} of {where}"
+    said = f"{call.place} calls {call.name}{call.maker}, {named} of {where}"
+    if not each.module:
+        return said
+    path = f' (with pythonpath = ["{each.folder}"] in pytest\'s options)' if each.folder not in {"", "src"} else ""
+    return f"{said}: bertsize init {each.module}:{each.name}{path}"
 
 
-FACTORY = """\
-to declare one, here {name}: a function that makes it, in bertsize_models.py
+BY_FUNCTION = (
+    "bertsize init builds a class and proposes its table: give it arguments by --kwargs, or name a function of the "
+    "project that makes it as a script does, without arguments"
+)
 
-{path}  def {function}():
-{insert}      from {module} import {name}
 
-      return {name}{maker}(...)  # write {gives}
-
-and a table that names it, in pyproject.toml
-
-  {heading}
-  factory = "bertsize_models:{function}"
-  closed_form = false
-  budget.total = "0M"
-
-then pytest --bert-budget --bert-budget-update writes what it counts to
-"""
 HUB_TABLE = """\
 to declare one, here {name}: a table in pyproject.toml
 
@@ -221,21 +213,6 @@ to declare one, here {name}: a table in pyproject.toml
 
 then pytest --bert-budget --bert-budget-update writes what it counts to
 """
-
-
-def _write_factory(each: Class) -> str:
-    """Write the function and the table that declare one class; its arguments are for whoever knows them."""
-    function = re.sub(r"\W|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", each.name).lower()
-    return FACTORY.format(
-        name=each.name,
-        path="  import sys\n\n" if each.folder else "",
-        function=function,
-        insert=f"      sys.path.insert(0, {quoted(each.folder)})\n" if each.folder else "",
-        module=each.module,
-        maker=each.call.maker if each.call else "",
-        gives=f"what {each.call.place} gives it" if each.call else "its arguments",
-        heading=write_heading(function),
-    )
 
 
 def _write_hub_table(name: str, call: Call) -> str:

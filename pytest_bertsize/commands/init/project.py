@@ -53,6 +53,8 @@ class Project:
     """``None`` where there is no file."""
     is_root: bool = False
     """Whether pytest has settings in this folder, which make it a root."""
+    beginning: str = ""
+    """A table that stands before those of models that are added."""
 
     @property
     def root(self) -> Path:
@@ -85,14 +87,15 @@ class Project:
         found, here = parse(tables, self.path), self.settings
         if here is None:
             return found
-        return replace(found, interpreter=here.interpreter, transformers=here.transformers, hub=here.hub)
+        of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
+        return replace(found, **{name: getattr(here, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str]) -> str:
         """Return the file with what is proposed at its end, in its own line endings.
 
         :raises SettingsError: when a table cannot stand at its end, with what to paste.
         """
-        before, added = self.text or "", "\n".join(tables)
+        before, added = self.text or "", "\n".join(filter(None, (self.beginning, *tables)))
         if self.is_new:
             return f"{before}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}\n{added}"
         newline = "\r\n" if before.count("\r\n") > before.count("\n") / 2 else "\n"

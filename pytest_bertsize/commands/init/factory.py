@@ -1,0 +1,204 @@
+"""``bertsize init acme.models:build``: build a class of the project once, and propose its table and its lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from pytest_bertsize.base.lock import Lock, lock_model, merge_accepted, read_lock, render_lock
+from pytest_bertsize.builder.failures import suggest_fix
+from pytest_bertsize.builder.messages import Built, NotBuilt, Why
+from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
+from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
+from pytest_bertsize.commands.init.project import read_project
+from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.put_back import fingerprint
+from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import printable, shown
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.commands.init.project import Project
+
+LOCK = "bertsize.lock"
+"""The name of a lock, where the table names none."""
+FACTORY = """\
+write a function that makes it, for example in bertsize_models.py
+
+  def build_{name}():
+      from {module} import {made}
+
+      return {made}(...)  # what your script gives it
+
+and declare that: bertsize init bertsize_models:build_{name}"""
+_VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
+_PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
+_PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
+
+
+class Wish(NamedTuple):
+    """What the command line says of the model."""
+
+    factory: str
+    name: str = ""
+    config: str = ""
+    kwargs: Mapping[str, Any] = {}
+    writes: bool = False
+
+
+def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
+    """Propose the table of one model that the project's own code makes, or write it with its lock.
+
+    :param root: the folder of the pyproject.toml, be there one or not.
+    :returns: the exit status.
+    """
+    try:
+        project = read_project(root)
+        draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
+        registry = registry_of(project.settings, asked_about(project.settings).release)
+        builds = _Builds(project, registry, helper, draft)
+        if not isinstance(builds.built, Built):
+            return _say_not_built(builds.built, wish, err)
+        found = builds.complete(Discovery(project, registry, builds.built, builds.draft))
+        lock = (read_lock(project.settings) if project.settings else None) or Lock(LOCK)
+        after = _add_lock(project, lock.file).add_tables([str(found)])
+        if wish.writes:
+            rewrite.refuse_another(root / lock.file, lock.text)
+            rewrite.replace_pyproject(project.path, project.text, after)
+            rewrite.replace_pyproject(root / lock.file, lock.text, builds.render_lock(found, lock))
+    except SettingsError as error:
+        return print_mistakes([str(error)], err)
+    finally:
+        helper.stop()
+    for line in builds.list_notes(found, root):
+        say(line, err)
+    if wish.writes:
+        say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
+        say("next: pytest --bert-budget pyproject.toml, and commit both files", out)
+    else:
+        say(_write_table(project, found, lock), out)
+        say(f"nothing is written: {_repeat(wish, root)} --write writes this table and its lock", err)
+    return GOOD
+
+
+class _Builds:
+    """What is built of a class: as it is, and with one size or another."""
+
+    def __init__(self, project: Project, registry: Registry, helper: Helper, draft: Draft) -> None:
+        self._project, self._registry, self._helper = project, registry, helper
+        self.draft = draft
+        settings = project.parse_beside(str(draft))
+        if settings.interpreter:
+            helper.build_with(settings.interpreter.path, settings.interpreter.written)
+        subject = examine(settings.models[draft.name], settings, registry)
+        if subject.request is None:
+            raise SettingsError("; ".join(each.sentence for each in subject.errors))
+        self._request = subject.request
+        helper.ask([self._request])
+        self.built = helper.result(draft.name)
+        if isinstance(self.built, NotBuilt) and self.built.kind is Why.ON_META:
+            self.draft = replace(draft, device="cpu")
+            self._request = self._request._replace(name=f"{draft.name} on the CPU", device="cpu")
+            helper.ask([self._request])
+            self.built = helper.result(self._request.name)
+
+    def complete(self, discovery: Discovery) -> Draft:
+        """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
+        found = discovery.run()
+        if not found.extra:
+            return found
+        planned = plan_variations(discovery, self._request)
+        self._helper.ask([each.request for each in planned])
+        results = ((each, self._helper.result(each.request.name)) for each in planned)
+        varied = [(each, built) for each, built in results if isinstance(built, Built)]
+        in_keys = replace(found, extra=tuple(write_in_keys(found.extra, varied)))
+        subject = discovery.examine(in_keys)
+        return in_keys if subject.derivation and not discovery.review(subject).errors else found
+
+    def render_lock(self, found: Draft, lock: Lock) -> str:
+        """Return the lock with what was built."""
+        assert isinstance(self.built, Built)
+        discovery = Discovery(self._project, self._registry, self.built, found)
+        subject = discovery.examine(found)
+        now = lock_model(self.built, fingerprint(subject), subject.list_sizes_of(self.built))
+        declared = self._project.settings.models if self._project.settings else ()
+        return render_lock(merge_accepted(lock.models, {found.name: now}, [*declared, found.name]))
+
+    def list_notes(self, found: Draft, root: Path) -> Iterator[str]:
+        """Yield what is known of the model beside its table."""
+        assert isinstance(self.built, Built)
+        for each in self.built.answered:
+            yield f"- from_pretrained({each.name!r}) was answered with a config from {each.origin}"
+        yield from (f"- {each}" for each in self.built.stood_in)
+        if numbers := [row.name for row in found.extra if all(isinstance(size, int) for size in row.sizes)]:
+            yield f"- {', '.join(map(printable, numbers))}: no key of a config or of kwargs changes these sizes"
+        pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
+        for version, file in pinned.items():
+            yield f"- {file} pins transformers {version}, and {self.built.transformers} has built it: name python"
+
+
+def _choose_name(wish: Wish, project: Project) -> str:
+    """Return the model's name: the one that is asked for, else one made of the function's.
+
+    :raises SettingsError: for one that is declared already.
+    """
+    declared = project.settings.models if project.settings else {}
+    last = wish.factory.rpartition(":")[2].rpartition(".")[2]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
+    name = wish.name or _VERBS.sub("", words).strip("_") or "model"
+    if name in declared:
+        raise SettingsError(f"{project.path.name} declares {shown(name)} already: give another name, as in --name NAME")
+    return name
+
+
+def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
+    fix = suggest_fix(failed, own=True)
+    print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
+    module, _, path = wish.factory.partition(":")
+    name = _VERBS.sub("", re.sub(r"\W", "_", path).lower()).strip("_") or "model"
+    say(FACTORY.format(name=name, module=module, made=path.partition(".")[0]), err)
+    return FOUND
+
+
+def _add_lock(project: Project, file: str) -> Project:
+    """Return the project with a lock that its table names."""
+    if project.settings and project.settings.lock:
+        return project
+    text, line = project.text or "", f'lock = "{file}"'
+    header = re.search(r"^\[tool\.bertsize\][ \t]*(?:#[^\r\n]*)?(\r?\n)", text, re.MULTILINE)
+    if header:
+        return replace(project, text=f"{text[: header.end()]}{line}{header[1]}{text[header.end() :]}")
+    return replace(project, beginning=f"[tool.bertsize]\n{line}\n")
+
+
+def _write_table(project: Project, found: Draft, lock: Lock) -> str:
+    has_lock = project.settings and project.settings.lock
+    return "".join(("" if has_lock else f'[tool.bertsize]\nlock = "{lock.file}"\n\n', str(found))).rstrip("\n")
+
+
+def _repeat(wish: Wish, root: Path) -> str:
+    """Return the command that was given."""
+    words = ["bertsize", "init", wish.factory]
+    words += ["--name", wish.name] if wish.name else []
+    words += ["--config", wish.config] if wish.config else []
+    words += ["--kwargs", json.dumps(wish.kwargs)] if wish.kwargs else []
+    folder = os.path.relpath(root)
+    return shlex.join([*words, *(["--project", folder] if folder != os.curdir else [])])
+
+
+def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield each file that pins a release of transformers, and the release."""
+    for pattern in _PINS:
+        for path in sorted(root.glob(pattern)):
+            text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
+            yield from ((path.name, found[1]) for found in _PINNED.finditer(text))

@@ -1,0 +1,282 @@
+"""``bertsize init MODULE:CALLABLE``: the table of a class of the project's own, found in what its code builds."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Request
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from pytest_bertsize.commands.init.factory import Wish, declare
+from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
+from pytest_bertsize.table.settings import load
+
+if TYPE_CHECKING:
+    from pytest_bertsize.table.model import Model
+
+OWN = """
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel, BertPreTrainedModel
+
+SIZES = dict(vocab_size=101, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=72,
+             max_position_embeddings=40, type_vocab_size=5)
+
+class Tagger(nn.Module):
+    def __init__(self, labels, width=16):
+        super().__init__()
+        self.bert = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+        self.bert.resize_token_embeddings(103)
+        self.lstm = nn.LSTM(self.bert.config.hidden_size, width, bidirectional=True)
+        self.out = nn.Linear(2 * width + self.bert.config.hidden_size + 1, labels)
+
+def build_tagger(labels=9): return Tagger(labels)
+
+class Half(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = BertModel(BertConfig(**SIZES))
+        self.enc.encoder.layer = self.enc.encoder.layer[:2]
+        self.enc.embeddings.position_embeddings = nn.Embedding(77, 48)
+        self.enc.pooler = None
+        self.enc.encoder.layer[0].requires_grad_(False)
+        self.heads = nn.ModuleList([nn.Linear(48, 5) for _ in range(len(self.enc.encoder.layer))])
+        self.words = nn.Linear(48, 101, bias=False)
+        self.words.weight = self.enc.embeddings.word_embeddings.weight
+
+class Pair(nn.Module):
+    def __init__(self, shared=False):
+        super().__init__()
+        self.q = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+        self.d = self.q if shared else BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+
+class Derived(BertPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.bert = BertModel(config, add_pooling_layer=False)
+        self.out = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+def derived(): return Derived(BertConfig(**SIZES, num_labels=7))
+
+class Plain(nn.Module):
+    def __init__(self, more=0):
+        super().__init__()
+        self.table = nn.Embedding(100, 8)
+        self.out = nn.Linear(8, 3 + more)
+
+class Valued(Plain):
+    def __init__(self): super().__init__(int(torch.ones(2).sum().item()))
+
+class Broken(nn.Module):
+    def __init__(self, config): pass
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "own.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def init(root: Path, factory: str, **wish: Any) -> tuple[int, str, str]:
+    """Return the status of init, and what it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    return declare(root, Wish(f"own:{factory}", **wish), Helper(), out, err), out.getvalue(), err.getvalue()
+
+
+def written(root: Path, factory: str, **wish: Any) -> Model:
+    """Return the model that init has written, once the gate has passed it, without a warning."""
+    status, _, err = init(root, factory, writes=True, **wish)
+    assert status == GOOD, err
+    out = io.StringIO()
+    assert check(root, Helper(), out=out, err=out) == GOOD, out.getvalue()
+    (model,) = load(root / "pyproject.toml").models.values()
+    return model
+
+
+def rows(model: Model) -> dict[str, str]:
+    return {each.name: str(each) for each in model.extra}
+
+
+# what is found
+
+
+def test_the_table_and_the_lock_are_written_and_the_first_run_passes(root: Path) -> None:
+    model = written(root, "build_tagger", kwargs={"labels": 9})
+    assert (model.name, model.factory, model.kwargs) == ("tagger", "own:build_tagger", {"labels": 9})
+    assert (model.architecture, model.backbone, model.options) == ("BertModel", "bert", {"add_pooling_layer": False})
+    assert rows(model) == {
+        "lstm": "lstm lstm['hidden_size', 16] bidirectional=True",
+        "out": "out linear['hidden_size + 33', 9]",
+    }
+    text = (root / "pyproject.toml").read_text()
+    assert '{ name = "out", linear = ["hidden_size + 33", "labels"] },' in text
+    assert model.lock == "strict"
+    assert "[models.tagger.sizes]" in (root / "bertsize.lock").read_text()
+
+
+def test_what_is_printed_is_what_would_be_written_and_ends_with_the_command_that_writes_it(root: Path) -> None:
+    status, out, err = init(root, "Tagger", name="mine", kwargs={"labels": 3})
+    assert status == GOOD
+    assert not (root / "pyproject.toml").exists()
+    assert err.splitlines()[-1] == (
+        "nothing is written: bertsize init own:Tagger --name mine --kwargs '{\"labels\": 3}' --write "
+        "writes this table and its lock"
+    )
+    init(root, "Tagger", name="mine", kwargs={"labels": 3}, writes=True)
+    assert (root / "pyproject.toml").read_text().endswith(out)
+
+
+def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) -> None:
+    model = written(root, "Half")
+    assert model.without == ("enc.embeddings.position_embeddings", "enc.encoder.layer[2:]")
+    assert model.frozen == ("enc.encoder.layer.0",)
+    assert rows(model) == {
+        "enc.embeddings.position_embeddings": "enc.embeddings.position_embeddings embedding[77, 48]",
+        "heads": "heads linear[48, 5] count=2",
+    }
+
+
+def test_backbones_that_are_one_are_tied(root: Path) -> None:
+    model = written(root, "Pair", kwargs={"shared": True})
+    assert (model.backbones, model.tied) == ({"q": "", "d": ""}, {"d": "q"})
+
+
+def test_backbones_that_are_two_are_not(root: Path) -> None:
+    assert written(root, "Pair").tied == {}
+
+
+def test_a_class_that_derives_from_the_library_has_its_sizes_by_the_keys_of_the_config(root: Path) -> None:
+    assert rows(written(root, "derived")) == {"out": "out linear['hidden_size', 'num_labels']"}
+
+
+def test_a_config_is_handed_over_and_named(root: Path) -> None:
+    (root / "small.json").write_text(
+        '{"model_type": "bert", "vocab_size": 101, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 1}'
+    )
+    model = written(root, "Derived", config="small.json")
+    assert (model.name, model.config) == ("derived", "small.json")
+    assert rows(model) == {"out": "out linear['hidden_size', 'num_labels']"}
+
+
+def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
+    model = written(root, "Plain")
+    assert (model.closed_form, model.lock) == (False, "strict")
+    assert [limit.component for limit in model.limits] == ["total", "table"]
+    (root / "src" / "own.py").write_text(OWN.replace("3 + more", "4 + more"), encoding="utf-8")
+    out = io.StringIO()
+    assert check(root, Helper(), out=out, err=out) == FOUND
+    assert "it is not as bertsize.lock has it: out" in " ".join(out.getvalue().split())
+
+
+def test_a_class_that_asks_for_values_is_built_on_the_cpu(root: Path) -> None:
+    assert written(root, "Valued").build.device == "cpu"
+
+
+# the file that there is
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '[project]\nname = "x"\n',
+        (
+            '[tool.bertsize]  # ours\n\n[tool.bertsize.models.other]\nfactory = "own:Plain"\nclosed_form = false\n'
+            'budget = "report-only"\n'
+        ),
+        '[tool.bertsize]\nlock = { file = "a.lock", strict = false }\nmodels = {}\n',
+        '[tool.pytest.ini_options]\r\npythonpath = ["src"]\r\n',
+    ],
+)
+def test_what_stands_in_the_file_stays(root: Path, before: str) -> None:
+    file = root / "pyproject.toml"
+    file.write_bytes(before.encode())
+    status, _, err = init(root, "Plain", writes=True)
+    if "models = {}" in before:
+        assert (status, file.read_bytes().decode()) == (MISTAKEN, before)
+        return
+    assert status == GOOD, err
+    after = file.read_bytes().decode()
+    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
+    assert load(file).lock is not None
+    assert load(file).models["plain"].lock == "strict"
+
+
+def test_a_name_that_is_declared_is_refused(root: Path) -> None:
+    written(root, "Plain")
+    before = (root / "pyproject.toml").read_bytes()
+    status, out, err = init(root, "Plain", writes=True)
+    assert (status, out) == (MISTAKEN, "")
+    assert 'declares "plain" already: give another name, as in --name NAME' in err
+    assert (root / "pyproject.toml").read_bytes() == before
+
+
+# what cannot be built
+
+
+def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_to_paste(root: Path) -> None:
+    status, out, err = init(root, "Broken", writes=True)
+    assert (status, out) == (FOUND, "")
+    assert "own:Broken(config) is called with no argument: missing a required argument: 'config'" in err
+    assert "def build_broken():\n      from own import Broken\n" in err
+    assert err.endswith("bertsize init bertsize_models:build_broken\n")
+    assert not (root / "pyproject.toml").exists()
+
+
+def test_another_release_than_the_project_pins_is_said(root: Path) -> None:
+    (root / "requirements.txt").write_text("torch\ntransformers==4.2.1\n")
+    assert "- requirements.txt pins transformers 4.2.1, and 5." in init(root, "Plain")[2]
+
+
+# paths and sizes
+
+
+NAMES = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.top.w", "b.w"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "named"),
+    [
+        (["b.w"], ["b"]),
+        (["a.layer.0.w"], ["a.layer.0.w"]),
+        (["a.layer.0.w", "a.layer.0.b", "a.layer.1.w"], ["a.layer[:2]"]),
+        (["a.layer.1.w", "a.layer.2.w"], ["a.layer[1:]"]),
+        (["a.layer.1.w"], ["a.layer.1"]),
+        (["a.layer.0.w", "a.layer.0.b", "a.layer.2.w"], ["a.layer.0", "a.layer.2"]),
+        ([name for name in NAMES if name.startswith("a")], ["a"]),
+        (NAMES, ["a", "b"]),
+        ([], []),
+    ],
+)
+def test_modules_are_named_that_hold_these_tensors_and_no_others(chosen: list[str], named: list[str]) -> None:
+    assert name_modules(chosen, NAMES) == named
+
+
+ANY = Request("x", "", "", {}, {})
+WIDTH, LABELS = Variation("hidden_size", 48, 96, ANY), Variation("labels", 9, 10, ANY)
+
+
+@pytest.mark.parametrize(
+    ("size", "others", "wanted"),
+    [
+        (48, [(WIDTH, 96), (LABELS, 48)], "hidden_size"),
+        (48, [(WIDTH, 48)], 48),  # another 48
+        (112, [(WIDTH, 208)], "2*hidden_size + 16"),
+        (57, [(WIDTH, 105), (LABELS, 58)], "hidden_size + labels"),
+        (24, [(WIDTH, 48)], 24),  # half of it, which is no sum
+        (40, [(WIDTH, 88)], 40),  # eight less
+        (48, [(WIDTH, 24)], 48),
+    ],
+)
+def test_a_size_is_a_sum_of_the_keys_that_it_follows(
+    size: int, others: list[tuple[Variation, int | str]], wanted: int | str
+) -> None:
+    assert _write_size(size, others) == wanted
