@@ -178,6 +178,10 @@ class Until(NamedTuple):
     """The change in the library that ended it."""
 
 
+_KINDS = ("sizes", "switches", "choices", "lists", "indices")
+"""The fields of :class:`ConfigKeys` that hold keys whose values are read."""
+
+
 @dataclass(frozen=True)
 class ConfigKeys:
     """All that a family reads from its config."""
@@ -222,31 +226,19 @@ class ConfigKeys:
         :param suffix: of each symbol.
         """
         sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
-
-        def named(each: Any) -> Any:
-            return each._replace(key=f"{place}{each.key}")
-
-        def pairs(of: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-            return tuple((f"{place}{one}", f"{place}{other}") for one, other in of)
-
-        return replace(
-            self,
-            sizes=tuple(map(named, sizes)),
-            switches=tuple(map(named, self.switches)),
-            choices=tuple(map(named, self.choices)),
-            lists=tuple(map(named, self.lists)),
-            indices=tuple(map(named, self.indices)),
-            divisible=pairs(self.divisible),
-            equal=pairs(self.equal),
-            rules=tuple(rule.below(place) for rule in self.rules),
-        )
+        lists: dict[str, Any] = {**{kind: getattr(self, kind) for kind in _KINDS}, "sizes": sizes}
+        named = {kind: tuple(each._replace(key=f"{place}{each.key}") for each in lists[kind]) for kind in _KINDS}
+        pairs = {
+            kind: tuple((f"{place}{one}", f"{place}{other}") for one, other in getattr(self, kind))
+            for kind in ("divisible", "equal")
+        }
+        changes: dict[str, Any] = {**named, **pairs, "rules": tuple(rule.below(place) for rule in self.rules)}
+        return replace(self, **changes)
 
     @property
     def own(self) -> list[str]:
         """The keys whose values it reads."""
-        words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
-        switches, indices = (each.key for each in self.switches), (each.key for each in self.indices)
-        return [*(size.key for size in self.sizes), *switches, *words, *indices]
+        return [each.key for kind in _KINDS for each in getattr(self, kind)]
 
     @cached_property
     def aliases(self) -> dict[str, str]:
