@@ -78,21 +78,19 @@ class Adapter:
         """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
 
         ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
-        adapter itself, and what a budget is about is the model in training. What PEFT has not always had (before 0.14)
-        is left out where nothing is said of it.
+        adapter itself, and what a budget is about is the model in training. What says nothing is left out: PEFT has
+        not always had all of it (before 0.14).
         """
         if self.method != "LORA":
             return {"peft_type": self.method, **self.passed_on}
-        given = {key: getattr(self, key) for key in PASSED_TO_LORA}
-        since = {"exclude_modules": self.exclude_modules, "lora_bias": self.lora_bias}
-        since["init_lora_weights"] = self.start if self.start.startswith(HANDED_OVER) else ""
-        given |= {key: value for key, value in since.items() if value}
-        plain = {key: (list(value) or None) if isinstance(value, tuple) else value for key, value in given.items()}
-        return {**plain, "rank_pattern": dict(self.rank_pattern), "inference_mode": False, **self.passed_on}
+        start = self.start if self.start.startswith(HANDED_OVER) else ""
+        given = {**{key: getattr(self, key) for key in COUNTED}, "init_lora_weights": start}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items() if value}
+        return {**plain, "inference_mode": False, **self.passed_on}
 
 
 _DEFAULT = Adapter()
-_TYPES: Mapping[str, Any] = {**get_type_hints(Adapter, include_extras=True), "inference_mode": bool}
+_TYPES: Mapping[str, Any] = get_type_hints(Adapter, include_extras=True)
 _TARGETS = (
     "a list of module names, or a pattern of at most 1,000 characters",
     'write a list, as in ["query", "value"]',
@@ -103,7 +101,7 @@ MUST_BE: Mapping[str, tuple[str, str]] = {
     "target_modules": _TARGETS,
     "exclude_modules": _TARGETS,
     "modules_to_save": ("a list of module names", 'write a list, as in ["classifier"]'),
-    **dict.fromkeys(("use_dora", "lora_bias", "inference_mode"), _SWITCH),
+    **dict.fromkeys(("use_dora", "lora_bias"), _SWITCH),
     "rank_pattern": (
         f"an object of patterns of module names and their ranks from 1 to {LARGEST_RANK:,}",
         'write { "output.dense" = 16 }, for example',
@@ -116,25 +114,28 @@ MUST_BE: Mapping[str, tuple[str, str]] = {
 }
 """What a key has to be, and how it is written."""
 WORDS = {"bias": get_args(Bias), "task_type": get_args(Task)}
+COUNTED = (*MUST_BE, *WORDS)
+"""The keys that are fields of an :class:`Adapter`."""
+SAID_BESIDE = ("peft_type", "init_lora_weights")
 ONE_OR_SEVERAL = ("layers_to_transform", "layers_pattern")
 MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
 """Keys that say nothing by an empty string."""
-COUNTED = (*MUST_BE, "bias", "task_type", "peft_type", "init_lora_weights")
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
         *("loftq_config", "corda_config", "eva_config", "lora_ga_config", "megatron_core", "qalora_group_size"),
         *("auto_mapping", "base_model_name_or_path", "peft_version", "revision", "runtime_config"),
+        "inference_mode",
     }
 )
-"""Never given to PEFT: scaling, dropout and initial values, and what says where the file comes from."""
+"""Never given to PEFT: scaling, dropout and initial values, where the file comes from, and that it is trained."""
 WITHOUT_CLOSED_FORM = (
     *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
     "use_bdlora",
 )
 REFUSED = ("megatron_config",)
-KNOWN = frozenset((*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
+KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
 """What ``init_lora_weights`` may say beside true, false and ``pissa_niter_N``."""
@@ -167,10 +168,6 @@ NEVER_PASSED_ON = frozenset(
     }
 )
 """Initial values of a method, and the files and models that they come from."""
-PASSED_TO_LORA = (
-    *("r", "target_modules", "layers_to_transform", "layers_pattern", "modules_to_save", "bias", "use_dora"),
-    "task_type",
-)
 BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
 
 
@@ -216,8 +213,7 @@ class _Reading:
                 self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
         self._refuse_code()
         passed_on = self._pass_on()
-        values = {key: self._read_field(key) for key in (*MUST_BE, *WORDS) if key != "target_modules"}
-        del values["inference_mode"]
+        values = {key: self._read_field(key) for key in COUNTED if key != "target_modules"}
         adapter = Adapter(
             target_modules=self._read_targets(family),
             targets_of=family if self.data.get("target_modules") is None else "",
@@ -266,7 +262,7 @@ class _Reading:
         return found
 
     def _read_field(self, key: str) -> Any:
-        default = getattr(_DEFAULT, key, False)
+        default = getattr(_DEFAULT, key)
         value = self.data.get(key, default)
         says_nothing = value is None and not isinstance(default, int | str)
         if key not in self.data or says_nothing or (value == "" and key in MAY_BE_EMPTY):

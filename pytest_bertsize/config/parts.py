@@ -135,90 +135,81 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     :param model: what the table says, where there is one.
     :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
     """
-    file = f"{printable(str(PurePosixPath(folder) / MODULES))}{reader.at}"
+    file = f"{printable(_join_path(folder, MODULES))}{reader.at}"
     entries = parse_json_list(content, file)
-    reading = _Folder(folder, reader, entries)
+    alone = f'config = "{printable(_join_path(folder, _find_transformer(entries), CONFIG))}"'
     if model is not None:
-        several, alone = f"several modules ({file})", f'; config = "{reading.alone}" is its transformer alone'
+        several = f"several modules ({file})"
+        itself = f"; {alone} is its transformer alone"
         of_one = ("architecture", "family", "keys", "adapter", "checkpoint")
-        _refuse_keys_of_one_model(model, of_one, several, alone)
+        _refuse_keys_of_one_model(model, of_one, several, itself)
         if not model.closed_form:
-            message = f"closed_form = false holds what a class or a factory builds, and this is {several}{alone}"
+            message = f"closed_form = false holds what a class or a factory builds, and this is {several}{itself}"
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
-    modules = tuple(reading.modules(entries, file))
+    way_out = f"{BY_FACTORY}, or name the transformer alone, as in {alone}"
+    modules: list[Module] = []
+    for at, path, written in _check_entries(entries, file):
+        kind = written.rpartition(".")[2]
+        if not written.startswith(LIBRARY) or kind not in KINDS:
+            message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
+            fail(file, message, way_out, kind="unknown-closed-form")
+        if kind not in EMPTY:
+            modules.append(_read_module(kind, _join_path(folder, path), path or f"{at}_{kind}", at, reader))
     if not modules:
-        fail(file, "none of its modules has parameters", reading.way_out)
+        fail(file, "none of its modules has parameters", way_out)
     own = {each.part: each.config for each in modules}
     if len(own) < len(modules):
         fail(file, "two of its modules have one path", "give each a folder of its own")
     transformers = [each.part for each in modules if each.is_transformer]
     primary = transformers[0] if len(transformers) == 1 else ""
-    return replace(_join_parts(own, whole=file, primary=primary), modules=modules)
+    return replace(_join_parts(own, whole=file, primary=primary), modules=tuple(modules))
 
 
-class _Folder:
-    """Reads a folder of modules."""
+def _join_path(*parts: str) -> str:
+    return str(PurePosixPath(*parts))
 
-    def __init__(self, folder: str, reader: Reader, entries: list[Any]) -> None:
-        self.folder = folder
-        self.reader = reader
-        said = (each for each in entries if isinstance(each, dict))
-        kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
-        where = next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
-        self.alone = printable(self.path(where, CONFIG))
-        """The transformer's own config, in this folder or below, as messages show it."""
-        self.way_out = f'{BY_FACTORY}, or name the transformer alone, as in config = "{self.alone}"'
-        """Of a folder that cannot be counted."""
 
-    def path(self, *parts: str) -> str:
-        return str(PurePosixPath(self.folder, *parts))
+def _find_transformer(entries: list[Any]) -> str:
+    """Return the folder of the transformer, ``""`` where it is this one, or there is none."""
+    said = (each for each in entries if isinstance(each, dict))
+    kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
+    return next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
 
-    def modules(self, entries: list[Any], file: str) -> Iterator[Module]:
-        """Those that have parameters."""
-        if not 0 < len(entries) <= MOST_MODULES:
-            fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
-        names: set[str] = set()
-        for index, entry in enumerate(entries):
-            said = entry if isinstance(entry, dict) else {}
-            name, path, kind = (said.get(key) for key in ("name", "path", "type"))
-            if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
-                fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
-            if name in names:
-                fail(file, f"two modules have the name {shown(name)}", "give each a name of its own")
-            names.add(name)
-            if path != "" and not (isinstance(path, str) and _PATH.fullmatch(path)):
-                fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
-            yield from self._read_module(kind, path, name, file)
 
-    def _read_module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
-        kind = written.rpartition(".")[2]
-        if not written.startswith(LIBRARY) or kind not in KINDS:
-            message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
-            fail(file, message, self.way_out, kind="unknown-closed-form")
-        if kind in EMPTY:
-            return
-        part = (path or f"{at}_{kind}").replace("/", "_").replace(".", "_")
-        config = self._read_config(kind, path)
-        yield Module(part, kind, at, config, self._read_settings(path) if kind in TRANSFORMERS else {})
+def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each module's name, its folder below this one, and its type."""
+    if not 0 < len(entries) <= MOST_MODULES:
+        fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
+    names: set[str] = set()
+    for index, entry in enumerate(entries):
+        said = entry if isinstance(entry, dict) else {}
+        name, path, kind = (said.get(key) for key in ("name", "path", "type"))
+        if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
+            fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
+        if name in names:
+            fail(file, f"two modules have the name {shown(name)}", "give each a name of its own")
+        names.add(name)
+        if not isinstance(path, str) or not (path == "" or _PATH.fullmatch(path)):
+            fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
+        yield name, path, kind
 
-    def _read_config(self, kind: str, path: str) -> ModelConfig:
-        config = self._read_json(path, CONFIG)
-        if config is None:
-            where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
-            fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
-        return config
 
-    def _read_settings(self, path: str) -> Mapping[str, Any]:
-        found = next(filter(None, (self._read_json(path, name) for name in SETTINGS)), None)
-        if found is None:
-            return {}
+def _read_module(kind: str, folder: str, part: str, at: str, reader: Reader) -> Module:
+    config = _read_json(_join_path(folder, CONFIG), reader)
+    if config is None:
+        where = f"{printable(_join_path(folder, CONFIG))}{reader.at}"
+        fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
+    names = SETTINGS if kind in TRANSFORMERS else ()
+    found = next(filter(None, (_read_json(_join_path(folder, name), reader) for name in names)), None)
+    settings = {key: value for key, value in found.data.items() if value is not None} if found else {}
+    if found:
         _refuse_sizes(found)
-        return {key: value for key, value in found.data.items() if value is not None}
+    return Module(part.replace("/", "_").replace(".", "_"), kind, at, config, settings)
 
-    def _read_json(self, *parts: str) -> ModelConfig | None:
-        path = self.path(*parts)
-        content = self.reader.file(path)
-        return None if content is None else parse_json(content, f"{printable(path)}{self.reader.at}")
+
+def _read_json(path: str, reader: Reader) -> ModelConfig | None:
+    content = reader.file(path)
+    return None if content is None else parse_json(content, f"{printable(path)}{reader.at}")
 
 
 def _refuse_sizes(settings: ModelConfig) -> None:

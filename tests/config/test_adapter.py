@@ -19,6 +19,7 @@ from pytest_bertsize.config.adapter import (
     INERT,
     KNOWN,
     REFUSED,
+    SAID_BESIDE,
     TARGETS,
     WITHOUT_CLOSED_FORM,
     Adapter,
@@ -66,7 +67,7 @@ def test_the_file_that_peft_saves_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_every_field_of_peft_s_is_known() -> None:
     fields = {each.name for each in dataclasses.fields(peft.LoraConfig)}
     assert fields == KNOWN
-    assert len(KNOWN) == len([*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED])
+    assert len(KNOWN) == len([*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED])
 
 
 SILENT: list[dict[str, Any]] = [{key: 99} for key in sorted(INERT)]
@@ -154,7 +155,11 @@ def test_targets_that_are_left_out_are_those_that_peft_takes_for_the_family() ->
 
 
 def test_without_a_closed_form_peft_is_asked_for_its_targets() -> None:
-    assert parse({"r": 8}, family="bloom", closed_form=False).for_build["target_modules"] is None
+    assert parse({"r": 8}, family="bloom", closed_form=False).for_build == {
+        "r": 8,
+        "bias": "none",
+        "inference_mode": False,
+    }
 
 
 def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:

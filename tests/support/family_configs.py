@@ -28,7 +28,7 @@ from pytest_bertsize.release import read_version
 from pytest_bertsize.review.build_findings import find_read_otherwise
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
+    from pytest_bertsize.config.keys import Choice, ConfigKeys, Listing, Size, Switch, Values
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Tensor
 
@@ -186,7 +186,7 @@ def drawn(family: str, architecture: str, rng: Random) -> Case:
     return Case(there, found, _as_written(keys, config, rng), options)
 
 
-def _allowed(keys: ConfigKeys, architecture: Asks, rng: Random) -> dict[str, Any]:
+def _allowed(keys: ConfigKeys, architecture: Architecture, rng: Random) -> dict[str, Any]:
     """Try until a config keeps all rules."""
     for _ in range(1_000):
         config = _config(keys, rng)
