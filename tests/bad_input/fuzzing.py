@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
+import tomli
 from hypothesis import strategies as st
-
-Path = tuple[str, ...]
-
 
 # values
 
@@ -186,149 +183,50 @@ TOML_PIECES = st.sampled_from(
 TOML_TEXTS = edited(TABLES, TOML_PIECES) | st.text(max_size=40)
 
 
-# texts of which every line is known
-
-
-@dataclass
-class Text:
-    """A text that is being written, and where its keys come to stand."""
-
-    draw: st.DrawFn
-    parts: list[str] = field(default_factory=list)
-    line: int = 1
-    lines: dict[Path, int] = field(default_factory=dict)
-
-    def put(self, text: str) -> None:
-        self.parts.append(text)
-        self.line += text.count("\n")
-
-    def one_of(self, *texts: str) -> None:
-        self.put(self.draw(st.sampled_from(texts)))
-
-    def __str__(self) -> str:
-        return "".join(self.parts)
-
+# layouts, for lines
 
 KEYS = st.sampled_from(["a", "b", "c d", "e.f", "[]", "", ":", "}", '"', "\\", "é", "\n", "#", "'", "[a]", "a = 1"])
+JSON_LAYOUTS = st.builds(
+    json.dumps,
+    st.dictionaries(
+        KEYS,
+        st.recursive(
+            KEYS | st.sampled_from(['{"a":', '"b": 1', "],", -0.5e3, True, None]),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+        ),
+        max_size=3,
+    ),
+    ensure_ascii=st.booleans(),
+    indent=st.none() | st.integers(0, 2),
+    separators=st.tuples(st.sampled_from([",", ",\n", "  ,\r\n"]), st.sampled_from([":", " : ", ":\n", ": \n\n"])),
+)
+TOML_KEYS = st.lists(KEYS.map(json.dumps) | st.sampled_from("ab"), min_size=1, max_size=3)
+TOML_STATEMENTS = st.builds(
+    str.format,
+    st.sampled_from(
+        [
+            *("[{}]", "  [ {} ]  # [a]", "[{}]\n", "[[{}]]", "\t[[{}]]\n\n", "# a = 1", "\n  \n# [b]"),
+            *("{} = 1", "{}=nan # b = 1", "{}\t=  1979-05-27 07:32:00", "  {} = '# no'", '{} = "[a]\\n"'),
+            *('{} = """\na = 1\n[b]\n"""', "{} = '''\n\n'''", '{} = """a \\\n  b"""', '{} = ["""\n"""]'),
+            *("{} = [\n1, # c\n[2]\n]", "{} = {{}}", "{} = {{ a = 1, b.c = 'd' }}", '{} = {{b.c = """\n\n"""}}'),
+        ]
+    ),
+    st.builds(str.join, st.sampled_from([".", ".", " . "]), TOML_KEYS),
+)
 
 
 @st.composite
-def json_with_lines(draw: st.DrawFn) -> tuple[str, dict[Path, int]]:
-    """A JSON object in any layout, keys repeated now and then, and the line of every key (of the last, if repeated)."""
-    text = Text(draw)
-    _json_gap(text)
-    _json_items(text, "{}", lambda: _json_entry(text, (), 3))
-    _json_gap(text)
-    return str(text), text.lines
+def toml_layouts(draw: st.DrawFn) -> str:
+    """A TOML text in any layout: of the statements drawn, those that go together."""
+    text = ""
+    for statement in draw(st.lists(TOML_STATEMENTS, max_size=8)):
+        more = f"{text}{statement}\n"
+        text = text if parse_toml(more) is None else more
+    return text.removesuffix(draw(st.sampled_from(["", "\n"])))
 
 
-def _json_gap(text: Text) -> None:
-    text.one_of("", "", " ", "\n", "\r\n", "\n\t\n")
-
-
-def _json_string(text: Text, value: str) -> None:
-    written = json.dumps(value, ensure_ascii=text.draw(st.booleans()))
-    text.put(written.replace("a", r"\u0061") if text.draw(st.booleans()) else written)
-
-
-def _json_items(text: Text, brackets: str, item: Callable[[], None]) -> None:
-    text.put(brackets[0])
-    _json_gap(text)
-    for index in range(text.draw(st.integers(0, 3))):
-        text.put("," if index else "")
-        _json_gap(text)
-        item()
-        _json_gap(text)
-    text.put(brackets[1])
-
-
-def _json_entry(text: Text, path: Path, depth: int) -> None:
-    key = text.draw(KEYS)
-    text.lines[*path, key] = text.line
-    _json_string(text, key)
-    _json_gap(text)
-    text.put(":")
-    _json_gap(text)
-    _json_value(text, (*path, key), depth)
-
-
-def _json_value(text: Text, path: Path, depth: int) -> None:
-    kind = text.draw(st.sampled_from(["text", "other", *(["object", "list"] if depth else [])]))
-    if kind == "object":
-        _json_items(text, "{}", lambda: _json_entry(text, path, depth - 1))
-    elif kind == "list":
-        _json_items(text, "[]", lambda: _json_value(text, (*path, "[]"), depth - 1))
-    elif kind == "text":
-        _json_string(text, text.draw(KEYS | st.sampled_from(['{"a":', '"b": 1', "],"])))
-    else:
-        text.one_of("1", "-0.5e3", "true", "null")
-
-
-@st.composite
-def toml_with_lines(draw: st.DrawFn) -> tuple[str, dict[Path, int]]:
-    """A TOML text in any layout, and the line of every key: a table's is its header, else the first that makes it."""
-    text = Text(draw)
-    _toml_entries(text, ())
-    for _ in range(draw(st.integers(0, 4))):
-        path = tuple(draw(st.lists(KEYS, min_size=1, max_size=3)))
-        # a path into an array of tables means its first one, so that there is but one
-        array = draw(st.integers(0, 2)) == 0 and not any(found[: len(path)] == path for found in text.lines)
-        _remember(text, path, header=not array)
-        text.one_of("", "", " ", "\t")
-        text.put(("[[{}]]" if array else "[{}]").format(_toml_path(text, path)))
-        text.one_of("\n", "\n", "  # [a]\n", "\n\n")
-        _toml_entries(text, path)
-    written = str(text).removesuffix(draw(st.sampled_from(["", "\n"])))
-    return written.replace("\n", draw(st.sampled_from(["\n", "\n", "\r\n"]))), text.lines
-
-
-def _remember(text: Text, path: Path, *, header: bool = False) -> None:
-    """Note the line of a key, and of the tables that it makes."""
-    for depth in range(1, len(path)):
-        text.lines.setdefault(path[:depth], text.line)
-    if header:
-        text.lines[path] = text.line
-    else:
-        text.lines.setdefault(path, text.line)
-
-
-def _toml_path(text: Text, path: Path) -> str:
-    bare = [key in {"a", "b"} and text.draw(st.booleans()) for key in path]
-    dot = text.draw(st.sampled_from([".", ".", " . "]))
-    return dot.join(key if plain else json.dumps(key) for key, plain in zip(path, bare, strict=True))
-
-
-def _toml_entries(text: Text, table: Path) -> None:
-    for _ in range(text.draw(st.integers(0, 3))):
-        text.one_of("", "", "# a = 1\n", "\n", "  \n\n")
-        text.one_of("", "", "  ", "\t")
-        _toml_entry(text, table, 2, parts=2)
-        text.one_of("\n", "\n", "  # b = 1\n")
-
-
-def _toml_entry(text: Text, table: Path, depth: int, parts: int) -> None:
-    path = tuple(text.draw(st.lists(KEYS, min_size=1, max_size=parts)))
-    _remember(text, (*table, *path))
-    text.put(_toml_path(text, path))
-    text.one_of(" = ", "=", "\t=  ")
-    _toml_value(text, (*table, *path), depth)
-
-
-def _toml_value(text: Text, path: Path, depth: int) -> None:
-    kind = text.draw(st.sampled_from(["scalar", "scalar", "text", *(["table", "list"] if depth else [])]))
-    if kind == "table":
-        text.one_of("{", "{ ")
-        for index in range(text.draw(st.integers(0, 2))):
-            text.put(", " if index else "")
-            _toml_entry(text, path, depth - 1, parts=1)  # dotted keys in an inline table are told by the table's line
-        text.one_of("}", " }")
-    elif kind == "list":
-        text.one_of("[", "[\n", "[ # a\n  ")
-        for index in range(text.draw(st.integers(0, 2))):
-            text.one_of(*([", ", ",\n", ", # c\n"] if index else [""]))
-            text.put(as_toml(text.draw(st.integers(0, 9) | KEYS)))
-        text.one_of("]", "\n]", " ]")
-    elif kind == "text":
-        text.one_of('"""\na = 1\n[b]\n"""', "'''\n\n'''", '"""a \\\n  b"""', "'# no'", '"[a]\\n"', '""', '"\\u00e9"')
-    else:
-        text.one_of("1", "true", "-0.5e3", "0x1F", "nan", "1979-05-27", "1979-05-27 07:32:00", "86_000_000")
+def parse_toml(text: str) -> dict[str, Any] | None:
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError:
+        return None

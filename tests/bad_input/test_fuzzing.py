@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tomli
-from hypothesis import assume, example, given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_bertsize.builder.messages import read_request
@@ -357,10 +359,20 @@ def test_any_text_has_its_json_keys_on_lines_of_its_own(text: str) -> None:
     assert repeated is None or 1 <= repeated[1] <= last
 
 
-@given(fuzzing.json_with_lines())
-def test_every_key_of_a_json_text_is_found_on_its_line(known: tuple[str, dict[tuple[str, ...], int]]) -> None:
-    text, lines = known
-    assert json.loads(text) is not None
+@given(fuzzing.JSON_LAYOUTS)
+def test_every_key_of_a_json_text_is_found_on_its_line(text: str) -> None:
+    """YAML has JSON in it, and PyYAML says where each key stands."""
+    lines: dict[tuple[str, ...], int] = {}
+
+    def note_lines(node: Any, path: tuple[str, ...]) -> None:
+        for each in node.value if node.id != "scalar" else ():
+            key, value = each if node.id == "mapping" else (None, each)
+            below = (*path, key.value if key else "[]")
+            if key:
+                lines[below] = key.start_mark.line + 1
+            note_lines(value, below)
+
+    note_lines(yaml.compose(text, Loader=yaml.SafeLoader), ())
     assert lines_in_json(text) == lines
 
 
@@ -372,17 +384,42 @@ def test_any_text_has_its_toml_keys_on_lines_of_its_own(text: str, path: list[st
     assert line is None or 1 <= line <= text.count("\n") + 1
 
 
-@given(fuzzing.toml_with_lines())
-@example(("[[a]]\n[b]\nc = 1\n[a.d]", {("a",): 1, ("b",): 2, ("b", "c"): 3, ("a", "d"): 4}))
-@example(('a = {b.c = """\n\n"""}', {("a",): 1, ("a", "b"): 1, ("a", "b", "c"): 1}))
-@example(("[a]\nb = 1\n[c]\n[a.d]", {("a",): 1, ("a", "b"): 2, ("c",): 3, ("a", "d"): 4}))
-@example(("[[a.b.c]]\n[a]\nb.d = 1", {("a",): 2, ("a", "b"): 1, ("a", "b", "d"): 3}))
-def test_every_key_of_a_toml_text_is_found_on_its_line(known: tuple[str, dict[tuple[str, ...], int]]) -> None:
-    text, lines = known
-    try:
-        tomli.loads(text)
-    except tomli.TOMLDecodeError:
-        assume(False)  # noqa: FBT003  (a table that stands there already, for example)
-    assert {path: line_in_toml(text, path) for path in lines} == lines
+def paths_of(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every path that leads to something; a path into an array of tables means its first one."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = value[0]
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield (*path, key)
+        yield from paths_of(inner, (*path, key))
+
+
+def lines_in_statements(text: str) -> dict[tuple[str, ...], int]:
+    """The line of every key: of the statement that is the first to make it, but a table's own header comes before.
+
+    A statement is what makes of one text that TOML reads the next one.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    known, begins, rows = set[tuple[str, ...]](), 0, text.split("\n")
+    for end in range(1, len(rows) + 1):
+        if (data := fuzzing.parse_toml("\n".join(rows[:end]))) is None:
+            continue
+        made = {*paths_of(data)}
+        found |= dict.fromkeys(made - known, begins + 1)
+        if (header := rows[begins].strip()).startswith("[") and not header.startswith("[["):
+            found[max(paths_of(tomli.loads(header)), key=len)] = begins + 1
+        known, begins = made, end
+    return found
+
+
+@given(fuzzing.toml_layouts(), st.sampled_from(["\n", "\r\n"]))
+@example("[[a]]\n[b]\nc = 1\n[a.d]", "\n")
+@example('a = {b.c = """\n\n"""}', "\n")
+@example("[a]\nb = 1\n[c]\n[a.d]", "\n")
+@example("[[a.b.c]]\n[a]\nb.d = 1", "\n")
+def test_every_key_of_a_toml_text_is_found_on_its_line(text: str, newline: str) -> None:
+    lines, written = lines_in_statements(text), text.replace("\n", newline)
+    assert {path: line_in_toml(written, path) for path in lines} == lines
     tables = {path[:-1] for path in lines if path[:-1]}
-    assert {path: line_in_toml(text, (*path, "not there")) for path in tables} == {path: lines[path] for path in tables}
+    assert {path: line_in_toml(written, (*path, "not there")) for path in tables} == {
+        path: lines[path] for path in tables
+    }
