@@ -29,7 +29,9 @@ _PRECISION = 80
 """Digits: more than any quantity has before and behind its point."""
 _FEW_DIGITS = 3
 """That anybody writes, who has written fewer of a smaller quantity: at most one percent of room."""
-_DIGITS = r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)"
+_MOST_DECIMALS = 18
+"""Behind the point: more than a whole number has in any unit."""
+_DIGITS = rf"(?P<digits>[0-9]{{1,25}}(?:_[0-9]{{1,25}})*(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rou
     larger = {quantity.scales[each]: each for each in quantity.shown}
     while steps.scaleb(-places) >= 10 ** max(_FEW_DIGITS, len(whole)) and scale * 1000 in larger:
         scale, unit, places = scale * 1000, larger[scale * 1000], places + 3
-    return _mark_thousands(steps.scaleb(-places), max(places, 0), digits) + unit
+    return _mark_thousands(steps.scaleb(-places), min(max(places, 0), _MOST_DECIMALS), digits) + unit
 
 
 def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:

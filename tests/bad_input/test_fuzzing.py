@@ -254,6 +254,7 @@ def test_what_cannot_be_shown_is_refused_all_the_same(value: object) -> None:
 
 @given(st.integers(0, LARGEST), fuzzing.COUNT_TEXTS)
 @example(0, "0.0000000B")
+@example(100_000_000_000, "10000.00000000000000000K")
 def test_a_budget_in_the_style_of_any_other_lets_its_count_pass(count: int, like: str) -> None:
     proposed = restated(count, "max", like, PARAMETERS)
     assert parse_count(proposed.strip('"') if proposed.startswith('"') else int(proposed)) >= count
