@@ -82,14 +82,6 @@ def test_a_file_is_read_as_what_its_name_says(tmp_path: Path, name: str, text: s
         assert (config.line("hidden_size"), config.sha256) == (1, hashlib.sha256(text.encode()).hexdigest())
 
 
-@pytest.mark.parametrize("name", ["config.json", "config.yaml"])
-def test_a_file_outside_the_project_is_refused_whatever_its_type(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("{}", encoding="utf-8")
-    (tmp_path / "project").mkdir()
-    with pytest.raises(Unusable, match="the config lies outside the project"):
-        of(tmp_path / "project", model(f"../{name}"))
-
-
 # the table
 
 

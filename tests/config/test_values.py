@@ -39,16 +39,8 @@ BASE: dict[str, Any] = {
     "type_vocab_size": 2,
 }
 """bert-base-uncased: SOURCES C and the published config.json."""
-SIZES = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2}
-SYMBOLS = {
-    "vocab_size": "V",
-    "hidden_size": "D",
-    "num_hidden_layers": "L",
-    "num_attention_heads": "A",
-    "intermediate_size": "I",
-    "max_position_embeddings": "P",
-    "type_vocab_size": "T",
-}
+SYMBOLS = dict(zip(list(BASE)[1:], "VDLAIPT", strict=True))
+SIZES = {symbol: BASE[key] for key, symbol in SYMBOLS.items()}
 SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
 NEXT_LINE = 10
 """Where a key stands that is added to BASE: one line for the brace and one for each of the eight keys above it."""
@@ -83,15 +75,10 @@ def told(*findings: Finding) -> list[Told]:
     ]
 
 
-def refused(
-    changes: Mapping[str, object] | None = None,
-    overrides: Mapping[str, object] | None = None,
-    *,
-    without: str = "",
-    labels: bool = False,
-) -> list[Told]:
+def refused(*config: Mapping[str, object] | None, **more: Any) -> list[Told]:
+    """Return what is said of a config that :func:`read` refuses."""
     with pytest.raises(Unusable) as unusable:
-        read(changes, overrides, without=without, labels=labels)
+        read(*config, **more)
     return told(*unusable.value.findings)
 
 
@@ -189,32 +176,12 @@ def test_another_librarys_name_is_ignored_with_a_warning_beside_the_key_itself(a
     assert told(*values.findings) == [ignored(alias, NEXT_LINE + 1)], key
 
 
-IGNORED = "transformers ≥ 5 builds the same model without it"
-AN_ARGUMENT = "it is an argument of the class, not a key of its config"
-IN_THE_TABLE = "write options = { add_pooling_layer = … } in the table"
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "shown", "why", "fix"),
-    [
-        (
-            "position_embedding_type",
-            "relative_key",
-            '"relative_key"',
-            f"{IGNORED}; it would have cost 785,664 parameters",
-            "remove it",
-        ),
-        ("pruned_heads", {"1": [0]}, '{"1": [0]}', f"{IGNORED}; it would have saved 196,800 parameters", "remove it"),
-        ("add_pooling_layer", False, "false", AN_ARGUMENT, IN_THE_TABLE),
-    ],
-)
-def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would_have_cost(
-    key: str, value: object, shown: str, why: str, fix: str
-) -> None:
-    values = read({key: value})
-    message = f"{key} = {shown} is ignored: {why}"
-    assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, leave(key, fix))]
-    assert values.for_build[key] == value
+def test_an_argument_of_the_class_is_no_key_of_its_config_and_handed_over_all_the_same() -> None:
+    values = read({"add_pooling_layer": False})
+    message = "add_pooling_layer = false is ignored: it is an argument of the class, not a key of its config"
+    fix = leave("add_pooling_layer", "write options = { add_pooling_layer = … } in the table")
+    assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, fix)]
+    assert values.for_build["add_pooling_layer"] is False
 
 
 # keys that are refused
