@@ -59,11 +59,15 @@ def is_within(component: str, outer: str) -> bool:
     return outer == TOTAL or f"{component}.".startswith(f"{outer}.")
 
 
-@dataclass(frozen=True)
 class Inventory:
     """The named tensors of one model. Its components' own counts always sum to :attr:`unique`."""
 
-    tensors: tuple[Tensor, ...]
+    def __init__(self, tensors: tuple[Tensor, ...]) -> None:
+        self._tensors = tensors
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self._tensors
 
     @cached_property
     def by_name(self) -> dict[str, Tensor]:

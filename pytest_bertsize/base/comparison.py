@@ -134,7 +134,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
             shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE))
     else:
         shares = Shares()
-    form = former.form.inventory if former.form else None
+    form = former.form
     said = [*_list_moves(former.model, today.model, baseline.revision)]
     if locked is None:
         said += _explain_lack(former, today, baseline)
@@ -147,7 +147,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
         (*said, *shares.said),
         shares.moved,
         shares.method,
-        today.actual or (today.derivation.form.inventory if today.derivation else None),
+        today.actual or (today.derivation.form if today.derivation else None),
         tensors,
         "lock" if locked else "closed form" if form else "",
         former_name="" if former.model.name == today.model.name else former.model.name,
@@ -166,7 +166,7 @@ def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
 def _find_components(today: Today) -> Callable[[Built], Inventory]:
     """Return what gives today's components to something else that was built of it, by the nearest where they lack."""
     if today.derivation:
-        return partial(structure.inventory_of, expected=today.derivation.form.inventory)
+        return partial(structure.inventory_of, expected=today.derivation.form)
 
     def with_components(built: Built) -> Inventory:
         known = today.components or {}
@@ -183,7 +183,7 @@ def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
     from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
 
     found = attribute(former.derivation, today.derivation)
-    code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
+    code = difference(today.actual.own, today.derivation.form.own) if today.actual else {}
     return Shares((*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method)
 
 

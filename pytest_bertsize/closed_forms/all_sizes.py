@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.symbols import Count, symbols_of
 from pytest_bertsize.closed_forms.tracing import (
     End,
@@ -122,7 +121,7 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
     """Return what one way comes to with free sizes."""
     form = derivation.form
     mixed = {**form.dims.sizes, **sizes}
-    varied = ClosedForm(form.architecture, replace(form.dims, sizes=mixed, numbers=mixed))
+    varied = form.with_dims(sizes=mixed, numbers=mixed)
     try:
         own = {name: untraced(count) for name, count in varied.own.items()}
         return Counts(own, untraced(varied.tensor_count), untraced(varied.unrolled))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_bertsize.config.keys import LABELS
@@ -108,7 +108,7 @@ def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
     """Add what only the other class has, its labels or its pooler: it is no change of a key."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
-    return replace(form, dims=replace(form.dims, sizes=sizes, switches=switches))
+    return form.with_dims(sizes=sizes, switches=switches)
 
 
 def _list_changes(
@@ -123,15 +123,15 @@ def _list_changes(
             ", ".join(_say_beside(side.get(key, ()), other.get(key, ())) for key in changed)
             for side, other in ((before, now), (now, before))
         )
-        yield ", ".join(changed), was, became, replace(start, architecture=end.architecture)
+        yield ", ".join(changed), was, became, type(start)(end.architecture, start.dims)
     for symbol, size in end.dims.sizes.items():
         if (was_size := start.dims.sizes[symbol]) != size:
-            dims = replace(start.dims, sizes={**start.dims.sizes, symbol: size})
-            yield keys.get(symbol, symbol), was_size, size, replace(start, dims=dims)
+            changed_form = start.with_dims(sizes={**start.dims.sizes, symbol: size})
+            yield keys.get(symbol, symbol), was_size, size, changed_form
     for key, value in end.dims.switches.items():
         if (was_value := start.dims.switches[key]) != value:
-            dims = replace(start.dims, switches={**start.dims.switches, key: value})
-            yield f"options.{key}" if key in options else key, was_value, value, replace(start, dims=dims)
+            changed_form = start.with_dims(switches={**start.dims.switches, key: value})
+            yield f"options.{key}" if key in options else key, was_value, value, changed_form
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:

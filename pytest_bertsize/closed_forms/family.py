@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import EVERYWHERE
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, levels, roll_up
+from pytest_bertsize.inventory import TOTAL, Inventory, levels
 from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
@@ -117,17 +117,25 @@ def _list_components(form: ClosedForm) -> dict[str, int]:
         return {}
 
 
-@dataclass(frozen=True)
-class ClosedForm:
-    """The parameters of a model by its config alone."""
+class ClosedForm(Inventory):
+    """The inventory of a model by its config alone: counted by its terms, and unrolled where tensors are asked for."""
 
-    architecture: Architecture
-    dims: Dims
+    def __init__(self, architecture: Architecture, dims: Dims) -> None:
+        self.architecture, self.dims = architecture, dims
+
+    def with_dims(self, **changes: Any) -> Self:
+        """Return the same class with other sizes or switches."""
+        return type(self)(self.architecture, replace(self.dims, **changes))
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Every parameter, no list unrolled: all counts below are sums over these."""
         return tuple(self.architecture.terms(self.dims))
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Every tensor by name: repeats are unrolled when they are listed, so look at :attr:`total` first."""
+        return tuple(list_tensors(self.terms))
 
     @cached_property
     def own(self) -> dict[str, int]:
@@ -138,49 +146,38 @@ class ClosedForm:
         return own
 
     @cached_property
-    def components(self) -> dict[str, int]:
-        """Parameters of every component at every level, without unrolling a layer."""
-        return roll_up(self.own)
-
-    @cached_property
     def trainable(self) -> int:
         """Parameters that an optimiser would change."""
         return sum(term.total for term in self.terms if term.trainable)
 
-    def __getitem__(self, component: str) -> int:
-        """Parameters of a component, of ``"total"`` or of ``"trainable"``, as of an :class:`Inventory`."""
-        if component == TOTAL:
-            return self.total
-        return self.trainable if component == TRAINABLE else self.components.get(component, 0)
-
     @cached_property
     def total(self) -> int:
+        """All parameters, tied ones counted once."""
         return sum(term.total for term in self.terms)
 
-    @cached_property
+    @property
+    def unique(self) -> int:
+        return self.total
+
+    @property
     def tensor_count(self) -> int:
-        """The number of tensors that :attr:`inventory` would list."""
+        """The number of :attr:`tensors`."""
         return sum(term.times for term in self.terms)
 
-    @cached_property
+    @property
     def stored(self) -> int:
         """The total with ties written out."""
         return sum(term.times * term.size for term in self.terms)
 
-    @cached_property
+    @property
     def unrolled(self) -> int:
         """The total with ties written out and a copy of a shared layer for each pass through it."""
         return sum(term.passes * term.size for term in self.terms)
 
-    @cached_property
-    def inventory(self) -> Inventory:
-        """Every tensor by name: repeats are unrolled when they are listed, so look at :attr:`total` first."""
-        return _Derived(self)
-
     def formulas(self) -> dict[str, Formula]:
         """A formula for every component at every level and for the total: ``{"pooler": D² + D, …}``.
 
-        The blocks are called again with symbols; repeats stay factored out, as in ``L·(4·D² + …)``.
+        The terms are made again of symbols; repeats stay factored out, as in ``L·(4·D² + …)``.
         """
         from pytest_bertsize.closed_forms.formula import Formulas
 
@@ -192,35 +189,6 @@ class ClosedForm:
         from pytest_bertsize.closed_forms.symbols import symbolic
 
         return self.architecture.terms(symbolic(self.dims))
-
-
-class _Derived(Inventory):
-    """The inventory of a closed form: counted by its terms, and unrolled where tensors are asked for."""
-
-    def __init__(self, form: ClosedForm) -> None:
-        object.__setattr__(self, "form", form)  # the dataclass is frozen
-
-    form: ClosedForm
-
-    @cached_property
-    def tensors(self) -> tuple[Tensor, ...]:
-        return tuple(list_tensors(self.form.terms))
-
-    @cached_property
-    def own(self) -> dict[str, int]:
-        return self.form.own
-
-    @property
-    def unique(self) -> int:
-        return self.form.total
-
-    @property
-    def trainable(self) -> int:
-        return self.form.trainable
-
-    @property
-    def stored(self) -> int:
-        return self.form.stored
 
     def layers(self, component: str) -> int:
         """Count by the copies of its terms, where all of them train: what is frozen may be but some of the layers."""
@@ -235,7 +203,7 @@ class _Derived(Inventory):
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
         """The numbers of copies that the terms of each component at every level have, and whether these train."""
         found: dict[str, set[tuple[int, bool]]] = {}
-        for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.form.terms}:
+        for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
             for level in levels(component):
                 found.setdefault(level, set()).add((times, trainable))
         return found

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
@@ -17,6 +16,7 @@ from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.config.keys import Rule
     from pytest_bertsize.table.limits import Limit
 
@@ -67,8 +67,7 @@ class Variants:
         dims, changes = self.form.dims, self.together(changes)
         sizes = {self.sizes[key].symbol: value for key, value in changes.items() if key in self.sizes}
         switches = {key: value for key, value in changes.items() if key not in self.sizes}
-        varied = replace(dims, sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
-        return ClosedForm(self.form.architecture, varied)
+        return self.form.with_dims(sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

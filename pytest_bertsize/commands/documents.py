@@ -98,7 +98,7 @@ def list_facts(model: Explained) -> dict[str, Any]:
         },
         "total": form.total,
         "trainable": form.trainable,
-        "training_bytes": training_states(form.inventory).total,
+        "training_bytes": training_states(form).total,
         "components": [
             {"name": name, "formula": formulas[name].text, "latex": formulas[name].latex, "parameters": count}
             for name, count in counts.items()

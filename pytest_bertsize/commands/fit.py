@@ -94,7 +94,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
     def measure(limit: Limit, form: ClosedForm) -> int:
         if limit.measure is None:
             return form[limit.component]
-        return measure_limits([limit], Measurable(form.inventory, form, config))[0].actual
+        return measure_limits([limit], Measurable(form, form, config))[0].actual
 
     found = find_shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)
     if not found.varied:

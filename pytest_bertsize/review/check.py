@@ -116,7 +116,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         from pytest_bertsize.review.off_closed_form import OwnClass, compare_with_closed_form
 
         own = OwnClass(built.kinds, bool(subject.model.extra)) if is_own else None
-        compared = train_as(subject.form.inventory, actual) if found.freezes_at_will else actual
+        compared = train_as(subject.form, actual) if found.freezes_at_will else actual
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, own))
     found = found.with_findings(*check_limits(found, actual))
     otherwise = _find_read_otherwise(found, built)  # the cause of what is off, and told before it

@@ -58,7 +58,7 @@ class Subject:
     @property
     def expected(self) -> Inventory | None:
         """The inventory by the closed form."""
-        return self.form.inventory if self.form else None
+        return self.form
 
     @property
     def reference(self) -> str:
@@ -124,7 +124,7 @@ def examine(
             found = derive(model, config, chosen)
             request = build_request.ask_with_closed_form(model, settings, config, found, adapter)
             files = (config.file, model.checkpoint)
-            beside = check_rows(settings.root, model.tokenizer, files, found.form.inventory)
+            beside = check_rows(settings.root, model.tokenizer, files, found.form)
             known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
         else:
             request = build_request.ask_without_closed_form(model, settings, config, registry, adapter)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.structure import inventory_of
-from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.review.check import Accepted, conclude, place_in_table, train_as
 from pytest_bertsize.review.off_closed_form import LIBRARY, compare_with_closed_form
@@ -101,9 +100,8 @@ def _explain_difference(subject: Subject, built: Built, held: InHand) -> str:
     assert subject.derivation
     form, model = subject.derivation.form, subject.model
     for name, value in subject.derivation.options.items():
-        switched = replace(form.dims, switches={**form.dims.switches, name: not value})
-        other = ClosedForm(form.architecture, switched)
-        if not compare_with_closed_form(other, train_as(other.inventory, inventory_of(built, other.inventory))):
+        other = form.with_dims(switches={**form.dims.switches, name: not value})
+        if not compare_with_closed_form(other, train_as(other, inventory_of(built, other))):
             write = _write_options({**model.options, name: not value}, in_table=bool(model.table_key))
             return f"it is as {form.architecture.name} is with {name} = {str(not value).lower()}: {write}"
     if held.kind == form.architecture.name:

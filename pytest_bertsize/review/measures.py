@@ -102,7 +102,7 @@ def _measure_training(measure: Training, model: Measurable) -> Measured:
     from pytest_bertsize.closed_forms.training import training_states
 
     states = training_states(model.actual, *measure.dtypes)
-    expected = training_states(model.form.inventory, *measure.dtypes).total if model.form else None
+    expected = training_states(model.form, *measure.dtypes).total if model.form else None
     what = (
         f"AdamW, {measure}: parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
         f"moments {exact(states.moments)}, steps of {plural(states.tensors, 'tensor')} {exact(states.steps)}; "

@@ -38,18 +38,17 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, own: OwnClass 
     :param own: ``None`` for a class of the library: another name for a tensor is a tie that it has made or lost, where
         a class of a project differs in no parameter.
     """
-    expected = form.inventory
     by_component: dict[str, list[Difference]] = {}
-    sides = (actual.by_name, expected.by_name)
-    for each in (*compare_inventories(expected, actual), *_find_lost_owners(expected)):
+    sides = (actual.by_name, form.by_name)
+    for each in (*compare_inventories(form, actual), *_find_lost_owners(form)):
         if not (own and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
     found, formulas = [], form.formulas() if by_component else {}
     for component, differences in by_component.items():
-        guess = guess_cause(differences, expected, actual, form.dims.sizes)
-        fix = _describe_in_table(component, differences, expected, actual, own) if own else LIBRARY
-        finding = _make_finding(component, differences, expected, actual, formulas.get(component))
+        guess = guess_cause(differences, form, actual, form.dims.sizes)
+        fix = _describe_in_table(component, differences, form, actual, own) if own else LIBRARY
+        finding = _make_finding(component, differences, form, actual, formulas.get(component))
         found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
     return found
 

@@ -185,7 +185,7 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
         return
     assert subject.request is not None
     assert read_request(json.dumps(subject.request).encode()).architecture == subject.architecture
-    sizes = [size for tensor in form.inventory.tensors for size in tensor.shape]
+    sizes = [size for tensor in form.tensors for size in tensor.shape]
     counts = [form.total, form.stored, form.unrolled, *(each for each in form.dims.sizes.values() if each is not None)]
     costs = [each.total for each in conclude_unbuilt(subject).costs]
     assert {type(number) for number in (*sizes, *counts, *costs)} == {int}

@@ -406,7 +406,7 @@ def expected() -> Inventory:
     switches = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
     architecture = bert.architecture("BertForMaskedLM")
     assert architecture
-    return ClosedForm(architecture, Dims(sizes, switches)).inventory
+    return ClosedForm(architecture, Dims(sizes, switches))
 
 
 @pytest.mark.parametrize(

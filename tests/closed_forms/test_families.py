@@ -79,9 +79,9 @@ def test_count_tensors_components_and_formula_tell_one_story(
     family: str, architecture: str, data: st.DataObject
 ) -> None:
     form = data.draw(cases(family, architecture)).closed_form()
-    assert form.total == form.inventory.unique == form.inventory["total"]
-    assert form.components == form.inventory.components
-    assert form.stored == form.inventory.stored
+    assert form.total == form.unique == form["total"]
+    assert form.components == form.components
+    assert form.stored == form.stored
     symbols = symbolic(form.dims)
     total = sum(term.total for term in form.architecture.terms(symbols))
     assert symbols.number(total) == form.total
@@ -252,7 +252,7 @@ def test_a_field_that_is_said_to_change_no_count_changes_none(name: str, crossed
         f"{architecture.name}: {field} = {value!r}"
         for architecture in FAMILIES[name].architectures
         for plain, fields in zip(typical(name, architecture.name), reversed(rounds) if crossed else rounds, strict=True)
-        for field, value in _changing(plain, told(plain.closed_form().inventory.tensors), fields)
+        for field, value in _changing(plain, told(plain.closed_form().tensors), fields)
     ]
     assert changed == []
 

@@ -19,7 +19,7 @@ from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 from tests.support.formulas import value_of, value_of_latex
-from tests.support.own_classes import BERT, POOLER, TINY, errors
+from tests.support.own_classes import BERT, POOLER, TINY, errors, passing
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
@@ -73,12 +73,11 @@ def checked(folder: Path, table: str = TABLE) -> Review:
 def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own(tmp_path: Path) -> None:
     usual(tmp_path)
     review = checked(tmp_path)
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual.unique == BERT + POOLER + 4 * 3 + 3
-    assert review.actual["head.2_Dense"] == 4 * 3 + 3
-    assert review.actual["pooler"] == POOLER
-    assert review.actual["embeddings.word"] == 11 * 4
+    actual = passing(review)
+    assert actual.unique == BERT + POOLER + 4 * 3 + 3
+    assert actual["head.2_Dense"] == 4 * 3 + 3
+    assert actual["pooler"] == POOLER
+    assert actual["embeddings.word"] == 11 * 4
     assert (review.subject.architecture, review.subject.reference) == ("SentenceTransformer", "sbert/modules.json")
 
 
@@ -109,10 +108,9 @@ def test_each_kind_of_module_is_what_torch_makes_of_its_config(tmp_path: Path, c
     kind, config, count = MODULES[case]
     saved(tmp_path, ("0_Transformer", "Transformer", TINY), ("1_It", kind, config), ("2_Normalize", "Normalize", None))
     review = checked(tmp_path)
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual["head.1_It"] == count
-    assert review.actual.unique == BERT + POOLER + count
+    actual = passing(review)
+    assert actual["head.1_It"] == count
+    assert actual.unique == BERT + POOLER + count
     form = review.subject.form
     assert form is not None
     formula = form.formulas()["head.1_It"]
@@ -164,10 +162,8 @@ def test_a_key_that_moved_is_told_with_the_module_that_has_it(tmp_path: Path) ->
 
 def test_overrides_are_of_the_transformer_or_of_the_module_that_they_name(tmp_path: Path) -> None:
     usual(tmp_path)
-    review = checked(tmp_path, f"{TABLE}overrides = {{ vocab_size = 12, 2_Dense = {{ out_features = 2 }} }}\n")
-    assert errors(review) == []
-    assert review.actual is not None
-    assert (review.actual["embeddings.word"], review.actual["head.2_Dense"]) == (12 * 4, 4 * 2 + 2)
+    actual = passing(checked(tmp_path, f"{TABLE}overrides = {{ vocab_size = 12, 2_Dense = {{ out_features = 2 }} }}\n"))
+    assert (actual["embeddings.word"], actual["head.2_Dense"]) == (12 * 4, 4 * 2 + 2)
 
 
 # what is refused

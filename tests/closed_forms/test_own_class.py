@@ -15,7 +15,7 @@ from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.family_configs import typical
-from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta
+from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta, passing
 
 
 def test_a_class_without_a_backbone_nor_a_config_is_its_extra(tmp_path: Path) -> None:
@@ -38,10 +38,8 @@ def test_the_backbone_is_built_by_its_options(tmp_path: Path, options: dict[str,
     told = "options = { add_pooling_layer = false }" if options else ""
     head = 'extra = [{ name = "out", linear = ["hidden_size", 2] }]'
     table = f'backbone = "bert"\n{told}\n{head}'
-    review = checked(tmp_path, table, of(bert=bert(**options), out=on_meta(nn.Linear, 4, 2)))
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual.unique == BERT + (0 if options else POOLER) + 10
+    actual = passing(checked(tmp_path, table, of(bert=bert(**options), out=on_meta(nn.Linear, 4, 2))))
+    assert actual.unique == BERT + (0 if options else POOLER) + 10
 
 
 def test_a_factory_that_returns_the_backbone_itself_needs_no_attribute(tmp_path: Path) -> None:
@@ -78,11 +76,9 @@ def masked_lm(**config: Any) -> nn.Module:
 
 
 def test_ties_inside_a_backbone_are_ties_where_it_is_held(tmp_path: Path) -> None:
-    review = checked(tmp_path, MASKED, masked_lm())
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual["head.decoder"] == 11  # the bias; its matrix is that of the embeddings
-    assert review.actual.stored == review.actual.unique + 11 * 4 + 11
+    actual = passing(checked(tmp_path, MASKED, masked_lm()))
+    assert actual["head.decoder"] == 11  # the bias; its matrix is that of the embeddings
+    assert actual.stored == actual.unique + 11 * 4 + 11
 
 
 def test_a_tie_that_is_lost_inside_a_backbone_fails(tmp_path: Path) -> None:
@@ -119,10 +115,8 @@ def decoder(*, tied: bool, first: bool = False) -> nn.Module:
 
 
 def test_a_tied_extra_counts_once(tmp_path: Path) -> None:
-    review = checked(tmp_path, TIED, decoder(tied=True))
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual.unique == BERT + POOLER + 11
+    actual = passing(checked(tmp_path, TIED, decoder(tied=True)))
+    assert actual.unique == BERT + POOLER + 11
 
 
 def test_an_extra_that_is_said_to_be_tied_and_is_not_fails(tmp_path: Path) -> None:
@@ -174,10 +168,8 @@ def test_a_module_that_is_added_inside_the_backbone_is_an_extra_by_its_path(tmp_
     held = bert()
     held.encoder.layer[0].add_module("adapter", on_meta(nn.Linear, 4, 2))
     extra = 'extra = [{ name = "bert.encoder.layer.0.adapter", linear = ["hidden_size", 2], component = "encoder.adapter" }]'
-    review = checked(tmp_path, f'backbone = "bert"\n{extra}', of(bert=held))
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual["encoder.adapter"] == 10
+    actual = passing(checked(tmp_path, f'backbone = "bert"\n{extra}', of(bert=held)))
+    assert actual["encoder.adapter"] == 10
 
 
 @pytest.mark.parametrize("key", ["D", "r", "self", "sizes"])
@@ -272,10 +264,8 @@ def test_a_frozen_module_is_compared_too(tmp_path: Path) -> None:
     frozen, module = 'frozen = ["bert.embeddings"]\n', of(bert=bert(), out=on_meta(nn.Linear, 4, 2))
     assert "bert.embeddings is trained now: 92" in " ".join(errors(checked(tmp_path, OUT + frozen, module)))
     module.bert.embeddings.requires_grad_(requires_grad=False)
-    review = checked(tmp_path, OUT + frozen, module)
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual.unique - review.actual.trainable == (11 + 7 + 3 + 2) * 4
+    actual = passing(checked(tmp_path, OUT + frozen, module))
+    assert actual.unique - actual.trainable == (11 + 7 + 3 + 2) * 4
     assert checked(tmp_path, OUT, module).verdict == "failed"
 
 

@@ -99,7 +99,7 @@ def test_an_untied_decoder_costs_its_matrix_and_the_bias_that_was_tied(
 def test_sinusoidal_positions_are_stored_and_not_trained(family: str, architecture: str, tables: int) -> None:
     form = case(family, architecture, {"max_position_embeddings": 30}).closed_form()
     width = form.dims.D // form.dims.A if family == "roformer" else form.dims.D
-    assert form.inventory.unique - form.inventory.trainable == tables * 30 * width
+    assert form.unique - form.trainable == tables * 30 * width
 
 
 # how they are shown

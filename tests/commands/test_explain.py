@@ -223,7 +223,7 @@ def test_every_model_that_an_example_declares_is_explained_and_compared_with_its
     for name in load(Path("pyproject.toml")).names:
         form = closed_form(f"pyproject.toml::{name}")
         tops = [line for line in list_tree(form, BERT) if line.depth == 0]
-        assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
+        assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.unique
         assert bertsize.printed("explain", f"pyproject.toml::{name}")
         assert bertsize.printed("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")
 

@@ -90,7 +90,7 @@ def test_every_tensor_has_a_line_and_the_lines_sum_to_the_total(
     assert sum(line.in_all or line.count for line in lines if line.depth == 1) == known.total
     assert lines[-1].count == known.total
     listed = {line.name for line in lines}
-    for name in {pattern(tensor.name) for tensor in known.inventory.tensors}:
+    for name in {pattern(tensor.name) for tensor in known.tensors}:
         found = NAMING[vocabulary](name, architecture) if vocabulary in NAMING else ""
         assert (found or name_in_transformers(name)) in listed
 

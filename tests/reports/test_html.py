@@ -53,7 +53,7 @@ def limited(**budget: Any) -> ModelReport:
 def other_tensors() -> ModelReport:
     """Another model of the same size."""
     form = bert(12, 512, tied=True)
-    tensors = [t for t in form.inventory.tensors if t.name != "bert.embeddings.LayerNorm.bias"]
+    tensors = [t for t in form.tensors if t.name != "bert.embeddings.LayerNorm.bias"]
     other = Tensor("bert.embeddings.LayerNorm.other", (768,), "embeddings.norm")
     return reported(form, Inventory((*tensors, other)), total="120M")
 

@@ -19,11 +19,11 @@ STACK = "bert.encoder.layer"
 
 def inventory(**sizes: int) -> Inventory:
     form = chinese()
-    return ClosedForm(form.architecture, Dims({**SIZES, **sizes}, form.dims.switches)).inventory
+    return ClosedForm(form.architecture, Dims({**SIZES, **sizes}, form.dims.switches))
 
 
 def edited(edit: Callable[[Tensor], Tensor | None]) -> Inventory:
-    return Inventory(tuple(filter(None, map(edit, chinese().inventory.tensors))))
+    return Inventory(tuple(filter(None, map(edit, chinese().tensors))))
 
 
 def test_sides_that_are_the_same_have_no_row() -> None:

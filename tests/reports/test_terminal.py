@@ -75,7 +75,7 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
 
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     form = run_reports.bert(12, 512, tied=True)
-    named_once = Inventory(tuple(each for each in form.inventory.tensors if not each.tied_to))
+    named_once = Inventory(tuple(each for each in form.tensors if not each.tied_to))
     told = draw_model(run_reports.reported(form, named_once), Style(80))
     assert form.stored > form.total == named_once.stored
     assert "written out" not in told

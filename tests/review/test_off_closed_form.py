@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
 from pytest_bertsize.closed_forms.symbols import symbol
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import OwnClass, compare_with_closed_form, find_unexpected
@@ -30,12 +29,21 @@ def parts(count: int) -> tuple[Tensor, ...]:
     return tuple(Tensor(f"encoder.part{index}", (2,), "encoder") for index in range(count))
 
 
+class Form(Inventory):
+    """A closed form of these tensors."""
+
+    def __init__(self, tensors: tuple[Tensor, ...], sizes: dict[str, int]) -> None:
+        super().__init__(tensors)
+        self.dims = Dims({**SYMBOLS, **sizes}, {})
+
+    def formulas(self) -> dict[str, Formula]:
+        return FORMULAS
+
+
 def compared(
     expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: OwnClass | None = None, **sizes: int
 ) -> list[Finding]:
-    dims = SimpleNamespace(sizes={**SYMBOLS, **sizes})
-    form = SimpleNamespace(inventory=Inventory(expected), dims=dims, formulas=lambda: FORMULAS)
-    return compare_with_closed_form(form, Inventory(actual), own)  # type: ignore[arg-type]
+    return compare_with_closed_form(Form(expected, sizes), Inventory(actual), own)  # type: ignore[arg-type]
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
@@ -44,7 +52,7 @@ def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
 
 
 def tensor(name: str) -> Tensor:
-    return chinese().inventory.by_name[name]
+    return chinese().by_name[name]
 
 
 # findings
@@ -120,7 +128,7 @@ def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
 
 
 def test_a_layer_more_is_one_difference() -> None:
-    built, last = chinese().inventory.tensors, "bert.encoder.layer.11."
+    built, last = chinese().tensors, "bert.encoder.layer.11."
     more = [e._replace(name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built if e.name.startswith(last)]
     (found,) = compared(built, (*built, *more), OWN)
     assert (found.component, found.actual, found.expected) == ("encoder", 13 * LAYER, 12 * LAYER)
@@ -129,7 +137,7 @@ def test_a_layer_more_is_one_difference() -> None:
 
 
 def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
-    built = chinese().inventory.tensors
+    built = chinese().tensors
     renamed = tuple(each._replace(name=each.name.replace("encoder.layer.", "encoder.layers.")) for each in built)
     (found,) = compared(built, renamed, OWN)
     assert found.message.endswith(f"layer is bert.encoder.layers now, of the same shapes: {12 * LAYER:,}")
@@ -137,7 +145,7 @@ def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
 
 def test_layers_that_share_what_another_has_are_one_difference() -> None:
     """As ALBERT's do; the same the other way round."""
-    built, first, second = chinese().inventory.tensors, "bert.encoder.layer.0.", "bert.encoder.layer.1."
+    built, first, second = chinese().tensors, "bert.encoder.layer.0.", "bert.encoder.layer.1."
     shared = tuple(
         each._replace(tied_to=first + each.name.removeprefix(second)) if each.name.startswith(second) else each
         for each in built
@@ -173,7 +181,7 @@ def test_a_dense_layer_in_each_of_twelve_layers_is_one_cause() -> None:
         for layer in range(12)
         for name, shape in {"weight": (D, D), "bias": (D,)}.items()
     ]
-    fix = only(reviewed(Inventory((*chinese().inventory.tensors, *more)))).fix
+    fix = only(reviewed(Inventory((*chinese().tensors, *more)))).fix
     assert "a dense layer more: bert.encoder.layer.*.extra (×12) is D² + D = 590,592" in fix
     assert fix.count("perhaps") == 1
 
@@ -216,4 +224,4 @@ def test_a_total_or_a_square_alone_is_no_cause(name: str, shape: tuple[int, ...]
 def test_what_a_class_has_and_its_table_does_not_say_are_tensors_of_its_own() -> None:
     crf = Tensor("crf.transitions", (18, 18), "unexpected")
     alias = Tensor("crf.words", (V, D), "unexpected", tied_to="bert.embeddings.word_embeddings.weight")
-    assert find_unexpected(chinese().inventory, changed(crf=crf, alias=alias)) == [crf]
+    assert find_unexpected(chinese(), changed(crf=crf, alias=alias)) == [crf]

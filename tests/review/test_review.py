@@ -102,7 +102,7 @@ def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
 
 def test_two_limits_on_one_component_both_hold() -> None:
     both = replace(subject(), budget=(*subject(head=613_256).budget, *subject(head=613_255).budget))
-    found = hold(both, chinese().inventory)
+    found = hold(both, chinese())
     assert [finding.limit for finding in found.findings] == [613_255]
 
 
@@ -124,7 +124,7 @@ def test_the_limit_on_a_component_is_the_tightest_of_those_that_name_it() -> Non
 def test_a_finding_says_where_its_limit_stands() -> None:
     (limit,) = subject(head=1, total="200M").budget[:1]
     declared = limit._replace(line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
-    found = only(hold(replace(subject(), budget=(declared,)), chinese().inventory))
+    found = only(hold(replace(subject(), budget=(declared,)), chinese()))
     assert (found.component, found.file, found.line, found.table_key) == (
         "head",
         "pyproject.toml",
@@ -168,7 +168,7 @@ def test_a_thirteenth_layer_is_caught_even_when_the_total_matches() -> None:
     architecture = BERT.architecture("BertForMaskedLM")
     assert architecture
     # one layer is 7,087,872 = 768 × 9,229; the output bias has a parameter for each token, too
-    alias = ClosedForm(architecture, Dims(SIZES | {"L": 13, "V": 21128 - 9229}, SWITCHES)).inventory
+    alias = ClosedForm(architecture, Dims(SIZES | {"L": 13, "V": 21128 - 9229}, SWITCHES))
     extra = Tensor("filler", (9229,), "head")
     found = reviewed(Inventory((*alias.tensors, extra)), total={"exact": 102_290_312})
     assert found.actual
@@ -298,12 +298,12 @@ def test_the_module_itself_is_there_where_the_model_was_built() -> None:
 
 
 def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> None:
-    built = replace(subject(total=1), actual=chinese().inventory)
+    built = replace(subject(total=1), actual=chinese())
     assert without_form(built).verdict == "failed"
     alone = without_form(built, closed_form=False)
     assert alone.verdict == "passed"
     assert replace(alone, actual=None).verdict == "failed"
-    assert only(hold(alone, chinese().inventory)).kind == "over-budget"
+    assert only(hold(alone, chinese())).kind == "over-budget"
 
 
 def test_formulas_are_shown_where_a_model_is_off_its_closed_form() -> None:
@@ -315,7 +315,7 @@ def test_formulas_are_shown_where_a_model_is_off_its_closed_form() -> None:
 
 
 def test_a_budget_may_name_what_the_family_knows_or_where_no_closed_form_does_what_was_built() -> None:
-    built = replace(subject(), actual=chinese().inventory)
+    built = replace(subject(), actual=chinese())
     assert {"pooler", "head.decoder"} <= {*built.known_components}  # no pooler is in this class
     alone = without_form(built, closed_form=False).known_components
     assert "head.decoder" in alone
@@ -329,7 +329,7 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
         "head.decoder",
     ]
     assert sorted(subject().component_names) == sorted(own)
-    built = replace(without_form(subject(total=1, trainable=1, head=1)), actual=chinese().inventory)
+    built = replace(without_form(subject(total=1, trainable=1, head=1)), actual=chinese())
     assert sorted(built.component_names) == sorted(own)
     more = reviewed(changed(crf=Tensor("crf.transitions", (18, 18), "unexpected")), pooler=0, total=1)
     assert sorted(more.component_names) == sorted([*own, "pooler", "unexpected"])
@@ -340,7 +340,7 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
 
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
-    assert hold(warned, chinese().inventory).verdict == "passed"
+    assert hold(warned, chinese()).verdict == "passed"
 
 
 # what a count by hand usually forgets, recognised from its number: SOURCES A, and its list at the end
@@ -402,7 +402,7 @@ WHAT = "float32, ties once"
 
 def held(limit: object, *measured: Measured) -> Review:
     known = replace(subject(bytes=limit), measured=measured)
-    return hold(known, chinese().inventory)
+    return hold(known, chinese())
 
 
 def in_bytes(actual: int = FLOAT32, expected: int | None = FLOAT32) -> tuple[Measured, ...]:
@@ -456,7 +456,7 @@ def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero(
 
 
 def without_closed_form(component: str, limit: int) -> Review:
-    return hold(without_form(subject(**{component: limit}), closed_form=False), chinese().inventory)
+    return hold(without_form(subject(**{component: limit}), closed_form=False), chinese())
 
 
 def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:

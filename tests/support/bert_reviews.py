@@ -67,7 +67,7 @@ def hold(review: Review, actual: Inventory) -> Review:
 
 
 def reviewed(actual: Inventory | None = None, /, **budget: object) -> Review:
-    return hold(subject(**budget), actual or chinese().inventory)
+    return hold(subject(**budget), actual or chinese())
 
 
 def only(found: Review) -> Finding:
@@ -77,7 +77,7 @@ def only(found: Review) -> Finding:
 
 def changed(**by_name: Tensor | None) -> Inventory:
     """The model's inventory with some tensors replaced, removed or added."""
-    tensors = {tensor.name: tensor for tensor in chinese().inventory.tensors}
+    tensors = {tensor.name: tensor for tensor in chinese().tensors}
     for name, tensor in by_name.items():
         tensors.pop(name, None)
         if tensor:

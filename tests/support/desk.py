@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def as_derived(subject: Subject) -> Built:
     """The model that the closed form describes."""
     assert subject.derivation
-    tensors = subject.derivation.form.inventory.tensors
+    tensors = subject.derivation.form.tensors
     return Built(tensors, {tensor.name: tensor.tied_to for tensor in tensors if tensor.tied_to})
 
 

@@ -143,7 +143,7 @@ def told(tensors: Iterable[Tensor]) -> dict[str, tuple[object, ...]]:
 
 def mismatch(case: Case) -> str:
     """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
-    expected = told(case.closed_form().inventory.tensors)
+    expected = told(case.closed_form().tensors)
     wrong = case.read_otherwise()
     for built in filter(None, (case.built(), case.handed_over())):
         actual = told(built.tensors)

@@ -17,6 +17,7 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 
 if TYPE_CHECKING:
+    from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
@@ -67,3 +68,10 @@ def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] 
 
 def errors(review: Review | Subject) -> list[str]:
     return [finding.message for finding in review.errors]
+
+
+def passing(review: Review) -> Inventory:
+    """Return what was built of a model that has no error."""
+    assert errors(review) == []
+    assert review.actual is not None
+    return review.actual

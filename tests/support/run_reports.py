@@ -75,7 +75,7 @@ def reported(
     found = derived(FILE)
     assert found.derivation
     subject = replace(found, shows_formulas=True, derivation=found.derivation._replace(form=form))
-    return plain(report_model(hold(review_of(subject, name, names), actual or form.inventory)))
+    return plain(report_model(hold(review_of(subject, name, names), actual or form)))
 
 
 def plain(model: ModelReport) -> ModelReport:
@@ -118,7 +118,7 @@ def failing() -> ModelReport:
     """Over its budget in three ways, off its closed form, with all that a report can have."""
     form = bert(14, 1024, tied=False)
     odd = Tensor("cls.predictions.decoder.scale", (768,), "head.decoder")
-    actual = Inventory((*form.inventory.tensors, odd))
+    actual = Inventory((*form.tensors, odd))
     model = reported(form, actual, total="110M", embeddings="24M", head="1M", encoder={"min": "80M", "max": "100M"})
     changes = [
         Change(
@@ -232,14 +232,14 @@ def without_closed_form(name: str = "own") -> ModelReport:
     """Held to its budget alone."""
     model = derived(FILE).model.replace(config="models/own/config.json", closed_form=False)
     subject = Subject(model, derived(FILE).settings, "bert", "OwnModel")
-    return plain(report_model(hold(review_of(subject, name, {"total": "120M"}), bert(12, 512, tied=True).inventory)))
+    return plain(report_model(hold(review_of(subject, name, {"total": "120M"}), bert(12, 512, tied=True))))
 
 
 def large(components: int = 200, layers: int = 1000) -> ModelReport:
     """More of everything than a page shows."""
     parts = tuple(Tensor(f"part{n}.weight", (1000 + n, 97), f"part{n // 4}.piece{n}") for n in range(components))
     form = bert(12, 512, tied=True)
-    actual = Inventory((*form.inventory.tensors, *parts))
+    actual = Inventory((*form.tensors, *parts))
     model = against(reported(form, actual, total="110M"), form)
     model.layers = [layer(f"bert.encoder.layer.{n}", tensors=16) for n in range(layers)]
     row = model.findings[0]

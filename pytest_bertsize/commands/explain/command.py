@@ -193,7 +193,7 @@ def _list_notes(chosen: Explained) -> Iterator[str]:
     yield from _list_spare_rows(chosen)
     size = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
-    states = training_states(form.inventory)
+    states = training_states(form)
     yield (
         f"to train it takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, by AdamW in float32: "
         f"parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
@@ -208,9 +208,9 @@ def _list_spare_rows(chosen: Explained) -> Iterator[str]:
     try:
         if chosen.settings:
             model, beside = chosen.model, (chosen.config.file, chosen.model.checkpoint)
-            found = check_rows(chosen.settings.root, model.tokenizer, beside, chosen.form.inventory)
+            found = check_rows(chosen.settings.root, model.tokenizer, beside, chosen.form)
         else:
-            found = check_rows(file.parent, None, (file.name,), chosen.form.inventory)
+            found = check_rows(file.parent, None, (file.name,), chosen.form)
     except Unusable:  # a file beside it that is none: no word of the config
         return
     yield from (each.message for each in found)
