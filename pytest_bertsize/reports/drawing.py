@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -22,9 +22,6 @@ MOST_BYTES = 60_000
 """Of what is drawn of one model."""
 NAME = 24
 """Cells that a name gets before columns are dropped for it."""
-BOLD, RED = "1", "31"
-"""Codes of ECMA-48 (Select Graphic Rendition)."""
-
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """One cell for one cell, so that columns stay where they are."""
 
@@ -48,7 +45,9 @@ def can_show(encoding: str | None) -> bool:
 
 
 def draw(style: Style, *parts: RenderableType) -> str:
-    """Draw parts one under the other."""
+    """Draw parts one under the other; ``""`` where there are none, without the time that it takes to load rich."""
+    if not parts:
+        return ""
     from rich.console import Console, Group
 
     drawn = StringIO()
@@ -65,7 +64,7 @@ def draw(style: Style, *parts: RenderableType) -> str:
     )
     console.print(Group(*parts))
     text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
-    return _bound_lines([line.rstrip() for line in text.splitlines()])
+    return bound_lines([line.rstrip() for line in text.splitlines()])
 
 
 def colour_text(text: str, colour: str = "") -> Text:
@@ -74,29 +73,12 @@ def colour_text(text: str, colour: str = "") -> Text:
     return Text(text, style=colour)
 
 
-def draw_columns(rows: Iterable[tuple[str, Sequence[str]]], numbers: Collection[int], style: Style) -> str:
-    """Draw columns that are as wide as their widest cell, without the time that it takes to load rich.
-
-    :param rows: :data:`BOLD`, :data:`RED` or ``""``, and the cells.
-    :param numbers: the columns that stand at their right.
-    """
-    rows = [*rows]
-    widths = [max(map(cell_len, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
-    lines = []
-    for colour, cells in rows:
-        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
-        pairs = enumerate(zip(cells, gaps, strict=True))
-        text = "  ".join(gap + cell if at in numbers else cell + gap for at, (cell, gap) in pairs).rstrip()
-        lines.append(f"\x1b[{colour}m{text}\x1b[0m" if style.colour and colour else text)
-    return _bound_lines(to_terminal("\n".join(lines), style).splitlines())
-
-
 def to_terminal(text: str, style: Style) -> str:
     """Replace characters that the terminal cannot encode; a line stays one, whatever its length."""
     return text if style.unicode else text.translate(_ASCII)
 
 
-def _bound_lines(lines: list[str]) -> str:
+def bound_lines(lines: list[str]) -> str:
     """Keep as many lines as a log is asked to take for one model."""
     sizes = accumulate(len(line.encode()) + 1 for line in lines)
     fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
@@ -109,10 +91,11 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
     """Return a sentence that wraps under itself, not under its mark."""
     from rich.table import Table
 
+    kept = _ROW.sub(lambda row: row[0].replace(" ", _KEPT), powers(sentence, style))
     grid = Table.grid()
     grid.add_column(width=len(mark), no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(colour_text(mark, colour), colour_text(_ROW.sub(_keep_on_one_line, powers(sentence, style))))
+    grid.add_row(colour_text(mark, colour), colour_text(kept))
     return grid
 
 
@@ -120,10 +103,6 @@ _KEPT = "\ue000"
 """A space at which no line is broken."""
 _ROW = re.compile(r"\{ name = .*? \}(?=, \{ name = | \]|$)")
 """A row of ``extra``, which TOML wants on one line."""
-
-
-def _keep_on_one_line(row: re.Match[str]) -> str:
-    return row[0].replace(" ", _KEPT)
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:

@@ -13,17 +13,16 @@ from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.drawing import (
-    BOLD,
     NAME,
-    RED,
     Style,
+    bound_lines,
     colour_text,
     draw,
-    draw_columns,
     drop_columns,
     fit,
     hanging,
     powers,
+    to_terminal,
     usable,
 )
 from pytest_bertsize.reports.sentences import show_difference
@@ -78,34 +77,34 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
-    """Draw the warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
-    found = [each for each in model.own_findings if each.severity != "note" or _is_shown(each, model, style)]
-    return draw(style, *_finding_lines(found, style, prefix=f"{model.name}: ")) if found else ""
+    """Draw the warnings of a model that passed, and its notes where detail is asked for.
 
-
-def _is_shown(note: FindingRow, model: ModelReport, style: Style) -> bool:
-    """Tell whether a note prints without ``-v``: a loosened budget, and the lock unless the base has said the same."""
+    Without ``-v`` a note prints of a loosened budget, and of the lock unless the base has said the same.
+    """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
-    return style.verbosity > 0 or note.kind == "budget-loosened" or (note.kind == "differs-from-lock" and not is_said)
+    urgent = {"budget-loosened"} if is_said else {"budget-loosened", "differs-from-lock"}
+    found = [each for each in model.own_findings if each.severity != "note" or each.kind in urgent]
+    found = model.own_findings if style.verbosity > 0 else found
+    return draw(style, *_finding_lines(found, style, prefix=f"{model.name}: "))
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
-    """Draw what stood in for something that is not there, each once for all models; ``""`` where nothing did."""
+    """Draw what stood in for something that is not there, each once for all models."""
     found = sentences.name_stand_ins(models)
     lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
     if rest := len(found[MOST_SENTENCES:]):
         lines.append(colour_text(f"{exact(rest)} more stand-ins are in the JSON report", "dim"))
-    return draw(style, *lines) if lines else ""
+    return draw(style, *lines)
 
 
 def draw_comparison(model: ModelReport, style: Style) -> str:
-    """Draw what became of a model that passed, ``""`` where nothing did."""
+    """Draw what became of a model that passed."""
     return draw(style, *_base_lines(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
-    """Draw what the whole run was compared with, where there is something to say; ``""`` where there is not."""
+    """Draw what the whole run was compared with, where there is something to say."""
     lines = []
     missing = f"not compared with {base.revision}"
     if base.problem:
@@ -117,7 +116,7 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
         if base.not_compared:
             lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
-    return draw(style, *lines) if lines else ""
+    return draw(style, *lines)
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
@@ -159,6 +158,9 @@ def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[Rend
 # all models of a run
 
 NUMBERS = {"parameters", "budget", "left"}
+"""Columns that stand at their right."""
+BOLD, RED = "1", "31"
+"""Codes of ECMA-48 (Select Graphic Rendition)."""
 
 
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
@@ -174,15 +176,22 @@ def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping
 
 
 def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
+    """Draw columns that are as wide as their widest cell, without the time that it takes to load rich."""
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in rows[0]}
     needed = {column: (min(width, NAME) if column == "model" else width) + 2 for column, width in widths.items()}
     shown = drop_columns(needed, ("architecture", "left", "budget"), usable(style))
-    name = min(widths["model"], usable(style) - sum(needed[column] for column in shown) + needed["model"] - 2)
-    drawn: list[tuple[str, list[str]]] = [(BOLD, [*shown])]
-    for row in rows:
-        cells = {**row, "model": fit(row["model"], name)}
-        drawn.append((RED if row[""] == "✗" else "", [cells[column] for column in shown]))
-    return draw_columns(drawn, {at for at, column in enumerate(shown) if column in NUMBERS}, style)
+    room = usable(style) - sum(needed[column] for column in shown) + needed["model"] - 2
+    widths["model"] = min(widths["model"], room)
+    lines = []
+    for row in ({column: column for column in shown}, *rows):
+        cells = []
+        for column in shown:
+            cell = fit(row[column], widths[column])
+            gap = " " * (widths[column] - cell_len(cell))
+            cells.append(gap + cell if column in NUMBERS else cell + gap)
+        text, colour = "  ".join(cells).rstrip(), {"": BOLD, "✗": RED}.get(row[""], "")
+        lines.append(f"\x1b[{colour}m{text}\x1b[0m" if style.colour and colour else text)
+    return bound_lines(to_terminal("\n".join(lines), style).splitlines())
 
 
 def _fold_passed(models: Sequence[ModelReport], patterns: Mapping[str, str]) -> tuple[list[ModelReport], list[str]]:
@@ -289,12 +298,16 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
         table.add_column(column, width=widths[column], justify="left" if at_left else "right", no_wrap=True)
     for line in lines:
         table.add_row(*(_draw_cell(line, column, widths) for column in columns))
-    said = [*_describe_table(model), *_describe_hidden(model, len(all_lines) - len(lines), len(rows))]
+    said = _describe_table(model, len(all_lines) - len(lines), len(model.components) - len(rows))
     return Group(table, *(hanging("  ", "dim", f"({each})", style) for each in said if each))
 
 
-def _describe_table(model: ModelReport) -> Iterator[str]:
-    """Sentences under the table: other totals, what its last lines are of, what trains."""
+def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
+    """Sentences under the table: other totals, what its last lines are of, what trains, and what it leaves out.
+
+    :param cut: lines of a table that is too long.
+    :param hidden: components that are shown where detail is asked for.
+    """
     yield sentences.describe_embedding(model)
     stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
     totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
@@ -304,14 +317,11 @@ def _describe_table(model: ModelReport) -> Iterator[str]:
     yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
     yield from map(sentences.describe_parts, model.limited_measures)
     yield from sentences.describe_rest(model)
-
-
-def _describe_hidden(model: ModelReport, lines: int, shown: int) -> Iterator[str]:
-    if lines:
-        yield f"{exact(lines)} lines above the total are not shown: the JSON report has them"
+    if cut:
+        yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
     if not model.built:
         yield "not built: these are the closed form's counts"
-    if hidden := len(model.components) - shown:
+    if hidden:
         one = hidden == 1
         what = f"{'part that matches its' if one else 'parts that match their'} closed form"
         if not (model.closed_form and model.built):
