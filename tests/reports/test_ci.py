@@ -33,7 +33,7 @@ LINE = "::notice title=bertsize::1 of 2 models failed; 119,098 parameters; burst
 
 
 def a_finding(**changes: Any) -> FindingRow:
-    return replace(failing().findings[0], **changes)
+    return replace(failing().findings[0], **{"fix": "", "file": None, **changes})
 
 
 def of(*findings: FindingRow) -> RunReport:
@@ -78,22 +78,28 @@ def test_a_finding_is_an_annotation_at_its_line(changes: dict[str, Any], folder:
     assert commands(report, folder) == [f"::error {place}title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"]
 
 
-def test_what_github_reads_as_its_own_is_escaped() -> None:
-    (command,) = commands(of(a_finding(message="100%\r\n::warning::b", fix="")))
-    assert command.partition("encoder::")[2] == r"100%25\r\n:\x3awarning:\x3ab"
+UNREAD = compared(revision="origin/main", commit=None, problem="git does not know it")
 
 
-def test_warnings_are_warnings_and_notes_are_not_told() -> None:
-    report = of(a_finding(severity="warning", message="w"), a_finding(severity="note", message="n"))
-    (command,) = commands(report)
-    assert command.startswith("::warning title=bertsize%3A encoder::w%0A")
-
-
-def test_a_run_that_was_not_compared_is_a_warning() -> None:
-    base = compared(revision="origin/main", commit=None, problem="git does not know it")
-    assert commands(run(passing(), base=base)) == [
-        "::warning title=bertsize::not compared with origin/main: git does not know it"
-    ]
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (
+            of(a_finding(message="100%\r\n::warning::b")),
+            [r"::error title=bertsize%3A encoder::100%25\r\n:\x3awarning:\x3ab"],
+        ),
+        (of(a_finding(severity="warning", message="w")), ["::warning title=bertsize%3A encoder::w"]),
+        (of(a_finding(severity="note", message="n")), []),
+        (
+            run(passing(), base=UNREAD),
+            ["::warning title=bertsize::not compared with origin/main: git does not know it"],
+        ),
+    ],
+)
+def test_what_github_reads_as_its_own_is_escaped_warnings_are_warnings_and_notes_are_not_told(
+    report: RunReport, told: list[str]
+) -> None:
+    assert commands(report) == told
 
 
 def test_a_run_that_found_nothing_says_nothing() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from msgspec.structs import replace as replace_field
 
 from pytest_bertsize.config.which_release import AskedAbout
@@ -18,11 +19,10 @@ from tests.support.model_reports import finding
 from tests.support.run_reports import compared, gone, passing
 
 if TYPE_CHECKING:
-    import pytest
-
     from pytest_bertsize.reports.report import ModelReport, RunBase
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
+NONE_CHECKED = Line("1 configured, 0 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
 ACCEPT = Line("→ to accept what was counted: pytest --bert-budget --bert-budget-update")
@@ -48,42 +48,44 @@ def over_budget() -> ModelReport:
     return found("encoder", "failed", finding("encoder: total 1,090 exceeds the budget of 1,000"))
 
 
-def test_a_run_of_which_nothing_is_to_be_said_has_its_count() -> None:
-    assert lines(outcome(found("encoder"))) == [COUNT]
+NO_BASE = "! not compared with main: there is no such revision"
+UNTOLD = "against main (bbbbbbbbbb): no count changed"
 
 
-# not checked
+@pytest.mark.parametrize(
+    ("of", "told", "status"),
+    [
+        (outcome(found("encoder")), [COUNT], "good"),
+        (outcome(), [Line("NOT CHECKED: encoder", "red"), NONE_CHECKED], "found"),
+        (outcome(excuse="listed"), [Line("NOT CHECKED: encoder: listed", "yellow"), NONE_CHECKED], "good"),
+        (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], "good"),
+        (
+            outcome(found("encoder"), base=compared(problem="there is no such revision")),
+            [Line(NO_BASE), COUNT, HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")],
+            "good",
+        ),
+        (
+            outcome(found("encoder"), base=compared(not_compared=["encoder"])),
+            [Line(f"{UNTOLD}\n! not compared with main: encoder"), COUNT, HEADLINE],
+            "good",
+        ),
+        (
+            outcome(found("encoder"), base=compared(removed=[gone("old", reason="ADR-14")])),
+            [Line("- removed: main declares old (old.json); its reason: ADR-14"), COUNT, HEADLINE],
+            "good",
+        ),
+    ],
+    ids=["nothing", "not checked", "with an excuse", "as it was", "no base", "not compared", "left with a word"],
+)
+def test_a_run_says_what_was_not_checked_or_compared_and_who_left_and_counts_its_models(
+    of: Outcome, told: list[Line], status: str
+) -> None:
+    assert lines(of) == told
+    assert of.status == status
 
 
-def test_what_was_not_checked_is_red() -> None:
-    assert lines(outcome())[0] == Line("NOT CHECKED: encoder", "red")
-    assert outcome().status == "found"
-
-
-def test_with_an_excuse_it_is_yellow_says_so_and_fails_nothing() -> None:
-    listed = outcome(excuse="tests were only listed")
-    assert lines(listed)[0] == Line("NOT CHECKED: encoder: tests were only listed", "yellow")
-    assert listed.status == "good"
+def test_an_excuse_excuses_no_model_that_failed() -> None:
     assert outcome(over_budget(), excuse="tests were only listed").status == "found"
-
-
-# the base
-
-
-def test_a_base_that_changed_nothing_is_said_once() -> None:
-    told = lines(outcome(found("encoder"), base=compared()))
-    assert told == [Line("against main (bbbbbbbbbb): no count changed"), COUNT, HEADLINE]
-
-
-def test_a_base_that_nothing_can_be_compared_with_says_why() -> None:
-    told = lines(outcome(found("encoder"), base=compared(problem="there is no such revision")))
-    line = HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")
-    assert told == [Line("! not compared with main: there is no such revision"), COUNT, line]
-
-
-def test_models_that_were_not_compared_are_named() -> None:
-    told = lines(outcome(found("encoder"), base=compared(not_compared=["encoder"])))
-    assert told[0].text.splitlines()[1:] == ["! not compared with main: encoder"]
 
 
 def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
@@ -96,13 +98,6 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert (left.report.failed, left.status) == (1, "found")
     unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
     assert lines(unbuilt)[-1].text.endswith("; by the closed form: nothing was built")
-
-
-def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
-    left = outcome(found("encoder"), base=compared(removed=[gone("old", reason="ADR-14")]))
-    assert [line.colour for line in lines(left)] == ["", "", ""]
-    assert "ADR-14" in lines(left)[0].text
-    assert left.status == "good"
 
 
 # where GitHub reads the log
