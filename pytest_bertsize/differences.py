@@ -188,9 +188,8 @@ class _Comparison:
         parent, _, index = paths[0].rpartition(".")
         if not index.isdigit():
             return 0
-        heads = (path.rpartition(".")[2] for path in (side.modules_in.get(parent, []) if parent else side.paths))
-        siblings = [f"{parent}.{head}" if parent else head for head in heads if head.isdigit()]
-        there = [path for path in dict.fromkeys(siblings) if path not in paths and path in other.paths]
+        siblings = (path for path in side.modules_in.get(parent, ()) if path.rpartition(".")[2].isdigit())
+        there = [path for path in siblings if path not in paths and path in other.paths]
         signature = side.signature(paths[0])
         return len(there) if all(side.signature(path) == signature for path in there) else 0
 
@@ -282,16 +281,14 @@ class _Comparison:
             whole |= {path: of_all.pop()} if len(of_all) == 1 else {each.name: owners[each.name] for each in inside}
         for name, paths in _fold_paths(whole, lambda path: (split_indices(whole[path])[0], there.signature(path))):
             tensors = there.names_within(paths)
-            count = sum(self.after.tensors[each].size * self._owns_more(each) for each in tensors)
+            pairs = ((self.before.tensors[each], self.after.tensors[each]) for each in tensors)
+            count = sum(now.size * (bool(was.tied_to) - bool(now.tied_to)) for was, now in pairs)
             other_name = _join_names(whole[path] for path in paths)
             yield Difference(kind, name, count, tensors, _describe_count(count), other_name, is_plural=_is_list(paths))
 
-    def _owns_more(self, name: str) -> int:
-        """Return 1 for a tensor that is one of its own only now, -1 for one that only was."""
-        return bool(self.before.tensors[name].tied_to) - bool(self.after.tensors[name].tied_to)
-
     def _find_trained(self) -> Iterator[Difference]:
-        for kind, trains in (("frozen", False), ("trained", True)):
+        kinds: dict[Kind, bool] = {"frozen": False, "trained": True}
+        for kind, trains in kinds.items():
             names = {
                 name: None
                 for name in self.stay
@@ -300,7 +297,7 @@ class _Comparison:
             for name, paths in _fold_paths(self.after.find_roots(names), self.after.signature):
                 if count := sum(map(self.after.count_owned, paths)):  # what owns nothing goes with its owner
                     tensors = self.after.names_within(paths)
-                    yield Difference(kind, name, 0, tensors, exact(count), is_plural=_is_list(paths))  # type: ignore[arg-type]
+                    yield Difference(kind, name, 0, tensors, exact(count), is_plural=_is_list(paths))
 
 
 def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
