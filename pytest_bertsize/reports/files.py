@@ -90,7 +90,7 @@ class ReportFiles:
 
     @cached_property
     def commit(self) -> str | None:
-        """The commit that is checked out; git is asked where a report is written, which no xdist worker does."""
+        """The commit that is checked out."""
         from pytest_bertsize.base.git import find_head
 
         return find_head(self.settings.root)
@@ -98,8 +98,8 @@ class ReportFiles:
     def __bool__(self) -> bool:
         return bool(self.paths or self.step_summary)
 
-    def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str], commit: str | None) -> RunReport:
-        """Return the report of the run.
+    def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
+        """Return the report of the run; git is asked for the commit where a file has it.
 
         :param models: those that were checked, in the order in which they are declared.
         :param versions: of the libraries that built them.
@@ -115,7 +115,7 @@ class ReportFiles:
             changed=True,
             mode="full" if self.builds else "no-build",
             versions={**known, "python": versions.get("python", platform.python_version())},
-            commit=commit,
+            commit=self.commit if self else None,
             table_sha256=self.settings.table_sha256,
             base=self.base,
             configured=len(names),
@@ -132,7 +132,7 @@ class ReportFiles:
         self.problems.clear()
         if not self.paths:
             return
-        report = self.report_run(models, versions, self.commit)
+        report = self.report_run(models, versions)
         for path in self.paths:
             with self._note_problem(path):
                 files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
@@ -142,7 +142,7 @@ class ReportFiles:
         self.write(models, versions)
         if self.step_summary:
             with self._note_problem(self.step_summary):
-                ci.append_to_summary(self.step_summary, self.report_run(models, versions, self.commit))
+                ci.append_to_summary(self.step_summary, self.report_run(models, versions))
 
     @contextlib.contextmanager
     def _note_problem(self, path: Path) -> Iterator[None]:

@@ -34,8 +34,7 @@ class Outcome:
 
     @cached_property
     def report(self) -> RunReport:
-        """The report of the run, without the commit, for which git would have to be asked."""
-        return self.reports.report_run(self.checked, self.versions, None)
+        return self.reports.report_run(self.checked, self.versions)
 
     @property
     def status(self) -> Status:

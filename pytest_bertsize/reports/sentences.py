@@ -85,17 +85,18 @@ def compare_with_base(model: ModelReport) -> list[str]:
         moved = f"{exact(base.total)} → {exact(now)} ({signed(now - base.total)}{came})"
         head += " by its lock" if base.by == "lock" else ""
         head += f": {moved if base.grown or base.shrunk else 'no count changed'}{beside}"
-    return [head, *_describe_changes(base)]
+    costs = _shorten([describe_change(row) for row in base.changes])
+    return [head, *list_changes(base), *costs, *([f"({base.method})"] if base.method else [])]
 
 
-def _describe_changes(base: Base) -> Iterator[str]:
-    yield from base.said
-    for lines in ([each.said for each in base.tensors], [describe_change(row) for row in base.changes]):
-        yield from lines[:MOST_CHANGES]
-        if rest := len(lines[MOST_CHANGES:]):
-            yield f"and {exact(rest)} more: the JSON report has them"
-    if base.method:
-        yield f"({base.method})"
+def list_changes(base: Base) -> list[str]:
+    """List what became of the model and its tensors, beside what keys moved."""
+    return [*base.said, *_shorten([each.said for each in base.tensors])]
+
+
+def _shorten(lines: Sequence[str]) -> list[str]:
+    rest = len(lines) - MOST_CHANGES
+    return [*lines[:MOST_CHANGES], *([f"and {exact(rest)} more: the JSON report has them"] if rest > 0 else [])]
 
 
 def name_changed_measures(measures: Sequence[Measure]) -> str:

@@ -289,7 +289,7 @@ def test_many_changes_are_counted_in_every_view() -> None:
     assert "40 is gone" not in text
     assert "and 10 more: the JSON report has them" in text
     assert "and 10 more: the JSON report has them" in markdown(run(locked(50)))
-    assert "10 more changes of tensors are in the JSON report." in words(locked(50))
+    assert "and 10 more: the JSON report has them" in words(locked(50))
 
 
 # a real run

@@ -141,7 +141,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
         "work_tree": sentences.is_of_work_tree(report),
         "parameters": model.totals.expected if model.parameter_count is None else model.parameter_count,
         "limited": sum(row.limit is not None for row in (*model.components, *model.measures)),
-        "changes": [*_list_changes(model)],
+        "changes": sentences.list_changes(base) if base else [],
         "measures": sentences.name_changed_measures(model.measures),
         "beside": [
             *filter(None, [sentences.describe_embedding(model)]),
@@ -186,15 +186,6 @@ def _show_count(count: int | None) -> str:
 
 def _show_room(row: Component) -> str:
     return "" if row.room_left is None else compact_left(row.room_left)
-
-
-def _list_changes(model: ModelReport) -> Iterator[str]:
-    """List what became of the model that is no key's."""
-    if base := model.base:
-        yield from base.said
-        yield from (each.said for each in base.tensors[: sentences.MOST_CHANGES])
-        if rest := len(base.tensors[sentences.MOST_CHANGES :]):
-            yield f"{exact(rest)} more changes of tensors are in the JSON report."
 
 
 def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
