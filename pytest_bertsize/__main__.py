@@ -37,31 +37,28 @@ def _run_init(given: argparse.Namespace) -> int:
 
 
 def _run_check(given: argparse.Namespace) -> int:
-    from pytest_bertsize.builder.confined import keep_to_oneself
+    from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
-    if given.no_build:
-        return _check(given, None)
+    root = given.project or Path.cwd()
+    helper = None if given.no_build else _make_helper(root, given.python)
+    try:
+        with collector_paused():
+            from pytest_bertsize.commands.check import check
+        return check(root, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
+    finally:
+        if helper:
+            helper.stop()
+
+
+def _make_helper(root: Path, python: str | None) -> Helper:
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.table.interpreter import may_be_named
 
     helper = Helper()
-    if given.python is None and not may_be_named((given.project or Path.cwd()) / "pyproject.toml"):
+    if python is None and not may_be_named(root / "pyproject.toml"):
         helper.start()  # it imports torch while the gate itself is imported here
-    try:
-        return _check(given, helper)
-    finally:
-        helper.stop()
-
-
-def _check(given: argparse.Namespace, helper: Helper | None) -> int:
-    from pytest_bertsize.builder.confined import collector_paused
-
-    with collector_paused():
-        from pytest_bertsize.commands.check import check
-
-    root = given.project or Path.cwd()
-    return check(root, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
+    return helper
 
 
 def _show(write: Callable[[argparse.Namespace], str]) -> Callable[[argparse.Namespace], int]:

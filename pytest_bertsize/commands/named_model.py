@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -136,7 +137,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
     """
     if declaration := _find_declaration(named.config):
         return _explain_declared(named, declaration)
-    registry = _read_registry(_read_settings_with_closed_forms())
+    registry = _read_registry(None)
     try:
         model = Model(
             config=named.config,
@@ -201,7 +202,7 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         settings, model = _read_table(declaration)
         config = source.read(model, settings)
         adapter = adapter_of(model, settings, config)
-    registry = _read_registry(settings or _read_settings_with_closed_forms())
+    registry = _read_registry(settings)
     try:
         chosen = choose(model, config, registry, adapter)
     except Unusable as unusable:
@@ -224,20 +225,19 @@ def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
     raise refuse(f"{printable(declaration.file)} declares no model {shown(declaration.name)}", fix)
 
 
-def _read_registry(settings: Settings | None) -> Registry:
+def _read_registry(declaring: Settings | None) -> Registry:
+    """Read the closed forms of the table that declares a model.
+
+    Of one that no table of today declares, those are read that the table of the folder names; it has no other say.
+    """
+    settings = declaring
+    with suppress(SettingsError):
+        there = None if declaring or not os.path.lexists(TABLE) else load(Path(TABLE))
+        settings = there if there and there.closed_forms else declaring
     try:
         return registry_of(settings, asked_about(settings).release)
     except SettingsError as error:
         raise refuse(str(error)) from None
-
-
-def _read_settings_with_closed_forms() -> Settings | None:
-    """Read the table of the folder, where it names closed forms of its own; any other has no say in a file."""
-    try:
-        settings = load(Path(TABLE)) if os.path.lexists(TABLE) else None
-    except SettingsError:
-        return None
-    return settings if settings and settings.closed_forms else None
 
 
 # a config by its place

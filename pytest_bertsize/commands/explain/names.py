@@ -54,27 +54,18 @@ The order is that of ``model.summary()``. What a fine-tuned class adds is called
 ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
 
 
-def name_in_transformers(name: str) -> str:
-    """``encoder.layer.*.output.dense.bias`` → ``encoder.layer.k.output.dense.bias``."""
-    return name.replace(".*.", ".k.")
+def rename(name: str, vocabulary: str, architecture: str) -> str:
+    """Return the layer of bert4keras, or the variable of Google's checkpoints, that a tensor is.
 
-
-def name_in_bert4keras(name: str, _architecture: str = "") -> str:
-    """Return the layer that a tensor belongs to; ``""`` for one that bert4keras has not."""
-    module = name.removeprefix("bert.").rpartition(".")[0]
-    return NAMES[module][0] if module in NAMES else ""
-
-
-def name_in_tensorflow(name: str, architecture: str = "") -> str:
-    """Return the variable that a tensor is in Google's checkpoints; ``""`` for one that they have not."""
+    :returns: ``""`` for one that they have not.
+    """
     module, _, tensor = name.removeprefix("bert.").rpartition(".")
+    layer, variable, ends = NAMES.get(module, ("", "", {}))
+    if vocabulary != "tensorflow":
+        return layer if vocabulary == "bert4keras" else ""
     if module == "classifier" and architecture == "BertForSequenceClassification":  # the one class of Google's with it
         return _OUTPUT[tensor].removeprefix("/")
-    _, variable, ends = NAMES.get(module, ("", "", {}))
     return f"{variable}{ends[tensor]}" if tensor in ends else ""
-
-
-NAMING = {"bert4keras": name_in_bert4keras, "tensorflow": name_in_tensorflow}
 
 
 def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
@@ -120,11 +111,11 @@ class _Naming:
     def _find_name(self, leaf: Leaf) -> str:
         architecture = self.of.form.architecture
         held = leaf.name.removeprefix(f"{architecture.added.get('backbone', '')}.")
-        if self.vocabulary in NAMING and (found := NAMING[self.vocabulary](held, architecture.name)):
+        if found := rename(held, self.vocabulary, architecture.name):
             return found
         if self.has_layers and held == leaf.name and architecture.added:
             return leaf.module  # a layer of the class itself
-        return name_in_transformers(leaf.name)
+        return leaf.name.replace(".*.", ".k.")
 
     def _make_line(self, name: str, group: list[Leaf], times: int | None) -> Line:
         shape = group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape  # a row for each input
