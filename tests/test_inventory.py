@@ -57,15 +57,11 @@ def test_a_tensor_has_the_product_of_its_shape() -> None:
 # an inventory
 
 
-def test_a_tied_tensor_counts_once_and_is_stored_twice() -> None:
+def test_a_tied_tensor_counts_once_and_is_stored_twice_and_a_component_counts_what_is_below_it() -> None:
     words, positions, bias = 21128 * 768, 512 * 768, 21128
-    assert MODEL.unique == words + positions + bias
-    assert MODEL.trainable == words + bias
+    assert MODEL.unique == MODEL["total"] == words + positions + bias
+    assert MODEL.trainable == MODEL["trainable"] == words + bias
     assert MODEL.stored == 2 * words + positions + bias
-
-
-def test_a_component_counts_what_is_below_it() -> None:
-    words, positions, bias = 21128 * 768, 512 * 768, 21128
     assert MODEL.own == {"embeddings.word": words, "embeddings.position": positions, "head.decoder": bias}
     assert MODEL.components == {
         "embeddings": words + positions,
@@ -74,13 +70,7 @@ def test_a_component_counts_what_is_below_it() -> None:
         "head": bias,
         "head.decoder": bias,
     }
-
-
-def test_an_inventory_answers_for_the_totals_for_components_and_for_what_it_does_not_have() -> None:
-    assert MODEL["total"] == MODEL.unique
-    assert MODEL["trainable"] == MODEL.trainable
-    assert MODEL["embeddings"] == MODEL.components["embeddings"]
-    assert MODEL["pooler"] == 0
+    assert (MODEL["embeddings"], MODEL["pooler"]) == (words + positions, 0)
 
 
 def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:
@@ -90,12 +80,8 @@ def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:
 
 
 @given(inventories())
-def test_the_components_own_counts_sum_to_the_total(inventory: Inventory) -> None:
+def test_the_own_counts_and_the_uppermost_components_sum_to_the_total(inventory: Inventory) -> None:
     assert sum(inventory.own.values()) == inventory.unique == inventory["total"]
-
-
-@given(inventories())
-def test_the_uppermost_components_sum_to_the_total(inventory: Inventory) -> None:
     assert sum(count for name, count in inventory.components.items() if "." not in name) == inventory.unique
 
 

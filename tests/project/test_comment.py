@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,19 +82,26 @@ NEW = "api repos/o/r/issues/7/comments -F body=@bertsize/bertsize.md --silent"
 REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/bertsize.md --silent"
 
 
-def test_an_earlier_comment_is_replaced(artifact: Path) -> None:
-    left(artifact, failing())
-    assert posted(artifact, earlier="41 42") == [REPLACED]
-
-
-def test_where_nothing_changed_nothing_is_posted(artifact: Path) -> None:
-    left(artifact, passing())
-    assert posted(artifact) == []
-
-
-def test_a_comment_on_what_was_taken_back_does_not_stay(artifact: Path) -> None:
-    left(artifact, passing())
-    assert posted(artifact, earlier="41") == [REPLACED]
+@pytest.mark.parametrize(
+    ("model", "earlier", "numbers", "calls"),
+    [
+        (failing, "41 42", "7", [REPLACED]),
+        (passing, "", "7", []),
+        (passing, "41", "7", [REPLACED]),
+        (failing, "", "", []),
+    ],
+    ids=[
+        "an earlier comment is replaced",
+        "where nothing changed nothing is posted",
+        "a comment on what was taken back does not stay",
+        "a request that went on is not told of what it was",
+    ],
+)
+def test_a_report_is_posted_where_it_has_news(
+    artifact: Path, model: Callable[[], Any], earlier: str, numbers: str, calls: list[str]
+) -> None:
+    left(artifact, model())
+    assert posted(artifact, earlier=earlier, numbers=numbers) == calls
 
 
 def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(artifact: Path) -> None:
@@ -118,11 +126,6 @@ def test_a_link_is_no_report(artifact: Path) -> None:
 def test_what_is_no_report_of_ours_is_not_posted(artifact: Path, text: str) -> None:
     (artifact / "bertsize.md").write_text(text, encoding="utf-8")
     assert posted(artifact, status=1) == []
-
-
-def test_a_request_that_went_on_is_not_told_of_what_it_was(artifact: Path) -> None:
-    left(artifact, failing())
-    assert posted(artifact, numbers="") == []
 
 
 def test_the_jobs_token_is_of_a_workflow_that_runs_nothing_of_the_request() -> None:

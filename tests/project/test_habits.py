@@ -170,20 +170,22 @@ def test_what_is_published_was_built_apart_and_has_passed_all_of_ci() -> None:
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-30\n"
 
 
-def test_a_tag_of_this_version_that_the_changelog_has_is_released() -> None:
-    assert mistakes("v1.2.0", "1.2.0", CHANGELOG) == []
-
-
-def test_a_tag_of_another_version_is_not_released() -> None:
-    assert mistakes("v1.2.1", "1.2.0", CHANGELOG) == [
-        "the tag is v1.2.1, and the version in pyproject.toml is 1.2.0: tag v1.2.0, or change it there"
-    ]
-
-
-def test_a_version_that_the_changelog_does_not_have_is_not_released() -> None:
-    assert mistakes("v1.3.0", "1.3.0", CHANGELOG) == [
-        "CHANGELOG.md has no section [1.3.0]: rename [Unreleased], and start a new one above it"
-    ]
+@pytest.mark.parametrize(
+    ("tag", "version", "wrong"),
+    [
+        ("v1.2.0", "1.2.0", []),
+        (
+            *("v1.2.1", "1.2.0"),
+            ["the tag is v1.2.1, and the version in pyproject.toml is 1.2.0: tag v1.2.0, or change it there"],
+        ),
+        (
+            *("v1.3.0", "1.3.0"),
+            ["CHANGELOG.md has no section [1.3.0]: rename [Unreleased], and start a new one above it"],
+        ),
+    ],
+)
+def test_a_tag_of_this_version_that_the_changelog_has_is_released(tag: str, version: str, wrong: list[str]) -> None:
+    assert mistakes(tag, version, CHANGELOG) == wrong
 
 
 # what contributors read
