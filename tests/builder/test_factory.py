@@ -570,17 +570,6 @@ def test_a_broken_factory_fails_its_own_model_with_its_line(project: Project, mo
     assert "correct the value that the class refuses" not in result.stdout.str()
 
 
-def test_a_module_that_is_not_there_names_what_to_correct(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    table = models(own='factory = "nowhere.at:build"\nclosed_form = false\nbudget.total = "60K"')
-    result = project(table).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["own: nowhere.at:build could not be built: ModuleNotFoundError: No module named *"])
-    said = result.stdout.str()
-    assert "defined_in" not in said
-    assert "factory" in said
-
-
 @pytest.mark.parametrize(
     ("folder", "options"),
     [

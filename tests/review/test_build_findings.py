@@ -41,56 +41,43 @@ def said_of(
 SIDES = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}}
 
 
+MEANT = 'write "{}" with the value that is meant'
+
+
 @pytest.mark.parametrize(
-    ("family", "written", "library", "sentence"),
+    ("family", "written", "library", "assumed", "fix"),
     [
-        (
-            *("t5", {}, {"d_kv": 128}),
-            'the closed form assumes d_kv 64, transformers 5.1.0 says 128; write "d_kv" with the value that is meant',
-        ),
+        ("t5", {}, {"d_kv": 128}, ("d_kv 64", "128"), MEANT.format("d_kv")),
         (  # an alias that transformers up to 5.3 ignores
             *("bart", {"num_hidden_layers": 2}, {"encoder_layers": 12}),
-            (
-                "the closed form assumes encoder_layers 2, transformers 5.1.0 says 12; "
-                'write "encoder_layers" with the value that is meant'
-            ),
+            *(("encoder_layers 2", "12"), MEANT.format("encoder_layers")),
         ),
         (
             *("bert", {"hidden_act": "relu"}, {"hidden_act": "gelu"}),
-            (
-                'the closed form assumes hidden_act "relu", transformers 5.1.0 says "gelu"; '
-                "report it: the library does not take the file at its word"
-            ),
+            *(('hidden_act "relu"', '"gelu"'), "report it: the library does not take the file at its word"),
         ),
         (
             *("bert", {}, {"tie_word_embeddings": None}),
-            (
-                "the closed form assumes tie_word_embeddings true, transformers 5.1.0 says null; "
-                'write "tie_word_embeddings" with the value that is meant'
-            ),
+            *(("tie_word_embeddings true", "null"), MEANT.format("tie_word_embeddings")),
         ),
         (
             *("funnel", {}, {"block_sizes": [4, 4]}),
-            (
-                "the closed form assumes block_sizes [4, 4, 4], transformers 5.1.0 says [4, 4]; "
-                'write "block_sizes" with the value that is meant'
-            ),
+            *(("block_sizes [4, 4, 4]", "[4, 4]"), MEANT.format("block_sizes")),
         ),
         (
             *("encoder-decoder", SIDES, {"decoder_vocab_size": 7}),
-            (
-                "the closed form assumes decoder.vocab_size 30,522, transformers 5.1.0 says 7; "
-                'write "vocab_size" with the value that is meant'
-            ),
+            *(("decoder.vocab_size 30,522", "7"), MEANT.format("vocab_size")),
         ),
     ],
     ids=["a default", "an alias", "a key that is there", "a switch", "a list", "a key in an object"],
 )
 def test_a_key_that_is_read_otherwise_is_named_with_both_and_with_who_says_so(
-    family: str, written: dict[str, Any], library: dict[str, Any], sentence: str
+    family: str, written: dict[str, Any], library: dict[str, Any], assumed: tuple[str, str], fix: str
 ) -> None:
     ((found, line),) = said_of(family, written, **library)
-    assert found.removeprefix(f"config.json:{line}: " if line else "config.json: ") == sentence
+    ours, theirs = assumed
+    place = f"config.json:{line}" if line else "config.json"
+    assert found == f"{place}: the closed form assumes {ours}, {BY} says {theirs}; {fix}"
 
 
 def test_it_is_placed_where_the_file_has_it() -> None:

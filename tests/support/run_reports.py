@@ -121,40 +121,20 @@ def failing() -> ModelReport:
     actual = Inventory((*form.tensors, odd))
     model = reported(form, actual, total="110M", embeddings="24M", head="1M", encoder={"min": "80M", "max": "100M"})
     changes = [
-        Change(
-            key="tie_word_embeddings",
-            before="true",
-            after="false",
-            total=GROWN["head"],
-            components={"head": GROWN["head"], "head.decoder": GROWN["head"]},
-        ),
-        Change(
-            key="num_hidden_layers",
-            before="12",
-            after="14",
-            total=GROWN["encoder"],
-            components={"encoder": 2 * LAYER, "encoder.feed_forward": 9_444_864, "encoder.attention": 4_724_736}
+        change("tie_word_embeddings", "true", "false", {"head": GROWN["head"], "head.decoder": GROWN["head"]}),
+        change(
+            *("num_hidden_layers", "12", "14"),
+            {"encoder": 2 * LAYER, "encoder.feed_forward": 9_444_864, "encoder.attention": 4_724_736}
             | {"encoder.norm": 6_144},
         ),
-        Change(
-            key="max_position_embeddings",
-            before="512",
-            after="1024",
-            total=GROWN["embeddings"],
-            components={"embeddings": 393_216, "embeddings.position": 393_216},
-        ),
-        Change(key="code", before="", after="", total=768, components={"head": 768, "head.decoder": 768}),
+        change("max_position_embeddings", "512", "1024", {"embeddings": 393_216, "embeddings.position": 393_216}),
+        change("code", "", "", {"head": 768, "head.decoder": 768}),
     ]
     against(model, bert(12, 512, tied=True), changes=changes, method="by 3 builds of today's code")
     model.layers = [layer("bert.encoder.layer.12-13", 2)]
+    smaller = {"num_hidden_layers": 8}
     model.choices = Choices(
-        fits=[
-            Fit(
-                change="num_hidden_layers 14 → 8",
-                overrides={"num_hidden_layers": 8},
-                total=bert(8, 1024, tied=False).total,
-            ),
-        ],
+        fits=[Fit(change="num_hidden_layers 14 → 8", overrides=smaller, total=bert(8, 1024, tied=False).total)],
         costs=[
             Cost(what="one more layer", change="num_hidden_layers 14 → 15", total=LAYER),
             Cost(what="512 more positions", change="max_position_embeddings 1024 → 1536", total=393_216),
@@ -167,6 +147,11 @@ def failing() -> ModelReport:
     )
     model.findings += [_row(warning), _row(note)]
     return model
+
+
+def change(key: str, before: str, after: str, components: dict[str, int]) -> Change:
+    total = sum(count for name, count in components.items() if "." not in name)
+    return Change(key=key, before=before, after=after, total=total, components=components)
 
 
 def _row(finding: Finding) -> FindingRow:
@@ -244,12 +229,8 @@ def large(components: int = 200, layers: int = 1000) -> ModelReport:
     model.layers = [layer(f"bert.encoder.layer.{n}", tensors=16) for n in range(layers)]
     row = model.findings[0]
     model.findings += [copy.deepcopy(row) for _ in range(100)]
-    changes = [
-        Change(key=f"key_{n}", before="1", after="2", total=n, components={f"part{n}": n, "encoder": n})
-        for n in range(300)
-    ]
     assert model.base
-    model.base.changes = changes
+    model.base.changes = [change(f"key_{n}", "1", "2", {"encoder": n, f"encoder.part{n}": n}) for n in range(300)]
     return model
 
 
