@@ -155,6 +155,11 @@ REFUSALS = {
         "it asked the hub for weights.bin of 'acme/none'; "
         "hold the file in the project, in the folder of a config that hub names for 'acme/none'"
     ),
+    'import huggingface_hub; return huggingface_hub.snapshot_download("sentence-transformers/all-MiniLM-L6-v2")': (
+        "it asked the hub for everything of 'sentence-transformers/all-MiniLM-L6-v2'; "
+        "hold the file in the project, in the folder of a config that hub names for "
+        "'sentence-transformers/all-MiniLM-L6-v2'"
+    ),
     'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
         "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a model of the family "
         "'deberta-v2' does not say, and it is not in the project; "
@@ -236,6 +241,21 @@ return made
             "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/electra/report.md)",
         ),
     )
+
+
+@pytest.mark.parametrize(
+    "path", ['huggingface_hub.hf_hub_download(NAME, "config.json")', "huggingface_hub.snapshot_download(NAME)"]
+)
+def test_a_config_is_downloaded_as_it_is_answered_by_name(tmp_path: Path, path: str) -> None:
+    body = f"""
+import huggingface_hub
+NAME = "google/electra-small-discriminator"
+return AutoModel.from_config(AutoConfig.from_pretrained({path}))
+"""
+    found = ask_helper([request(tmp_path, body)])["m"]
+    assert isinstance(found, Built), found
+    assert found.answered[0].name == "google/electra-small-discriminator"
+    assert found.answered[0].origin.startswith("the catalogue ")
 
 
 def test_a_loader_that_goes_on_without_a_file_of_the_hub_fails_its_model(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import inspect
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,6 +32,7 @@ from pytest_bertsize.builder.published import (
     find_published,
     is_name,
     is_without,
+    normalize_name,
     suggest_fetching,
 )
 
@@ -67,15 +69,20 @@ def answer_by_name(hub: Hub) -> Iterator[None]:
         yield
         return
     with contextlib.ExitStack() as stack:
-        for owner, name, replacement in _list_replacements(hub):
-            if name in vars(owner):
+        make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
+        for owner, name, replacement in _list_replacements(hub, make_folder):
+            if hasattr(owner, name):  # which loads what a library loads when it is asked for
                 stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 
-def _list_replacements(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
-    """Yield an owner, a name in it, and what takes its place."""
+def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield an owner, a name in it, and what takes its place.
+
+    :param make_folder: makes a folder for configs that are no files, once.
+    """
     import huggingface_hub
+    import huggingface_hub._snapshot_download
     import huggingface_hub.file_download
     from transformers import PretrainedConfig
     from transformers.modeling_utils import PreTrainedModel
@@ -94,9 +101,9 @@ def _list_replacements(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
         yield module, "resolve_revision", lambda _, revision=None, **__: revision
     yield auto_factory, "cached_file", lambda *_, **__: None  # asked for a commit's name alone
     yield auto_factory, "find_adapter_config_file", _find_adapter
-    for module in (huggingface_hub, huggingface_hub.file_download, of_library):
-        yield module, "hf_hub_download", partial(_download, hub)
-        yield module, "snapshot_download", partial(_download, hub)
+    for module in (huggingface_hub, huggingface_hub.file_download, huggingface_hub._snapshot_download, of_library):  # noqa: SLF001
+        yield module, "hf_hub_download", partial(_download, hub, make_folder)
+        yield module, "snapshot_download", partial(_download, hub, make_folder)
 
 
 def list_answers() -> tuple[Answered, ...]:
@@ -243,12 +250,31 @@ def _make_tokenizer(
     return Tokenizer(name, _parse_config(published))
 
 
-def _download(hub: Hub, repo_id: str, filename: str = "", *_: Any, subfolder: str | None = None, **__: Any) -> str:
-    """Take the place of what asks the hub for one file, or for all of them."""
+def _download(
+    hub: Hub,
+    make_folder: Callable[[], str],
+    repo_id: str,
+    filename: str = "",
+    *_: Any,
+    subfolder: str | None = None,
+    **named: Any,
+) -> str:
+    """Take the place of what asks the hub for one file, or for all of them: a config that is known is written down.
+
+    All files of a model that its library's authors did not publish may be more than what such a folder has.
+    """
     folder = _find_folder(hub, repo_id)
     path = folder / (subfolder or "") / filename if folder else None
     if path is not None and ".." not in path.parts and path.exists():
         return str(path)
+    is_config = filename == CONFIG or (not filename and "/" not in normalize_name(repo_id))
+    if folder is None and is_config and not subfolder:
+        published = _find_published(hub, repo_id, named)
+        ANSWERED.setdefault(repo_id, published.origin)
+        written = Path(make_folder(), normalize_name(published.name))
+        written.mkdir(parents=True, exist_ok=True)
+        (written / CONFIG).write_bytes(published.config)
+        return str(written / filename)
     if is_without(repo_id, filename):
         raise Refused(f"{repo_id!r} has no {filename}")
     fix = f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"

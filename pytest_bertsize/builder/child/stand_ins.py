@@ -148,7 +148,7 @@ def complete_init_weights() -> None:
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
             calls = f"{type(self).__name__} calls init_weights() where transformers 5 needs post_init()"
-            STOOD_IN[f"{calls}, whose part was done for it"] = None
+            STOOD_IN[f"{calls}, whose part was done for it: the project itself may not run here"] = None
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
 
