@@ -128,8 +128,8 @@ def test_what_is_printed_is_what_would_be_written_and_ends_with_the_command_that
     assert status == GOOD
     assert not (root / "pyproject.toml").exists()
     assert err.splitlines()[-1] == (
-        "nothing is written: bertsize init own:Tagger --name mine --kwargs '{\"labels\": 3}' --write "
-        "writes this table and its lock"
+        "nothing is written; this writes the table and its lock: "
+        "bertsize init own:Tagger --name mine --kwargs '{\"labels\": 3}' --write"
     )
     init(root, "Tagger", name="mine", kwargs={"labels": 3}, writes=True)
     assert (root / "pyproject.toml").read_text().endswith(out)

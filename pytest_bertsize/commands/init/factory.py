@@ -16,6 +16,7 @@ from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
+from pytest_bertsize.commands.init.command import wrap_text
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.config.which_release import asked_about
@@ -81,13 +82,13 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     finally:
         helper.stop()
     for line in builds.list_notes(found, root):
-        say(line, err)
+        say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         say("next: pytest --bert-budget pyproject.toml, and commit both files", out)
     else:
         say(_write_table(project, found, lock), out)
-        say(f"nothing is written: {_repeat(wish, root)} --write writes this table and its lock", err)
+        say(f"nothing is written; this writes the table and its lock: {_repeat(wish, root)} --write", err)
     return GOOD
 
 
@@ -138,13 +139,13 @@ class _Builds:
         """Yield what is known of the model beside its table."""
         assert isinstance(self.built, Built)
         for each in self.built.answered:
-            yield f"- from_pretrained({each.name!r}) was answered with a config from {each.origin}"
-        yield from (f"- {each}" for each in self.built.stood_in)
+            yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
+        yield from self.built.stood_in
         if numbers := [row.name for row in found.extra if all(isinstance(size, int) for size in row.sizes)]:
-            yield f"- {', '.join(map(printable, numbers))}: no key of a config or of kwargs changes these sizes"
+            yield f"{', '.join(map(printable, numbers))}: no key of a config or of kwargs changes these sizes"
         pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
         for version, file in pinned.items():
-            yield f"- {file} pins transformers {version}, and {self.built.transformers} has built it: name python"
+            yield f"{file} pins transformers {version}, and {self.built.transformers} has built it: name python"
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
