@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_bertsize.dtypes import bits_of
 from pytest_bertsize.findings import Finding
@@ -28,51 +28,25 @@ Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 """What was loosened, of which component, and where in the model's table that stands."""
 
 
-def find_loosened(
-    before: Model,
-    after: Model,
-    revision: str,
-    dtypes: tuple[str | None, str | None],
-    counts: Inventory | None = None,
-) -> list[Finding]:
-    """Return a finding for each limit that was loosened.
-
-    :param revision: what messages call the base.
-    :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
-    :param counts: of the base, where they are known: growth by a share and by a count are compared there.
-    """
-    return _make_findings(after, before, _list_loosened(before, after, revision, dtypes, counts))
-
-
-def find_moved_components(
-    before: Model, after: Model, revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]
-) -> list[Finding]:
-    """Return a finding for each limit of a component that holds less of today's model than it did by the base's table.
-
-    :param counts: today's, by the components of the base's table and by those of today's.
-    """
-    rows: list[Row] = []
-    for name in limited:
-        then, now = (each[name] for each in counts)
-        if then > now:
-            left = f"{exact(now)} as this table has them"
-            said = f"as {revision} has components, {name} is {exact(then)} of this model, and {left}"
-            rows.append((said, name, ("components",)))
-    return _make_findings(after, before, rows)
-
-
-def find_loosened_lock(before: Model, after: Model, revision: str) -> list[Finding]:
-    """Return a finding on a lock whose differences were errors at the base, and are none any more."""
-    message = f"{revision} makes a difference from the lock an error (strict), and this table does not"
-    return _make_findings(after, before, [(message, None, ())])
-
-
-def _make_findings(after: Model, before: Model, rows: Iterable[Row]) -> list[Finding]:
+def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:
     """Make each an error, unless the table's ``reason`` changed with it."""
     severity, fix = judge_reason(after, before.reason, SAY_WHY)
     return [
         Finding("budget-loosened", message, fix, severity, component, table_key=key) for message, component, key in rows
     ]
+
+
+def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]) -> Iterator[Row]:
+    """Yield each limited component that holds less of today's model than it did by the base's table.
+
+    :param counts: today's, by the components of the base's table and by those of today's.
+    """
+    for name in limited:
+        then, now = (each[name] for each in counts)
+        if then > now:
+            left = f"{exact(now)} as this table has them"
+            said = f"as {revision} has components, {name} is {exact(then)} of this model, and {left}"
+            yield said, name, ("components",)
 
 
 def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
@@ -100,13 +74,19 @@ def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str
     return "note", f"its reason: {shown(model.reason)}"
 
 
-def _list_loosened(
+def list_loosened(
     before: Model,
     after: Model,
     revision: str,
     dtypes: tuple[str | None, str | None],
     counts: Inventory | None,
 ) -> Iterator[Row]:
+    """Yield each limit that was loosened.
+
+    :param revision: what messages call the base.
+    :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
+    :param counts: of the base, where they are known: growth by a share and by a count are compared there.
+    """
     if before.closed_form and not after.closed_form:
         yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
     for key, was, now in (
@@ -138,40 +118,36 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
         alike = (share_of(was) is None) == (share_of(now) is None)
         count = LARGEST if alike else counts[before.measure.part] if counts else None
         return count is None or most_growth(now, count) > most_growth(was, count)
-    one_scale = (_Scale(), _Scale()) if before.measure == after.measure else None
-    then, today = one_scale or (_find_scale(before.measure, dtypes[0]), _find_scale(after.measure, dtypes[1]))
+    then, today = _find_scale(before.measure, dtypes[0]), _find_scale(after.measure, dtypes[1])
+    if before.measure == after.measure:
+        then = today = (1, ())
     if then is None or today is None:
         return True
-    pairs = [*zip(then.ranks, today.ranks, strict=True)]
+    (bits, ranks), (bits_now, ranks_now) = then, today
+    pairs = [*zip(ranks, ranks_now, strict=True)]
     is_above = before.maximum is not None and (
         after.maximum is None
         or any(was > now for was, now in pairs)
-        or after.maximum * then.bits > before.maximum * today.bits
+        or after.maximum * bits > before.maximum * bits_now
     )
     least, least_now = before.minimum or 0, after.minimum or 0  # fewer than none there cannot be
-    is_below = least > 0 and (any(was < now for was, now in pairs) or least_now * then.bits < least * today.bits)
+    is_below = least > 0 and (any(was < now for was, now in pairs) or least_now * bits < least * bits_now)
     return is_above or is_below
 
 
-class _Scale(NamedTuple):
-    """A scale on which two limits of a model are compared."""
+def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
+    """Return on what scale a limit is one: the bits of a parameter, and ranks, none of which is lower where it is more.
 
-    bits: int = 1
-    """Of a parameter: it comes to so many times as much."""
-    ranks: tuple[int, ...] = ()
-    """It comes to no less where none of them is lower."""
-
-
-def _find_scale(measure: Measure | None, dtype: str | None) -> _Scale | None:
-    """Return ``None`` where it cannot be told."""
+    :returns: ``None`` where it cannot be told.
+    """
     if isinstance(measure, Flops):
-        return _Scale(ranks=(measure.seq_len,))
+        return 1, (measure.seq_len,)
     if isinstance(measure, Training):
-        return _Scale(ranks=(*map(bits_of, measure.dtypes),))
+        return 1, (*map(bits_of, measure.dtypes),)
     if isinstance(measure, AsBytes):
         named = measure.dtype or dtype
-        return _Scale(bits_of(named), (COUNTS.index(measure.count),)) if named else None
-    return _Scale()
+        return (bits_of(named), (COUNTS.index(measure.count),)) if named else None
+    return 1, ()
 
 
 def _describe_both(before: Limit, after: Limit, revision: str) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.base.comparison import WRITTEN, Today, compare_with_base
 from pytest_bertsize.base.loosening import (
     REASON,
-    find_loosened,
-    find_loosened_lock,
-    find_moved_components,
     find_not_compared,
     judge_reason,
+    list_loosened,
+    list_moved_components,
+    make_findings,
 )
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
@@ -33,6 +33,7 @@ from pytest_bertsize.wording import BadValue, exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.loosening import Row
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.findings import Severity
@@ -59,7 +60,9 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     found = _hold_growth(found, baseline)
     if baseline is None:
         return found
-    loose = [*_find_loosened(found, former, baseline)] if former else []
+    loose: list[Finding] = []
+    if former:
+        loose = make_findings(_list_loosened(found, former, baseline), former.model, subject.model)
     return found.with_findings(*loose, *find_not_compared(subject.model, baseline))
 
 
@@ -208,8 +211,8 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
 # what was loosened
 
 
-def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
-    """Find what the budget lets pass that the base's did not."""
+def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Row]:
+    """Yield what the budget lets pass that the base's did not."""
     subject, before = found.subject, former.model
     model, settings = subject.model, subject.settings
     if subject.form is None and found.actual and before.components != model.components:
@@ -217,12 +220,13 @@ def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
 
         limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
         then = count_by_components(before.components, found.actual, limited)
-        yield from find_moved_components(before, model, baseline.revision, (then, found.actual), limited)
+        yield from list_moved_components(baseline.revision, (then, found.actual), limited)
     was = _read_dtype(_list_keys(former)) if former.config else None  # what nobody can read names no dtype
     dtypes = was, _read_dtype(subject.written_keys)
-    yield from find_loosened(before, model, baseline.revision, dtypes, found.base)
+    yield from list_loosened(before, model, baseline.revision, dtypes, found.base)
     if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
-        yield from find_loosened_lock(before, model, baseline.revision)
+        strict = f"{baseline.revision} makes a difference from the lock an error (strict), and this table does not"
+        yield strict, None, ()
 
 
 def _read_dtype(config: dict[str, object]) -> str | None:

@@ -203,20 +203,14 @@ def read_limit(component: str, written: object) -> Limit:
 
     :raises ValueError: for what is no limit, saying what to write.
     """
+    table = written if isinstance(written, dict) else {"max": written}
     try:
-        if isinstance(written, dict):
-            return _read_bounds(component, written)
-        try:
-            return _read_bounds(component, {"max": written})._replace(written=written)
-        except Mistake as mistake:
-            raise Mistake(str(mistake)) from None
+        return _read_bounds(component, table)._replace(written=written)
     except ValueError as error:
-        meant = nearest_to(component, [BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER], cutoff=0.75)
-        if component in UNITS or not meant:
-            raise
-        raise Mistake(
-            f"{error}; or did you mean {meant!r}?", *(error.path if isinstance(error, Mistake) else ())
-        ) from None
+        path = error.path if isinstance(error, Mistake) and table is written else ()
+        others = [] if component in UNITS else [BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER]
+        meant = nearest_to(component, others, cutoff=0.75)
+        raise Mistake(f"{error}; or did you mean {meant!r}?" if meant else str(error), *path) from None
 
 
 def _read_bounds(component: str, written: dict[str, object]) -> Limit:
