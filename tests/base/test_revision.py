@@ -92,73 +92,70 @@ def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) ->
 
 # the request that CI runs for
 
-
-def test_gitlab_names_the_merge_base_itself(origin: GitProject) -> None:
-    base = origin.git("rev-parse", "change~1")
-    assert find_base(origin.folder, None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}) == BaseRevision(base, base)
-
-
-def test_gitlab_s_merged_results_are_compared_with_the_target_itself(origin: GitProject) -> None:
-    left, main = origin.git("rev-parse", "change~1"), origin.git("rev-parse", "main")
-    environment = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": left, "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": main}
-    origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
-    assert find_base(origin.folder, None, environment) == BaseRevision(main, main)
-    assert find_base(origin.folder, main, {}) == BaseRevision(main, main)
-
-
-def test_a_branch_that_has_moved_on_is_compared_where_this_one_left_it(origin: GitProject) -> None:
-    """``main`` is a commit ahead: what others have done there is no change of today's, nor their reason today's."""
-    left = origin.git("rev-parse", "change~1")
-    assert origin.git("rev-parse", "main") != left
-    assert find_base(origin.folder, "main", {}) == BaseRevision("main", left)
-    origin.git("switch", "--quiet", "--detach", left)
-    assert find_base(origin.folder, "change", {}) == BaseRevision("change", left)
-
-
-def test_github_is_compared_where_the_change_left_its_base(origin: GitProject, tmp_path: Path) -> None:
-    found = clone(origin, tmp_path / "clone")
-    base = find_base(found.folder, None, {"GITHUB_BASE_REF": "main"})
-    assert base == BaseRevision("origin/main", origin.git("rev-parse", "change~1"))
-    assert found.git("rev-parse", "origin/main") != base.commit
+MERGE = "refs/pull/1/merge"
+OF_GITLAB = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "{left}"}
+OF_QUEUE = {
+    "GITHUB_EVENT_NAME": "merge_group",
+    "GITHUB_EVENT_PATH": "{event}",
+    "GITHUB_BASE_REF": "",
+    "GITHUB_REF": "refs/heads/gh-readonly-queue/main/pr-1-abc",
+}
+"""Of the branch that a merge group goes into, GitHub sets nothing."""
+BASES: dict[str, tuple[str, str | None, dict[str, str], tuple[str, str]]] = {
+    "a branch that has moved on is compared where this one left it": ("change", "main", {}, ("main", "{left}")),
+    "a branch that is ahead, too": ("{left}", "change", {}, ("change", "{left}")),
+    "what is merged already is compared with its target itself": (MERGE, "{main}", {}, ("{main}", "{main}")),
+    "gitlab names the merge base itself": ("change", None, OF_GITLAB, ("{left}", "{left}")),
+    "gitlab's merged results are compared with the target itself": (
+        *(MERGE, None),
+        {**OF_GITLAB, "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "{main}"},
+        ("{main}", "{main}"),
+    ),
+    "github's branch, and no tag of its name": ("change", None, {"GITHUB_BASE_REF": "main"}, ("origin/main", "{left}")),
+    "a merge group is compared with what it merges into": (MERGE, None, OF_QUEUE, ("{main}", "{main}")),
+}
+"""What is checked out, what the option and CI say, and the base; ``{left}`` is where the change left ``main``."""
 
 
-def test_a_tag_that_is_called_like_github_s_branch_is_not_the_base(origin: GitProject) -> None:
+def words_of(origin: GitProject) -> dict[str, str]:
+    """Write an event of GitHub's merge queue, and return what stands for its file, and for two commits."""
+    main, left = origin.git("rev-parse", "main"), origin.git("merge-base", "main", "change")
+    event = origin.folder.with_name("event.json")
+    event.write_text(json.dumps({"merge_group": {"base_sha": main, "base_ref": "refs/heads/main"}}))
+    return {"main": main, "left": left, "event": str(event)}
+
+
+@pytest.mark.parametrize(("checked_out", "asked", "environment", "base"), BASES.values(), ids=BASES)
+def test_the_base_is_where_the_change_left_what_it_goes_into(
+    origin: GitProject, checked_out: str, asked: str | None, environment: dict[str, str], base: tuple[str, str]
+) -> None:
     origin.git("update-ref", "refs/remotes/origin/main", "main")
     origin.git("tag", "origin/main", "change")
-    expected = BaseRevision("origin/main", origin.git("merge-base", "main", "change"))
-    assert find_base(origin.folder, None, {"GITHUB_BASE_REF": "main"}) == expected
+    words = words_of(origin)
+    origin.git("switch", "--quiet", "--detach", checked_out.format(**words))
+    said = {key: value.format(**words) for key, value in environment.items()}
+    found = find_base(origin.folder, asked and asked.format(**words), said)
+    assert found == BaseRevision(*(each.format(**words) for each in base))
 
 
-def test_a_merge_commit_of_depth_two_is_compared_with_its_first_parent(origin: GitProject, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("checked_out", "reference", "name"),
+    [
+        ("HEAD", MERGE, "HEAD^1"),
+        ("HEAD^2", MERGE, "origin/main"),  # ref: ${{ github.event.pull_request.head.sha }}
+        *(("HEAD", reference, "origin/main") for reference in ("refs/heads/change", "refs/pull/1/head", "")),
+    ],
+)
+def test_only_the_parent_of_github_s_merge_commit_is_a_base(
+    origin: GitProject, tmp_path: Path, checked_out: str, reference: str, name: str
+) -> None:
     found = pull_request(origin, tmp_path / "clone", 2)
-    environment = merge_of(found)
-    assert find_base(found.folder, None, environment) == BaseRevision("HEAD^1", origin.git("rev-parse", "main"))
-
-
-def merge_of(found: GitProject) -> dict[str, str]:
-    """Return what GitHub sets in a run for a pull request."""
-    return {
-        "GITHUB_BASE_REF": "main",
-        "GITHUB_REF": "refs/pull/1/merge",
-        "GITHUB_SHA": found.git("rev-parse", "HEAD"),
-    }
-
-
-def test_the_parent_of_a_request_s_own_head_is_no_base(origin: GitProject, tmp_path: Path) -> None:
-    found = pull_request(origin, tmp_path / "clone", 2)
-    environment = merge_of(found)
-    found.git("switch", "--quiet", "--detach", "HEAD^2")  # ref: ${{ github.event.pull_request.head.sha }}
+    head = found.git("rev-parse", "HEAD")
+    environment = {"GITHUB_BASE_REF": "main", "GITHUB_REF": reference, "GITHUB_SHA": head}
+    found.git("switch", "--quiet", "--detach", checked_out)
     base = find_base(found.folder, None, environment)
     assert base is not None
-    assert (base.name, base.commit) == ("origin/main", None)
-
-
-@pytest.mark.parametrize("reference", ["refs/heads/change", "refs/pull/1/head", ""])
-def test_the_parent_of_another_commit_is_no_base(origin: GitProject, tmp_path: Path, reference: str) -> None:
-    found = pull_request(origin, tmp_path / "clone", 2)
-    base = find_base(found.folder, None, {**merge_of(found), "GITHUB_REF": reference})
-    assert base is not None
-    assert (base.name, base.commit) == ("origin/main", None)
+    assert (base.name, base.commit) == (name, origin.git("rev-parse", "main") if name == "HEAD^1" else None)
 
 
 @pytest.mark.parametrize(
@@ -189,27 +186,6 @@ def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
 # the merge queue of GitHub
 
 
-@pytest.fixture
-def queued(origin: GitProject, tmp_path: Path) -> dict[str, str]:
-    """Return what GitHub sets in a run for a merge group: of the branch that it merges into, nothing."""
-    event = tmp_path / "event.json"
-    base = origin.git("rev-parse", "main")
-    event.write_text(json.dumps({"merge_group": {"base_sha": base, "base_ref": "refs/heads/main"}}))
-    reference = "refs/heads/gh-readonly-queue/main/pr-1-abc"
-    return {
-        "GITHUB_EVENT_NAME": "merge_group",
-        "GITHUB_EVENT_PATH": str(event),
-        "GITHUB_BASE_REF": "",
-        "GITHUB_REF": reference,
-    }
-
-
-def test_a_merge_group_is_compared_with_what_it_merges_into(origin: GitProject, queued: dict[str, str]) -> None:
-    main = origin.git("rev-parse", "main")
-    origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
-    assert find_base(origin.folder, None, queued) == BaseRevision(main, main)
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -222,8 +198,10 @@ def test_a_merge_group_is_compared_with_what_it_merges_into(origin: GitProject, 
     ],
     ids=lambda event: event[:40],
 )
-def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, queued: dict[str, str], event: str) -> None:
-    Path(queued["GITHUB_EVENT_PATH"]).write_text(event, encoding="utf-8", errors="surrogateescape")
+def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, event: str) -> None:
+    words = words_of(origin)
+    queued = {key: value.format(**words) for key, value in OF_QUEUE.items()}
+    Path(words["event"]).write_text(event, encoding="utf-8", errors="surrogateescape")
     said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
     assert find_base(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
 
