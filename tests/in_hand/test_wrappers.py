@@ -1,0 +1,160 @@
+"""What is put around a model for training: it is looked through, or refused with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import peft
+import pytest
+import torch
+from torch import distributed, nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from pytest_bertsize import check_model
+from tests.in_hand.conftest import TABLE, Declare, make
+from tests.in_hand.test_check_model import fail
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, about what it wraps
+RANKS = 3
+"""Of one process each, in which no first dimension of TINY's embeddings divides."""
+
+
+@pytest.fixture
+def group() -> Iterator[None]:
+    """Make this process the first of several that there are not."""
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=RANKS)
+    yield
+    distributed.destroy_process_group()
+
+
+def shard(model: Any) -> Any:
+    mesh = init_device_mesh("cpu", (RANKS,))
+    for layer in model.bert.encoder.layer:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def compile_a_part(model: Any) -> Any:
+    model.bert.encoder = torch.compile(model.bert.encoder, backend="eager")
+    return model
+
+
+def checkpoint_layers(model: Any) -> Any:
+    layers = model.bert.encoder.layer
+    for index, layer in enumerate(layers):
+        layers[index] = checkpoint_wrapper(layer)
+    return model
+
+
+class DeepSpeedEngine(nn.Module):  # type: ignore[misc]
+    """As DeepSpeed's: the model is its ``module``."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.module = model
+
+
+TRANSPARENT: dict[str, Callable[[Any], Any]] = {
+    "torch.compile": lambda model: torch.compile(model, backend="eager"),
+    "compile of a part": compile_a_part,
+    "DataParallel": nn.DataParallel,
+    "DDP": nn.parallel.DistributedDataParallel,
+    "DDP of a compiled model": lambda model: nn.parallel.DistributedDataParallel(torch.compile(model, backend="eager")),
+    "FSDP2": shard,
+    "activation checkpointing": checkpoint_layers,
+    "DeepSpeed": DeepSpeedEngine,
+    "half": lambda model: model.half(),
+}
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize("wrap", TRANSPARENT.values(), ids=TRANSPARENT)
+def test_a_wrapper_is_looked_through(declare: Declare, wrap: Callable[[Any], Any]) -> None:
+    declare()
+    review = check_model(wrap(make()), "encoder")
+    assert review.actual is not None
+    assert (review.actual["total"], review.actual["encoder"]) == (59_549, 49_896)
+    assert check_model(wrap(make())).name == "BertForMaskedLM"
+    assert "bert.encoder.layer.3 is new" in fail(wrap(make(num_hidden_layers=4)), "encoder")
+
+
+@pytest.mark.usefixtures("group")
+def test_the_shards_of_fsdp2_count_as_the_whole_while_it_trains(declare: Declare) -> None:
+    declare()
+    model = shard(make())
+    assert model.bert.embeddings.word_embeddings.weight.to_local().shape[0] == 34  # of 101, by three
+    ids = torch.ones(1, 4, dtype=torch.long)
+    model(input_ids=ids, labels=ids).loss.backward()
+    assert check_model(model, "encoder").actual["embeddings.word"] == 101 * 48  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize("original", [True, False])
+def test_the_shards_of_fsdp_are_refused(declare: Declare, *, original: bool) -> None:
+    declare()
+    wrapped = FullyShardedDataParallel(make(), use_orig_params=original, device_id=torch.device("cpu"))
+    said = fail(wrapped, "encoder")
+    assert "the model is sharded by FSDP, and has the shapes of a shard here" in said
+    assert "→ call check_model before the model is wrapped" in said
+
+
+def test_the_partitions_of_zero_3_are_refused(declare: Declare) -> None:
+    declare()
+    model = make()
+    model.bert.embeddings.word_embeddings.weight.ds_id = 0
+    said = fail(DeepSpeedEngine(model), "encoder")
+    assert "bert.embeddings.word_embeddings.weight is partitioned by DeepSpeed ZeRO-3" in said
+
+
+def test_a_quantised_model_is_refused(declare: Declare) -> None:
+    declare()
+    model = torch.ao.quantization.quantize_dynamic(make(), {nn.Linear}, dtype=torch.qint8)
+    assert "is quantised: its weights are no parameters" in fail(model, "encoder")
+
+
+def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
+    declare()
+    with torch.device("meta"):
+        made_there = make()
+    assert check_model(made_there, "encoder").verdict == "passed"
+    assert "parted as it was moved to the meta device" in fail(make().to("meta"), "encoder")
+
+
+# adapters
+
+LORA = TABLE.replace("budget", 'adapter = { r = 8, target_modules = ["query", "value"] }\nbudget', 1).replace(
+    "60K", "65K"
+)
+
+
+def adapt(rank: int = 8) -> Any:
+    return peft.get_peft_model(make(), peft.LoraConfig(r=rank, target_modules=["query", "value"]))
+
+
+def test_an_adapter_is_held_to_the_one_that_the_table_declares(declare: Declare) -> None:
+    declare(LORA)
+    review = check_model(adapt(), "encoder", trainable="5K")
+    assert review.actual["adapters.lora"] == 3 * 2 * 8 * (48 + 48)  # type: ignore[index]
+    assert review.actual["trainable"] == 4_608  # type: ignore[index]
+    assert check_model(torch.compile(adapt(), backend="eager"), "encoder").verdict == "passed"
+    assert "8 → 4 in 12 tensors" in fail(adapt(4), "encoder")
+
+
+def test_an_adapter_that_no_table_declares_is_named(declare: Declare) -> None:
+    declare()
+    said = fail(adapt(), "encoder")
+    assert "the model has an adapter (LORA), and its table declares none" in said
+    assert "the model has an adapter (LORA), which only a table describes" in fail(adapt())
+    declare(LORA)
+    assert "→ call check_model with what get_peft_model returns" in fail(make(), "encoder")
+
+
+def test_an_adapter_in_the_model_itself_is_named_too(declare: Declare) -> None:
+    declare()
+    model = make()
+    peft.inject_adapter_in_model(peft.LoraConfig(target_modules=["query"]), model)
+    assert "the model has an adapter (Linear), and its table declares none" in fail(model, "encoder")
