@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.base.run_base import read_lock
 from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand
-from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.confined import CALLED, Refused
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about
@@ -60,7 +60,8 @@ def check_model(
     """Hold a model in hand against its closed form, its budget and its lock, without building anything.
 
     ``check_model(model, "tagger")`` is about the table of that name; ``check_model(model, total="110M", pooler=0)``
-    derives the closed form from ``model.config``. What ``torch.compile``, DDP and DataParallel wrap is unwrapped.
+    derives the closed form from ``model.config``. What ``torch.compile``, DDP and DataParallel wrap is unwrapped. In a
+    factory that a run calls it raises nothing: the run judges what the factory returns.
 
     :param model: a ``torch.nn.Module`` on any device.
     :param name: of a declared model.
@@ -87,7 +88,7 @@ def check_model(
         raise ValueError(str(error)) from None
     except NoModule as error:
         raise TypeError(str(error)) from None
-    if found.verdict == "failed":
+    if found.verdict == "failed" and not CALLED:
         raise AssertionError(_draw(found))
     return found
 

@@ -39,6 +39,9 @@ class NetworkRefused(Refused):
 REFUSED: list[Refused] = []  # refusals that fail a model even where its code catches the exception
 
 
+CALLED: list[str] = []  # modules of the project whose code runs for a count: who counts judges what it makes
+
+
 def refuse(refusal: Refused) -> NoReturn:
     REFUSED.append(refusal)
     raise refusal

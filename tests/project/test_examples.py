@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,29 @@ def test_an_example_that_says_something_else_in_one_place_fails_there(
     assert run_again(pytester).ret == pytest.ExitCode.TESTS_FAILED
     (failed,) = (each["headline"] for each in models().values() if each["verdict"] == "failed")
     assert failed.startswith(headline)
+
+
+def test_the_training_script_is_counted_by_its_defaults(pytester: pytest.Pytester) -> None:
+    assert run(pytester, "training-script").ret == pytest.ExitCode.OK
+    assert counts("tagger").items() >= {"total": 59_881, "head": 297}.items()
+
+
+@pytest.mark.process
+def test_the_training_script_trains_what_was_reviewed_and_stops_before_another(pytester: pytest.Pytester) -> None:
+    shutil.copytree(EXAMPLES / "training-script", pytester.path, dirs_exist_ok=True)
+    trained = pytester.run(sys.executable, "train.py")
+    assert trained.ret == 0
+    trained.stdout.fnmatch_lines(["tagger: 59,881 parameters", "step 0: loss *", "step 1: loss *"], consecutive=True)
+    stopped = pytester.run(sys.executable, "train.py", "--layers", "3")
+    assert stopped.ret == 1
+    stopped.stderr.fnmatch_lines(
+        [
+            "AssertionError: tagger: total 72,585, limit 61,000 (+11,585); 1 more finding",
+            "*bert.encoder.layer.2 is new: 12,704*",
+            "*num_hidden_layers was 2 and is 3*",
+        ]
+    )
+    stopped.stdout.no_fnmatch_line("step*")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))

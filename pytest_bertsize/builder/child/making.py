@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
 from pytest_bertsize.builder.child.varied import vary, vary_configs
-from pytest_bertsize.builder.confined import Refused, describe_error
+from pytest_bertsize.builder.confined import CALLED, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
 if TYPE_CHECKING:
@@ -91,10 +91,12 @@ def _working_in_root(request: Request) -> Iterator[None]:
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
+    CALLED.append(request.factory or request.module)
     try:
         with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
             yield
     finally:
+        CALLED.pop()
         os.chdir(before)
 
 

@@ -1,0 +1,55 @@
+"""``check_model`` where pytest runs the gate: in a test, and in the factory that the gate calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import alone_and_spread
+
+Project = Callable[..., pytest.Pytester]
+
+TABLE = """
+[tool.bertsize.models.encoder]
+factory = "train:build"
+architecture = "BertForMaskedLM"
+budget.total = "60K"
+"""
+TRAIN = """
+import json
+from pathlib import Path
+from transformers import BertConfig, BertForMaskedLM
+from pytest_bertsize import check_model
+
+def build(**more):
+    model = BertForMaskedLM(BertConfig(**{**json.loads(Path("config.json").read_text()), **more}))
+    check_model(model, "encoder")
+    return model
+"""
+TEST = """
+import pytest
+from train import build
+
+def test_as_declared():
+    build()
+
+def test_another():
+    build(num_hidden_layers=4)
+"""
+
+
+@alone_and_spread
+def test_a_test_holds_a_model_beside_the_declared_ones(project: Project, workers: list[str]) -> None:
+    result = project(TABLE, train=TRAIN, test_train=TEST).runpytest("--bert-budget", *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E*AssertionError: encoder: total 76,181, limit 60,000 (+16,181)*"])
+    result.stdout.no_fnmatch_line("*_hold_to_table*")
+
+
+def test_a_factory_that_checks_what_it_makes_is_judged_by_the_run(project: Project) -> None:
+    result = project(TABLE.replace("60K", "50K"), train=TRAIN).runpytest("--bert-budget")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["encoder: total 59,549, limit 50,000 (+9,549)"])
+    accepted = project(TABLE.replace("60K", "50K"), train=TRAIN).runpytest("--bert-budget", "--bert-budget-update")
+    accepted.assert_outcomes(passed=1)
