@@ -95,7 +95,19 @@ TINY: dict[str, Any] = {
     "type_vocab_size": 5,
 }
 """A BERT that is built in a few milliseconds; no size of it equals another. 59,549 parameters: 7,104 in its embeddings,
-49,896 in its encoder, 2,549 in its head (tests/support/tables.py)."""
+49,896 in its encoder, 2,549 in its head."""
+
+TABLE = """
+    [tool.bertsize.models.fits]
+    config = "config.json"
+    budget.total = "60K"
+    [tool.bertsize.models.bursts]
+    config = "config.json"
+    budget.head = 2_548
+    """
+"""Over that model."""
+FITS = TABLE.partition("[tool.bertsize.models.bursts]")[0]
+BOUNDED = TABLE.replace('"60K"', '{ min = 59_000, max = "60K" }')
 
 
 @pytest.fixture(autouse=True)

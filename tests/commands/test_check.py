@@ -13,7 +13,7 @@ import pytest
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
-from tests.support.tables import FITS, TABLE
+from tests.conftest import FITS, TABLE
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ budget.encoder = "49.9K"
 budget.head = "2.55K"
 budget.pooler = 0
 """
-"""59,549 parameters, 7,104 in its embeddings, 49,896 in its encoder, 2,549 in its head (tests/support/tables.py)."""
+"""59,549 parameters, 7,104 in its embeddings, 49,896 in its encoder, 2,549 in its head (tests/conftest.py)."""
 
 
 # what is proposed

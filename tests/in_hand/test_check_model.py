@@ -19,7 +19,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from tests.conftest import TINY
 from tests.in_hand.conftest import TABLE, Declare, make
 
-LAYER = 49_896 // 3  # of TINY, whose sums are in tests/support/tables.py
+LAYER = 49_896 // 3  # of TINY, whose sums are in tests/conftest.py
 
 
 def fail(model: Any, *arguments: Any, **given: Any) -> str:

@@ -44,38 +44,30 @@ def test_the_marker_alone_arms_the_check_and_a_test_within_its_budget_runs(
     assert ("the body ran" in result.stdout.str()) is (limit == 59_549)
 
 
-def test_the_fixture_gives_the_review(project: Project) -> None:
-    source = """
-        import pytest
-
-        @pytest.mark.bert_budget("encoder", pooler=0)
-        def test_review(bert_budget):
-            assert bert_budget.actual["head"] == bert_budget.expected["head"] == 2_549
-            assert bert_budget.actual["total"] == 59_549
-            assert bert_budget.findings == ()
-            assert [str(limit) for limit in bert_budget.budget] == ["60K", "7,000-8,000", "0"]
-            assert sum(p.numel() for p in bert_budget.model.parameters()) == 59_549
-            assert bert_budget.model.device.type == "meta"
-    """
-    project(TABLE, test_a=source).runpytest().assert_outcomes(passed=1)
-
-
 def test_the_fixture_needs_no_marker_where_one_model_is_declared(project: Project) -> None:
     source = "def test_it(bert_budget): assert bert_budget.name == 'encoder'"
     project(TABLE, test_a=source).runpytest().assert_outcomes(passed=1)
 
 
-def test_the_fixture_gives_the_nearest_markers_model(project: Project) -> None:
+def test_the_fixture_gives_the_review_of_the_nearest_markers_model(project: Project) -> None:
     source = """
         import pytest
 
-        @pytest.mark.bert_budget("encoder")
+        @pytest.mark.bert_budget("second")
         class TestIt:
-            @pytest.mark.bert_budget("second")
-            def test_it(self, bert_budget):
+            def test_name(self, bert_budget):
                 assert bert_budget.name == "second"
+
+            @pytest.mark.bert_budget("encoder", pooler=0)
+            def test_review(self, bert_budget):
+                assert bert_budget.actual["head"] == bert_budget.expected["head"] == 2_549
+                assert bert_budget.actual["total"] == 59_549
+                assert bert_budget.findings == ()
+                assert [str(limit) for limit in bert_budget.budget] == ["60K", "7,000-8,000", "0"]
+                assert sum(p.numel() for p in bert_budget.model.parameters()) == 59_549
+                assert bert_budget.model.device.type == "meta"
     """
-    project(TABLE + SECOND, test_a=source).runpytest().assert_outcomes(passed=1)
+    project(TABLE + SECOND, test_a=source).runpytest().assert_outcomes(passed=2)
 
 
 def test_a_looser_marker_on_the_function_does_not_hide_that_of_its_class(project: Project) -> None:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.config import which_release
-from tests.conftest import alone_and_spread
+from tests.conftest import FITS, TABLE, alone_and_spread
 from tests.support.git_projects import LAYER, committed
-from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.builder import helper
-from tests.support.tables import FITS
+from tests.conftest import FITS
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -17,9 +17,8 @@ import pytest
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.reports.ci import VARIABLES
-from tests.conftest import alone_and_spread
+from tests.conftest import FITS, TABLE, alone_and_spread
 from tests.support import warm_helper
-from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -15,8 +15,8 @@ from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, MISTAKEN
 from pytest_bertsize.reports.ci import LARGEST_SUMMARY, MOST, append_to_summary, list_commands
 from pytest_bertsize.reports.markdown import MARK
+from tests.conftest import FITS, TABLE
 from tests.support.run_reports import compared, failing, passing, refused, renamed, run
-from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import FindingRow, RunReport

@@ -17,10 +17,10 @@ from pytest_bertsize.reports import markdown
 from pytest_bertsize.reports.files import ReportFiles, render_report, report_files
 from pytest_bertsize.reports.html import page as html
 from pytest_bertsize.table.settings import SettingsError
+from tests.conftest import BOUNDED
 from tests.support.ledger_alone import declared
 from tests.support.parsed_page import Page
 from tests.support.run_reports import failing, passing, run
-from tests.support.tables import BOUNDED
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import RunReport

@@ -12,8 +12,8 @@ import tomli
 
 from pytest_bertsize.files import replace_file
 from pytest_bertsize.reports.files import render_json
+from tests.conftest import BOUNDED
 from tests.support.run_reports import failing, passing, run
-from tests.support.tables import BOUNDED
 
 if TYPE_CHECKING:
     from tests.conftest import Project
