@@ -50,7 +50,7 @@ class ModelConfig:
     """Of the file's bytes; of canonical JSON, where there is no file."""
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
-    by_own_names: dict[str, object] | None = None
+    by_own_names: dict[str, object] = field(default_factory=dict)
     """The object as it stands in the file, where keys of :attr:`data` are renamed."""
     names_in_file: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     """Full paths of keys, and the paths that stand in the file in their place."""
@@ -88,10 +88,6 @@ class ModelConfig:
         """The line on which a key of the object stands, or one of an object in it."""
         return self.line_of(self._path_in_file(path))
 
-    def place(self, *path: str) -> tuple[str, int | None]:
-        """Return the file and the line of a key."""
-        return self.file, self.line(*path)
-
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
         """Why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""
         full = self._path_in_file(path)
@@ -100,12 +96,12 @@ class ModelConfig:
     @property
     def is_shared(self) -> bool:
         """Return whether code of the project reads it: an object in a training file, or one by names of its own."""
-        return bool(self.key_path) or self.by_own_names is not None
+        return bool(self.key_path or self.names_in_file)
 
     @property
     def as_written(self) -> dict[str, object]:
         """The object by the file's own names."""
-        return self.data if self.by_own_names is None else self.by_own_names
+        return self.by_own_names or self.data
 
     def say_name_in_file(self, key: str) -> str:
         """Return what a message adds about a key that the file calls otherwise."""
@@ -114,7 +110,7 @@ class ModelConfig:
 
     def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
         """The config that one of the object's keys holds."""
-        return replace(self, key_path=(*self.key_path, key), data=data, by_own_names=None)
+        return replace(self, key_path=(*self.key_path, key), data=data, by_own_names={})
 
     def _path_in_file(self, path: KeyPath) -> KeyPath:
         full = (*self.key_path, *path)

@@ -77,11 +77,13 @@ class Module(NamedTuple):
 
 
 def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:
-    """One config of the configs of several backbones.
+    """Return the config of a model's backbone; one config of the configs of several.
 
     :param read: reads one of them, as that of a model.
     :raises Unusable: when one of them cannot be read.
     """
+    if not model.backbones:
+        return read(model)
     _refuse_keys_of_one_model(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
     found: dict[str, ModelConfig] = {}
     wrong: list[Finding] = []

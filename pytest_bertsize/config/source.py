@@ -117,15 +117,13 @@ class Disk:
     def _read_file(self, location: str) -> Found:
         named = Place(self.root, location, "config", "config-invalid", "config-refused", "model's config.json")
         place = named.one_of(NAMES, there=Path.is_file)
-        with place.opened_unread() as stream:
-            return Found(location, place.file, stream.read(LARGEST + 1))
+        return Found(location, place.file, _read_start(place))
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")
         if not os.path.isfile(place.path):  # noqa: PTH113  (which takes a name that is too long for an answer)
             return None
-        with place.opened_unread() as stream:
-            return stream.read(LARGEST + 1)
+        return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
@@ -136,6 +134,11 @@ class Disk:
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
         return settings.line(key)
+
+
+def _read_start(place: Place) -> bytes:
+    with place.opened_unread() as stream:
+        return stream.read(LARGEST + 1)
 
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
@@ -194,23 +197,21 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
     """
     by_path = {each.path: each for each in finished}
 
-    def read_one(backbone: str) -> ModelConfig:
+    def read_one(each: Model) -> ModelConfig:
+        backbone = each.backbone
         if (found := by_path.get(backbone)) is None:
             what = f"at {printable(backbone)}" if backbone else "that is what the factory returns"
             there = listed([path or "the whole" for path in by_path], 4) or "none"
             message = f"the built model has no model of transformers {what}; there is {printable(there)}"
             fix = f"write backbone = {shown(next(filter(None, by_path), 'bert'))}, or name its config"
-            raise Unusable(
-                Finding("unknown-closed-form", message, fix, table_key=("backbone" if backbone else "factory",))
-            )
+            key = "backbone" if backbone else "factory"
+            raise Unusable(Finding("unknown-closed-form", message, fix, table_key=(key,)))
         made_by = f"{model.factory}()" if model.factory else "model"
         file = f"{made_by}{f'.{backbone}' if backbone else ''}.config"
         said = {key: value for key, value in found.config.items() if key != "architectures"}
         return config_at({**said, "model_type": found.family}, file)
 
-    if not model.backbones:
-        return read_one(model.backbone)
-    return parts.of_backbones(model, lambda each: read_one(each.backbone))
+    return parts.of_backbones(model, read_one)
 
 
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
@@ -218,11 +219,9 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 
     :raises Unusable: where it has none of them.
     """
-    if not model.backbones:
-        return config_at(dict(sizes), "its lock")
 
     def read_one(each: Model) -> ModelConfig:
-        place = f"{each.backbone}."
+        place = f"{each.backbone}." if model.backbones else ""
         own = {key.removeprefix(place): value for key, value in sizes.items() if key.startswith(place)}
         return config_at(own, "its lock")
 
@@ -231,17 +230,15 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
     """Refuse what only other code can tell, but where nobody reads it; code of the project may read all of it."""
-    if not config.unknown:
-        return
     is_handed_over = model.factory is not None or not model.closed_form
     keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
-    wrong = {key: why for key in keys if key not in model.overrides and (why := config.why_unknown(key))}
+    wrong = [
+        Finding("config-invalid", *why, file=config.file, line=config.line(key))
+        for key in keys
+        if key not in model.overrides and (why := config.why_unknown(key))
+    ]
     if wrong:
-        places = {key: config.place(key) for key in wrong}
-        findings = (
-            Finding("config-invalid", *why, file=places[key][0], line=places[key][1]) for key, why in wrong.items()
-        )
-        raise Unusable(*findings)
+        raise Unusable(*wrong)
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:

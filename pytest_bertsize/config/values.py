@@ -125,8 +125,7 @@ class _Reading:
             finding = Finding(kind, message, fix, table_key=("overrides", written), **more)
         else:
             message += self.config.say_name_in_file(written)
-            file, line = self.config.place(written)
-            finding = Finding(kind, message, fix, file=file, line=line, **more)
+            finding = Finding(kind, message, fix, file=self.config.file, line=self.config.line(written), **more)
         self.findings[finding] = None
         if finding.severity == "error":
             self.wrong.add(key)
@@ -394,9 +393,9 @@ def find_keys_without_effect(
         verb = "cost" if cost is None or cost >= 0 else "saved"
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
-        file, line = config.place(key)
         fix, elsewhere = _say_how_to_leave([key], known.fix)
-        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line, elsewhere=elsewhere))
+        place: dict[str, Any] = {"file": config.file, "line": config.line(key)}
+        findings.append(Finding("ignored-key", message, fix, "warning", elsewhere=elsewhere, **place))
     return findings
 
 

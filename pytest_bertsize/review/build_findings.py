@@ -86,7 +86,7 @@ def find_other_configs(
                 continue
             there = f"{_show_value(each.config[own])} in the config of the finished {each.architecture}"
             message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
-            file, line = config.place(*key.split("."))
+            file, line = config.file, config.line(*key.split("."))
             yield Finding("read-otherwise", message, "correct the one that is not meant", file=file, line=line)
 
 

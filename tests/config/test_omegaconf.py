@@ -176,7 +176,7 @@ def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
     with CommitFiles(project.folder, project.git("rev-parse", "HEAD")) as files:
         today = Settings(project.folder / "pyproject.toml", "", {})
         then = read(model("m.yaml#model"), today, AtCommit(files, "main"))
-    assert (then.data, then.place("x")) == ({"x": 1e-3, "y": 1e-3}, ("m.yaml at main", 2))
+    assert (then.data, then.file, then.line("x")) == ({"x": 1e-3, "y": 1e-3}, "m.yaml at main", 2)
 
 
 # what hydra composes
