@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import tomli
 
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
-from pytest_bertsize.config.source import read, read_file
+from pytest_bertsize.config.source import of_hub, read, read_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
@@ -51,8 +52,18 @@ def in_table(text: str, folder: Path = Path()) -> tuple[Model, Settings]:
     return model(PLACE, config), Settings(folder / "pyproject.toml", text, {})
 
 
-def of(folder: Path, declared: Model) -> ModelConfig:
-    return read(declared, Settings(folder / "pyproject.toml", "", {}))
+def hub_of(folder: Path, hub: dict[str, str] | None = None) -> Settings:
+    """Return the settings of a project whose table maps names of the hub to files."""
+    return Settings(folder / "pyproject.toml", "", {}, hub=hub or {})
+
+
+def of(folder: Path, declared: Model, hub: dict[str, str] | None = None) -> ModelConfig:
+    return read(declared, hub_of(folder, hub))
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data), "utf-8")
 
 
 def refused(declared: Model, settings: Settings) -> Finding:
@@ -173,3 +184,80 @@ def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
     project.write("both/config.json", {})
     project.write("both/bert_config.json", {})
     assert missing_at(project, model("both")) == "both holds both config.json and bert_config.json at main"
+
+
+# a name of the hub
+
+SMALL = {"model_type": "bert", "hidden_size": 384}
+COMMIT = "86b5e0934494bd15c9632b12f734a8a67f723594"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hub cache of its own, with nothing in it."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
+def test_the_catalogue_has_it_with_its_source(name: str, tmp_path: Path) -> None:
+    config = of(tmp_path, model(name))
+    assert (config.reference, config.data["vocab_size"]) == (name, 30522)
+    assert config.origin == (
+        "the catalogue (lukyanchikov/NLP@3394c6b601ee bert-base-uncased/config.json; "
+        "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/bert/report.md)"
+    )
+
+
+def test_the_tables_own_comes_before_the_catalogue(tmp_path: Path) -> None:
+    write(tmp_path / "configs" / "x.json", SMALL)
+    config = of(tmp_path, model("bert-base-uncased"), {"google-bert/bert-base-uncased": "configs/x.json"})
+    assert config.data == SMALL
+    assert (config.file, config.origin) == ("configs/x.json", "configs/x.json, as hub in [tool.bertsize] says")
+    assert config.line("hidden_size") == 1
+
+
+def test_a_file_or_folder_of_the_project_comes_before_all(tmp_path: Path) -> None:
+    write(tmp_path / "bert-base-uncased" / "config.json", SMALL)
+    config = of(tmp_path, model("bert-base-uncased"), {"bert-base-uncased": "nowhere.json"})
+    assert (config.data, config.origin) == (SMALL, "")
+
+
+def test_the_cache_comes_last_and_says_its_revision(tmp_path: Path, cache: Path) -> None:
+    for name in ("acme--x", "google-bert--bert-base-uncased"):
+        write(cache / f"models--{name}" / "snapshots" / COMMIT / "config.json", SMALL)
+        (cache / f"models--{name}" / "refs").mkdir()
+        (cache / f"models--{name}" / "refs" / "main").write_text(COMMIT, "utf-8")
+    config = of(tmp_path, model("acme/x"))
+    assert (config.data, config.origin) == (SMALL, "the hub cache, revision 86b5e0934494")
+    assert of(tmp_path, model("bert-base-uncased")).data["hidden_size"] == 768
+
+
+def test_of_a_name_that_nothing_has_it_is_said_how_to_fetch_one_file(tmp_path: Path) -> None:
+    assert refused(model("acme/x"), hub_of(tmp_path)).sentence == (
+        '"acme/x" is no file, and no config that the catalogue or the hub cache has; run hf download acme/x '
+        "config.json --local-dir configs/x, commit the file, and write "
+        'hub = { "acme/x" = "configs/x/config.json" } in [tool.bertsize]'
+    )
+
+
+def test_the_helper_is_told_what_the_table_maps_and_what_it_cannot(tmp_path: Path) -> None:
+    write(tmp_path / "configs" / "x.json", SMALL)
+    assert of_hub(hub_of(tmp_path, {"acme/x": "configs/x.json", "acme/y": "../y.json"})) == {
+        "acme/x": {"config": SMALL, "file": "configs/x.json", "folder": str(tmp_path / "configs")},
+        "acme/y": {"error": "../y.json: the config lies outside the project; copy it into the project"},
+    }
+
+
+def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_path: Path) -> None:
+    project = repository(tmp_path / "project")
+    write(project.folder / "old.json", SMALL)
+    commit = project.commit()
+    (project.folder / "old.json").unlink()
+    with CommitFiles(project.folder, commit) as files:
+        reader = AtCommit(files, "main", {"acme/x": "old.json", "acme/y": "gone.json"})
+        found = read(model("acme/x"), hub_of(project.folder), reader)
+        assert (found.data, found.file) == (SMALL, "old.json at main")
+        for name in ("acme/y", "acme/z"):
+            with pytest.raises(Missing, match="is no file at main"):
+                read(model(name), hub_of(project.folder), reader)
