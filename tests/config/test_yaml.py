@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,18 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_bertsize.base.commit_files import CommitFiles
+from pytest_bertsize.base.project_at_commit import AtCommit
+from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.config import source
+from pytest_bertsize.config import yaml as ours
+from pytest_bertsize.config.values import resolve
 from pytest_bertsize.config.yaml import parse
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
+from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -164,3 +175,148 @@ def test_without_the_library_in_c_the_same_is_read(monkeypatch: pytest.MonkeyPat
     assert read(TRAINING, "model").data == {"hidden_size": 384, "num_labels": 3, "attention": {"heads": 12}}
     assert refused("[" * 100_000).message == "nested more than 64 deep"
     assert refused("a:\n\tb: 1").message == "not YAML: the line is indented by a tab"
+
+
+# OmegaConf and hydra: numbers, and ${…}, which OmegaConf itself resolves
+
+FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'
+
+NUMBERS = "model:\n  eps: 1e-12\n  large: 1.5E3\n  day: 2024-01-01\n  quoted: '1e-12'\n"
+
+
+@pytest.mark.parametrize(
+    "mark", ["x: ${a}", "_target_: pkg.Model", "x: ???", "# @package _global_", "defaults:\n- _self_"]
+)
+def test_a_number_without_a_point_is_one_in_a_file_that_is_marked_as_omegaconfs(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ours, "answer_of", None)  # an object without ${…} needs no process
+    config = read(f"{mark}\n{NUMBERS}", "model")
+    assert config.data == {"eps": 1e-12, "large": 1500.0, "day": "2024-01-01", "quoted": "1e-12"}
+
+
+# what stands for another value
+
+AROUND = """\
+sizes: {width: 768, all: [3, 4]}
+alias: ${sizes}
+which: sizes
+here: ${oc.env:HOME}
+asked: {x: "???"}
+hydra: {run: {dir: "${now:%Y}"}}
+model:
+  depth: 12
+"""
+VALUES: dict[str, object] = {
+    "${sizes.width}": 768,
+    "${.depth}": 12,
+    "${..sizes.all[1]}": 4,
+    "${sizes}": {"width": 768, "all": [3, 4]},
+    "bert-${sizes.width}-${.depth}": "bert-768-12",
+    "${${which}.width}": 768,
+    "\\${sizes}": "${sizes}",
+}
+UNKNOWN = {
+    "${oc.env:HOME}": "Unsupported interpolation type oc.env",
+    "${here}": "Unsupported interpolation type oc.env",
+    "${elsewhere.width}": "Interpolation key 'elsewhere.width' not found",
+    "${asked}": "Missing mandatory value: x",
+    "???": "Missing mandatory value: model.",
+}
+
+
+@pytest.fixture(scope="module")
+def resolved() -> ModelConfig:
+    """Every value above and below, resolved by one process."""
+    lines = (f"  k{index}: {text}\n" for index, text in enumerate([*VALUES, *UNKNOWN]))
+    return read(AROUND + "".join(lines), "model")
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_what_stands_for_another_value_is_that_value(resolved: ModelConfig, text: str) -> None:
+    index = [*VALUES].index(text)
+    assert (resolved.data[f"k{index}"], resolved.why_unknown(f"k{index}")) == (VALUES[text], None)
+    assert resolved.line(f"k{index}") == 9 + index
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_what_only_a_run_has_is_not_known_and_no_text(resolved: ModelConfig, text: str) -> None:
+    key = f"k{len(VALUES) + [*UNKNOWN].index(text)}"
+    said = resolved.why_unknown(key)
+    assert said
+    assert said[0].startswith(f"{key} is {text}, which OmegaConf does not resolve: {UNKNOWN[text]}")
+    assert said[1] == FIX
+
+
+def test_without_omegaconf_each_value_that_needs_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "omegaconf.py").write_text("raise ImportError", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    config = read("model:\n  x: ${.y}\n  y: 1\n", "model")
+    said = "x is ${.y}, which OmegaConf does not resolve: it is not installed", f"pip install omegaconf, {FIX}"
+    assert (config.data["y"], dict(config.unknown)) == (1, {("model", "x"): said})
+
+
+UNRESOLVED = {
+    "time": (
+        "\n".join(["a0: 0123456789", *(f"a{n}: {f'${{a{n - 1}}}' * 10}" for n in range(1, 30))]),
+        ("it was not done ",),
+    ),
+    "memory": (  # its own limit stops the process, or the gate that looks at it from outside: whichever is first
+        f"a0: {'x' * 500_000}\na1: {'${a0}' * 100}\na2: {'${a1}' * 100}",
+        ("MemoryError", "it took more than 1,024 MB of memory"),
+    ),
+    "no grammar": ("b: 1\na: ${b", ("no viable alternative",)),
+}
+
+
+@pytest.mark.parametrize("what", UNRESOLVED)
+def test_a_hostile_file_is_given_up(what: str) -> None:
+    text, why = UNRESOLVED[what]
+    key, _, last = text.rpartition("\n")[2].partition(": ")
+    seconds = 2.0 if what == "time" else 60.0
+    _, unknown = ours.resolve(text, {key: last}, (), "m.yaml", ours.ALLOWED._replace(seconds=seconds))
+    assert unknown[key,][0].partition("which OmegaConf does not resolve: ")[2].startswith(why)
+
+
+# what is made of it
+
+SIZED = "vocab_size: 9\nhidden_size: {}\nnum_hidden_layers: 1\nnum_attention_heads: 1\nintermediate_size: 4\n"
+SIZED += "max_position_embeddings: 8\ntype_vocab_size: 2\noutput_dir: ${{oc.env:OUT}}\n"
+
+
+def test_a_size_that_only_a_run_has_is_refused_where_it_stands_unless_the_table_says_it() -> None:
+    config = read(SIZED.format("${oc.env:WIDTH}"))
+    with pytest.raises(Unusable) as unusable:
+        resolve(bert.KEYS, config, {}, bert.BERT.architectures[0])
+    (finding,) = unusable.value.findings
+    said = "hidden_size is ${oc.env:WIDTH}, which OmegaConf does not resolve: Unsupported interpolation type oc.env"
+    assert finding.sentence == f"train.yaml:2: {said}; {FIX}"
+    values = resolve(bert.KEYS, config, {"hidden_size": 4}, bert.BERT.architectures[0])
+    assert values.sizes["D"] == 4
+    assert [each.severity for each in values.findings] == ["warning"], "output_dir, which is ignored"
+
+
+def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
+    project = repository(tmp_path)
+    project.write("m.yaml", "model:\n  x: ${.y}\n  y: 1e-3\n")
+    project.commit()
+    project.write("m.yaml", "model:\n  x: 2\n")
+    with CommitFiles(project.folder, project.git("rev-parse", "HEAD")) as files:
+        today = Settings(project.folder / "pyproject.toml", "", {})
+        declared = Model(config="m.yaml#model", budget=Budget())
+        then = source.read(declared, today, AtCommit(files, "main"))
+    assert (then.data, then.file, then.line("x")) == ({"x": 1e-3, "y": 1e-3}, "m.yaml at main", 2)
+
+
+# what hydra composes
+
+
+@pytest.mark.parametrize(
+    ("defaults", "named"), [("\n- model: bert\n- _self_", '{"model": "bert"}'), (" [_self_, base]", '"base"')]
+)
+@pytest.mark.parametrize("inner", ["", "model"])
+def test_a_file_that_hydra_composes_of_others_is_refused(defaults: str, named: str, inner: str) -> None:
+    finding = refused(f"# hydra\ndefaults:{defaults}\nmodel:\n  x: 1\n", inner)
+    message = f"its defaults name {named}, and only hydra composes such files"
+    assert (finding.line, finding.message) == (2, message)
+    assert finding.fix.startswith('name a function of the project that does, as in config = "module:make": it returns ')
