@@ -17,55 +17,10 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import (
-    Choice,
-    ConfigKeys,
-    Ignored,
-    Index,
-    Listing,
-    Rule,
-    Size,
-    Switch,
-    Until,
-    hidden_act,
-)
-from pytest_bertsize.config.older_releases import (
-    before,
-    replaced,
-    unmentioned,
-    without,
-    without_alias,
-    without_rules_on,
-)
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
-
-__all__ = [
-    "Choice",
-    "Index",
-    "Listing",
-    "Rule",
-    "Until",
-    "before",
-    "extend",
-    "family",
-    "hidden_act",
-    "inert_keys",
-    "keys",
-    "read_activations",
-    "read_divisible",
-    "read_ignored",
-    "read_rules",
-    "read_sizes",
-    "read_switches",
-    "replaced",
-    "unmentioned",
-    "without",
-    "without_alias",
-    "without_rules_on",
-]
-"""All that a family is written with."""
 
 STANDARD = {
     "V": "vocab_size",
@@ -286,15 +241,15 @@ def family(
     classes = _STEM.sub(stem, fill(classes, **filled))
     texts = {**own, **heads.COMMON, **own}  # its own are the first that a message names
     known = {each: Tree(fill(text, **filled)) for each, text in texts.items()}
-    rows = [_Row.read(line, known) for line in classes.splitlines() if line.strip()]
+    rows = [_Class.read(line, known) for line in classes.splitlines() if line.strip()]
     used = {part.tree for row in rows for part in row.parts}
     trees = {each: tree.text for each, tree in known.items() if each in heads.COMMON or tree in used}
-    arguments = {argument for row in rows for part in row.parts for argument in part.arguments}
+    absent = dict.fromkeys((argument for row in rows for part in row.parts for argument in part.arguments), False)
     common = {each: read_rules(text) for each, text in heads.RULES.items()}
     # a shared tree asks nothing of a key that the family does not read
     common = {each: tuple(rule for rule in asked if {*rule.keys} <= {*keys.own}) for each, asked in common.items()}
     asked = {**common, **{each: read_rules(text) for each, text in rules.items()}}
-    architectures = tuple(row.architecture(arguments, asked) for row in rows)
+    architectures = tuple(row.architecture(absent, asked) for row in rows)
     keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
     return Family(name, keys, architectures, since=since, classes=classes, trees=trees, derive=derive)
 
@@ -316,7 +271,7 @@ class _Part(NamedTuple):
         return self.tree.terms(dims, self.under, **{**absent, **given})
 
 
-class _Row(NamedTuple):
+class _Class(NamedTuple):
     """One class of a family."""
 
     name: str
@@ -325,7 +280,7 @@ class _Row(NamedTuple):
     since: tuple[int, ...]
 
     @classmethod
-    def read(cls, line: str, trees: Mapping[str, Tree]) -> _Row:
+    def read(cls, line: str, trees: Mapping[str, Tree]) -> _Class:
         """:raises BadExpression: for a line that names no tree of the family."""
         name, _, rest = line.strip().partition(" ")
         rest, _, since = rest.partition(" since ")
@@ -334,21 +289,21 @@ class _Row(NamedTuple):
         parts = tuple(_read_part(each.strip(), trees) for each in rest.split(" + "))
         return cls(name, parts, options, tuple(int(each) for each in since.split(".")) if since else ())
 
-    def architecture(self, arguments: set[str], asked: Mapping[str, tuple[Rule, ...]]) -> Architecture:
+    def architecture(self, absent: Mapping[str, bool], asked: Mapping[str, tuple[Rule, ...]]) -> Architecture:
         """Return the class.
 
-        :param arguments: all that some class of the family gives a tree.
+        :param absent: all arguments that some class of the family gives a tree.
         :param asked: rules of the classes that have a tree, by its name.
         """
-        absent = dict.fromkeys(arguments, False)
-        parts = self.parts
-
-        def terms(dims: Dims) -> list[Term]:
-            return [term for part in parts for term in part.terms(dims, absent)]
-
-        rules = tuple(rule for part in parts for rule in asked.get(part.name, ()))
-        has_labels = any(part.tree.has_labels for part in parts)
-        return Architecture(self.name, terms, labels=has_labels, options=self.options, rules=rules, since=self.since)
+        parts, rules = self.parts, tuple(rule for part in self.parts for rule in asked.get(part.name, ()))
+        return Architecture(
+            self.name,
+            lambda dims: [term for part in parts for term in part.terms(dims, absent)],
+            labels=any(part.tree.has_labels for part in parts),
+            options=self.options,
+            rules=rules,
+            since=self.since,
+        )
 
 
 def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:

@@ -9,10 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.settings import SettingsError, parse
-from tests.support.formulas import value_of, value_of_latex
+from pytest_bertsize.table.settings import SettingsError
+from tests.support.formulas import assert_formulas_count
 from tests.support.own_classes import bert, checked, errors, of, on_meta, passing
 
 
@@ -67,31 +65,16 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("written", BLOCKS)
-def test_what_the_table_says_is_what_torch_builds(tmp_path: Path, written: str) -> None:
-    review = checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert(), x=BLOCKS[written]()))
-    assert errors(review) == []
-    assert review.expected is not None
-    assert review.actual is not None
+def test_what_the_table_says_is_what_torch_builds_and_what_its_formula_comes_to(tmp_path: Path, written: str) -> None:
+    table = f'backbone = "bert"\nextra = [{{ {written} }}]'
+    review = checked(tmp_path, table, of(bert=bert(), x=BLOCKS[written]()))
     own = sum(parameter.numel() for parameter in of(x=BLOCKS[written]()).parameters())
-    assert review.expected["head.x"] == review.actual["head.x"] == own
-
-
-@pytest.mark.parametrize("written", BLOCKS)
-def test_what_the_table_says_and_the_class_has_not_fails(tmp_path: Path, written: str) -> None:
-    review = checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert()))
-    assert [(finding.kind, finding.component) for finding in review.errors] == [("off-closed-form", "head.x")]
-
-
-@pytest.mark.parametrize("written", BLOCKS)
-def test_a_formula_of_it_comes_to_what_it_counts_in_each_of_its_ways(tmp_path: Path, written: str) -> None:
-    checked(tmp_path, "", bert())  # which writes the config
-    table = f'[tool.bertsize.models.own]\nfactory = "own:build"\nconfig = "config.json"\nbudget = "report-only"\nbackbone = "bert"\nextra = [{{ {written} }}]'
-    settings = parse(table, tmp_path / "pyproject.toml")
-    form = examine(settings.models["own"], settings, Registry()).form
+    form = review.subject.form
     assert form is not None
-    formula, count = form.formulas()["head.x"], form["head.x"]
-    assert value_of(formula.text, form.dims.sizes) == count
-    assert value_of_latex(formula.latex, form.dims.sizes) == count
+    assert form["head.x"] == passing(review)["head.x"] == own
+    assert_formulas_count(form)
+    without = checked(tmp_path, table, of(bert=bert()))
+    assert [(finding.kind, finding.component) for finding in without.errors] == [("off-closed-form", "head.x")]
 
 
 def test_a_list_by_a_key_of_the_config_is_repeated_in_its_formula(tmp_path: Path) -> None:

@@ -332,17 +332,6 @@ def test_positions_that_a_family_leaves_unused_are_no_room() -> None:
     assert count_flops(roberta, seq_len=14)
 
 
-def test_a_forward_pass_that_looks_at_values_is_refused() -> None:
-    class Looking(nn.Module):  # type: ignore[misc]
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            return input_ids[: int(input_ids.max())]
-
-    assert said_about(Looking()) == (
-        "its forward pass looks at values, and on the meta device there are none: "
-        "Tensor.item() cannot be called on meta tensors"
-    )
-
-
 def test_a_forward_pass_with_other_arguments_is_refused() -> None:
     class Other(nn.Module):  # type: ignore[misc]
         def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -351,12 +340,26 @@ def test_a_forward_pass_with_other_arguments_is_refused() -> None:
     assert said_about(Other()) == "its forward takes (tokens, mask), and is given input_ids and nothing else"
 
 
-def test_a_forward_pass_that_fails_is_refused_with_what_it_says() -> None:
-    class Failing(nn.Module):  # type: ignore[misc]
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-            raise KeyError("no\nsuch\x1b[31m key")
+def fail(_: Heads, __: torch.Tensor) -> torch.Tensor:
+    raise KeyError("no\nsuch\x1b[31m key")
 
-    assert said_about(Failing()) == r"its forward pass fails: KeyError: 'no\nsuch\x1b[31m key'"
+
+@pytest.mark.parametrize(
+    ("multiply", "said"),
+    [
+        (fail, r"its forward pass fails: KeyError: 'no\nsuch\x1b[31m key'"),
+        (lambda _, x: x, "its forward pass multiplies nothing that torch's counter knows"),
+        (
+            lambda _, x: x[: int(x.max())],
+            (
+                "its forward pass looks at values, and on the meta device there are none: "
+                "Tensor.item() cannot be called on meta tensors"
+            ),
+        ),
+    ],
+)
+def test_a_forward_pass_that_gives_no_count_is_refused_with_the_reason(multiply: Any, said: str) -> None:
+    assert said_about(heads(multiply)) == said
 
 
 @pytest.mark.parametrize(
@@ -390,20 +393,6 @@ def test_norms_and_distances_by_element_are_no_products() -> None:
         return torch.cosine_similarity(own.bilinear(x, x), torch.linalg.vector_norm(x, dim=-1, keepdim=True))
 
     assert sum(count for _, count in count_flops(heads(similar), seq_len=3)) == 2 * 3 * 6 * 6 * 7
-
-
-def test_a_forward_pass_that_multiplies_nothing_is_refused() -> None:
-    class Embedding(nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed = nn.Embedding(5, 6)
-
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            return self.embed(input_ids)
-
-    with torch.device("meta"):
-        model = Embedding()
-    assert said_about(model) == "its forward pass multiplies nothing that torch's counter knows"
 
 
 # by component

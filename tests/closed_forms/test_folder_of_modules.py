@@ -18,7 +18,7 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
-from tests.support.formulas import value_of, value_of_latex
+from tests.support.formulas import assert_formulas_count
 from tests.support.own_classes import BERT, POOLER, TINY, errors, passing
 
 if TYPE_CHECKING:
@@ -113,25 +113,18 @@ def test_each_kind_of_module_is_what_torch_makes_of_its_config(tmp_path: Path, c
     assert actual.unique == BERT + POOLER + count
     form = review.subject.form
     assert form is not None
-    formula = form.formulas()["head.1_It"]
-    assert value_of(formula.text, form.dims.sizes) == value_of_latex(formula.latex, form.dims.sizes) == count
+    assert_formulas_count(form)
 
 
 def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) -> None:
     saved(
         tmp_path, ("", "sentence_transformers.sparse_encoder.models.MLMTransformer", TINY), ("1_S", "SpladePooling", {})
     )
-    review = checked(tmp_path)
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual["head.decoder"] == 11  # its bias
+    assert passing(checked(tmp_path))["head.decoder"] == 11  # its bias
     saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"transformer_task": "fill-mask"})
     assert errors(checked(tmp_path)) == []
     saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"model_args": {"add_pooling_layer": False}})
-    review = checked(tmp_path)
-    assert errors(review) == []
-    assert review.actual is not None
-    assert review.actual.unique == BERT
+    assert passing(checked(tmp_path)).unique == BERT
 
 
 @pytest.mark.parametrize("family", ["t5", "electra", "mpnet", "distilbert", "xlm-roberta", "modernbert"])

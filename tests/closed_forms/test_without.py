@@ -9,10 +9,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
-from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.settings import parse
-from tests.support.formulas import value_of, value_of_latex
+from tests.support.formulas import assert_formulas_count
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta, passing
 
 LAYER = 154
@@ -126,14 +123,6 @@ def test_formulas_are_those_of_what_is_left(tmp_path: Path, family: str) -> None
         "modernbert": {**SIX, "model_type": "modernbert", "architectures": ["ModernBertModel"], **IDS},
     }[family]
     part = {"bert": "x.encoder.layer[2:]", "albert": "x.pooler", "modernbert": "x.layers[:2]"}[family]
-    checked(tmp_path, "", bert(), config)  # which writes the config
-    table = f'[tool.bertsize.models.own]\nfactory = "own:build"\nconfig = "config.json"\nbudget = "report-only"\nbackbone = "x"\nwithout = ["{part}"]'
-    settings = parse(table, tmp_path / "pyproject.toml")
-    form = examine(settings.models["own"], settings, Registry()).form
+    form = checked(tmp_path, f'backbone = "x"\nwithout = ["{part}"]', of(x=bert()), config).subject.form
     assert form is not None
-    for component, formula in form.formulas().items():
-        for value in (
-            value_of(formula.text, form.dims.sizes),
-            value_of_latex(formula.latex, form.dims.sizes),
-        ):
-            assert value == form[component]
+    assert_formulas_count(form)

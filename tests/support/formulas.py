@@ -6,9 +6,20 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms import ClosedForm
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _BRACES = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+def assert_formulas_count(form: ClosedForm) -> None:
+    """Each formula of a model comes to what its component counts, as text and as LaTeX."""
+    sizes = form.dims.sizes
+    for component, formula in form.formulas().items():
+        assert value_of(formula.text, sizes) == value_of_latex(formula.latex, sizes) == form[component], formula
 
 
 def value_of(formula: str, sizes: Mapping[str, int | None]) -> int:

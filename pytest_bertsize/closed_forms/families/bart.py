@@ -6,10 +6,11 @@ offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention 
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import before, extend, family, keys, without_alias
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import multiple
+from pytest_bertsize.config.older_releases import before, without_alias
 
 STACK = """
 {stack}

@@ -4,8 +4,9 @@ BERT; without ``use_bias``, L·3·D less, and as much again less of cross-attent
 part of 2·D·I + 3·D + I and, whatever the number of labels, 2·D + 2.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, extend, family
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.config.keys import Choice
 
 BIG_BIRD = family(
     "big_bird",

@@ -3,8 +3,9 @@
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
-from pytest_bertsize.closed_forms.declare import before, family, keys, without
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
+from pytest_bertsize.config.older_releases import before, without
 
 PARTS = {
     "text": """

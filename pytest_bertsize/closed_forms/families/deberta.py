@@ -7,9 +7,11 @@ L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one mat
 pooler, H² + H, comes with heads.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, Listing, Until, extend, family, keys, without
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice, Listing, Until
+from pytest_bertsize.config.older_releases import without
 
 BODY = """
 Far := M if M > 0 else P

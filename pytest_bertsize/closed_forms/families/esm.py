@@ -6,9 +6,10 @@ map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a cla
 closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, family, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice
 
 LM_HEAD = f"""
 lm_head

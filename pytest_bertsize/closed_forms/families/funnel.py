@@ -6,9 +6,10 @@ D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D o
 the decoder has Ld layers more, at the full length of the sequence.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, Listing, family, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, Listing
 
 LAYER = """
 attention                                              @{part}.attention

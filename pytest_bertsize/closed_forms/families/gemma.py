@@ -1,8 +1,10 @@
 """Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with heads of their own width, tied to its word embeddings."""
 
-from pytest_bertsize.closed_forms.declare import Index, before, extend, family, hidden_act, keys, replaced
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import rotary
+from pytest_bertsize.config.keys import Index, hidden_act
+from pytest_bertsize.config.older_releases import before, replaced
 
 TANH = "gelu_pytorch_tanh"
 EVEN = (("hidden_size", "num_attention_heads"),)

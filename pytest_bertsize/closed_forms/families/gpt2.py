@@ -4,8 +4,9 @@ V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D unless it
 Query, key and value are one matrix, stored inputs first.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, family, keys
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice
 
 GPT2 = family(
     "gpt2",

@@ -6,10 +6,10 @@ V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a hea
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import Index, extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
-from pytest_bertsize.config.keys import ConfigKeys, Until
+from pytest_bertsize.config.keys import ConfigKeys, Index, Until
 from pytest_bertsize.config.older_releases import LIBRARY, before, without, without_rules_on
 
 PARTS = {

@@ -7,9 +7,11 @@ has the width N: B, or D without a bottleneck, unless the config has a ``true_hi
 and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
 """
 
-from pytest_bertsize.closed_forms.declare import Choice, before, family, keys, without
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import PLAIN
+from pytest_bertsize.config.keys import Choice
+from pytest_bertsize.config.older_releases import before, without
 
 BODY = """
 N := get(H, B if use_bottleneck else D)

@@ -4,9 +4,11 @@ V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and 
 switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
-from pytest_bertsize.closed_forms.declare import Index, before, extend, family, keys, replaced
+from pytest_bertsize.closed_forms.declare import extend, family, keys
 from pytest_bertsize.closed_forms.families import llama
 from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.config.keys import Index
+from pytest_bertsize.config.older_releases import before, replaced
 
 PARTS = {
     "body": """

@@ -2,9 +2,11 @@
 
 import re
 
-from pytest_bertsize.closed_forms.declare import Choice, extend, family, unmentioned
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice
+from pytest_bertsize.config.older_releases import unmentioned
 
 ENCODERS = """
 *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True

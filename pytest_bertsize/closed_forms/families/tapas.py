@@ -4,8 +4,9 @@ BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and 
 aggregations, if any.
 """
 
-from pytest_bertsize.closed_forms.declare import Listing, extend, family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, read_sizes
 from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.config.keys import Listing
 
 TAPAS = family(
     "tapas",

@@ -4,9 +4,11 @@
 not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
 """
 
-from pytest_bertsize.closed_forms.declare import Index, before, extend, family, read_rules, without_alias
+from pytest_bertsize.closed_forms.declare import extend, family, read_rules
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.config.keys import Index
+from pytest_bertsize.config.older_releases import before, without_alias
 
 CONVOLUTIONS = """
 conv1                        conv1d M D 3   @embeddings.convolution

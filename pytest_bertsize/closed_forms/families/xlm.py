@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import Listing, Rule, family, keys, read_rules
+from pytest_bertsize.closed_forms.declare import family, keys, read_rules
 from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Listing, Rule
 
 BODY = """
 position_embeddings              embedding P D   @embeddings.position

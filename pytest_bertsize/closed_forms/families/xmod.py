@@ -4,8 +4,9 @@ BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that th
 comes in, 2·D more after the last one.
 """
 
-from pytest_bertsize.closed_forms.declare import Listing, Rule, extend, family, read_rules
+from pytest_bertsize.closed_forms.declare import extend, family, read_rules
 from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.config.keys import Listing, Rule
 
 TAKEN = frozenset(
     (
