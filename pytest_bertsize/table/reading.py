@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 class Says(NamedTuple):
-    """What is wrong with a text that is not of its type's pattern, and what to write."""
+    """The end of the sentence about a text that is not of its type's pattern."""
 
     message: str
 

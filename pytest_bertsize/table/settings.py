@@ -9,7 +9,7 @@ import re
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,10 +149,9 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
     document = _parse_toml(text, path)
-    table = _find_table(document, path)
-    values, models, mistakes = _read_declared(table, path, matches or partial(find_matches, path.parent))
-    found = _make_settings(path, text, models, table, values, mistakes)
-    return replace(found, python_path=_read_python_path(document))
+    return _read_settings(
+        document, _find_table(document, path), text, path, matches or partial(find_matches, path.parent)
+    )
 
 
 def _read_python_path(document: dict[str, Any]) -> tuple[str, ...]:
@@ -174,25 +173,23 @@ def load_without_models(path: Path) -> Settings:
     document = _parse_toml(text, path)
     found = _find_ours(document)
     table = {key: value for key, value in found.items() if key != "models"} if isinstance(found, dict) else {}
-    values, _, mistakes = _read_declared(table, path, lambda _: [])
-    mistakes = [each for each in mistakes if each.path != ("models",)]
-    made = _make_settings(path, text, {}, table, values, mistakes)
-    return replace(made, python_path=_read_python_path(document))
+    return _read_settings(document, table, text, path, None)
 
 
-def _make_settings(
-    path: Path,
-    text: str,
-    models: dict[str, Model],
+def _read_settings(
+    document: dict[str, Any],
     table: dict[str, Any],
-    values: dict[str, Any],
-    mistakes: list[Mistake],
+    text: str,
+    path: Path,
+    matches: Callable[[str], list[str]] | None,
 ) -> Settings:
-    if mistakes:
+    """:param matches: ``None`` where no model need be declared."""
+    values, models, mistakes = _read_declared(table, path, matches or (lambda _: []))
+    if mistakes := [each for each in mistakes if matches or each.path != ("models",)]:
         raise SettingsError(_list_mistakes(mistakes, text, path))
-    python = values.pop("python", None)
-    interpreter = in_folder(path.parent, python) if python else None
-    return Settings(path, text, models, table, interpreter=interpreter, **values)
+    if python := values.pop("python", None):
+        values["interpreter"] = in_folder(path.parent, python)
+    return Settings(path, text, models, table, python_path=_read_python_path(document), **values)
 
 
 class Apart(NamedTuple):

@@ -14,7 +14,7 @@ MIN_AND_MAX, EXACT = "{{ min = {0}, max = {1}{2} }}", "{{ exact = {0}{2} }}"
 
 
 def limits(folder: Path, *lines: str) -> tuple[Limit, ...]:
-    """Of a model with a budget of these lines."""
+    """Return the limits of a model with a budget of these lines."""
     path = folder / "pyproject.toml"
     path.write_text("\n".join(["[tool.bertsize.models.encoder]", 'config = "c.json"', *lines]), encoding="utf-8")
     return load(path).models["encoder"].limits

@@ -58,7 +58,7 @@ MEANT = {
 
 
 def matching_at(files: list[str], pattern: str) -> list[str]:
-    """What a pattern means of what a commit of these files would list."""
+    """Find what a pattern means among these files of a commit."""
 
     def listed(folder: str) -> set[tuple[str, bool, bool]]:
         below = [file.removeprefix(folder) for file in files if file.startswith(folder)]

@@ -41,7 +41,7 @@ def is_accepted(table: object) -> bool:
 
 
 def mistake_of_gate(text: str) -> str:
-    """What the gate says of a table; nothing where it is right."""
+    """Return what the gate says of a table, nothing if it is right."""
     try:
         parse(text, Path("pyproject.toml"), lambda _: ["configs/a.json"])
     except SettingsError as error:
@@ -90,7 +90,7 @@ def tables_of(node: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 
 def shown_tables() -> Iterator[Any]:
-    """What the README and the documentation show of the table, each with a model, and each model with a budget."""
+    """Yield the tables of the README and the documentation, each with a model, and each model with a budget."""
     for page in PAGES:
         for block in page.read_text("utf-8").split("```toml\n")[1:]:
             tools = tomli.loads(block.split("```")[0]).get("tool", {})

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def refused(path: Path, before: str | None = BEFORE) -> str:
-    """What is said of a file that is left alone, beside which nothing is left."""
+    """Return what is said of a file that is left alone, beside which nothing is left."""
     names = sorted(path.parent.iterdir())
     with pytest.raises(SettingsError) as error:
         replace_pyproject(path, before, AFTER)
@@ -33,7 +33,7 @@ def refused(path: Path, before: str | None = BEFORE) -> str:
 
 
 def only(path: Path) -> bytes:
-    """What a file says that stands alone in its folder."""
+    """Read a file that stands alone in its folder."""
     assert [*path.parent.iterdir()] == [path]
     return path.read_bytes()
 

@@ -42,7 +42,7 @@ def load_model(path: Path, *lines: str) -> Model:
 
 
 def load_mistakes(path: Path, *lines: str) -> str:
-    """What is said of a file; of a model of some lines, of which the first is line 3."""
+    """Return what is said of a file, or of a model of some lines, of which the first is line 3."""
     if lines:
         write(path, "\n".join(["[tool.bertsize.models.encoder]", 'config = "c"', *lines]))
     with pytest.raises(SettingsError) as error:

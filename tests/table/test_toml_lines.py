@@ -8,7 +8,7 @@ from pytest_bertsize.table.toml import line_in_toml
 
 
 def number_of(line: str, text: str) -> int:
-    """Where the text has this line, which it has once."""
+    """Return the number of a line that the text has once."""
     lines = [each.strip() for each in text.split("\n")]
     assert lines.count(line) == 1, f"{lines.count(line)} lines {line!r}"
     return lines.index(line) + 1
