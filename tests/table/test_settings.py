@@ -305,6 +305,12 @@ def test_each_model_can_be_read_by_itself(pyproject: Path) -> None:
     assert {name: model.limits for name, model in without_limits.models.items()} == {"good": (), "loose": ()}
 
 
+def test_a_mistake_beside_the_models_is_one_of_each(pyproject: Path) -> None:
+    apart = parse_apart(APART.replace("hub =", "hbu ="), pyproject, find_two)
+    assert (apart.models, sorted(apart.wrong)) == ({}, ["bad", "good", "loose", "number"])
+    assert apart.wrong["good"] == "pyproject.toml:3: tool.bertsize.hbu: unknown key; did you mean 'hub'?"
+
+
 @pytest.mark.parametrize("text", ["", "[tool.bertsize]\nmodels = 3\n", "[tool.bertsize\n"])
 def test_without_tables_of_models_there_is_nothing_to_tell_apart(pyproject: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"^[^ ]*pyproject\.toml:"):
