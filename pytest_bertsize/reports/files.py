@@ -34,20 +34,13 @@ if TYPE_CHECKING:
 HEAD = 64 * 1024
 """Bytes of a file that are read to see whether it is one of ours; what says so comes sooner."""
 SUFFIXES = ".json, .md or .html"
-_A_REPORT = "a report of pytest-bertsize"
 _OURS = {
-    ".json": (_A_REPORT, re.compile(r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":', re.DOTALL)),
-    ".md": (_A_REPORT, re.compile("<!-- pytest-bertsize report -->")),
-    ".html": (
-        _A_REPORT,
-        re.compile(r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize', re.DOTALL),
-    ),
+    ".json": r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":',
+    ".md": "<!-- pytest-bertsize report -->",
+    ".html": r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize',
 }
-"""By the end of a file's name, what a report is called, and what it begins with."""
-_WHAT_IF = (
-    "a page of bertsize explain",
-    re.compile(r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain', re.DOTALL),
-)
+"""What a report begins with, by the end of its file's name."""
+_WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """These stand in texts alone, and mean the same there; a page may take the report in as it is."""
 
@@ -164,7 +157,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
         path, written = folder / name, f"{option}={printable(name)}"
         if path.suffix not in _OURS:
             raise SettingsError(f"{written}: the file must end in {SUFFIXES}; write {option}=bertsize.json")
-        _check_path(path, *_OURS[path.suffix], settings, written)
+        _check_path(path, "a report of pytest-bertsize", _OURS[path.suffix], settings, written)
         paths.append(path)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     return ReportFiles((*paths,), settings, step_summary=Path(summary) if summary else None)
@@ -178,7 +171,7 @@ def what_if_path(given: str) -> Path:
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
         raise SettingsError(f"{written}: the file must end in .html; write --page=what-if.html")
-    _check_path(path, *_WHAT_IF, None, written)
+    _check_path(path, "a page of bertsize explain", _WHAT_IF, None, written)
     return path
 
 
@@ -194,7 +187,7 @@ def write_page(path: Path, text: str) -> None:
         raise SettingsError(f"{problem}; make its folder writable, or name another file") from None
 
 
-def _check_path(path: Path, called: str, begins: re.Pattern[str], settings: Settings | None, written: str) -> None:
+def _check_path(path: Path, called: str, begins: str, settings: Settings | None, written: str) -> None:
     """Refuse a file that must not be written or replaced.
 
     :param called: what may be replaced, in words, and how it ``begins``.
@@ -216,11 +209,11 @@ def _check_path(path: Path, called: str, begins: re.Pattern[str], settings: Sett
     raise SettingsError(f"{written}: {problem}")
 
 
-def _may_be_replaced(path: Path, begins: re.Pattern[str]) -> bool:
+def _may_be_replaced(path: Path, begins: str) -> bool:
     """Tell whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
-    return not head or begins.match(head.decode("utf-8", "replace")) is not None
+    return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:

@@ -322,11 +322,10 @@ def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
     if not model.built:
         yield "not built: these are the closed form's counts"
     if hidden:
-        one = hidden == 1
-        what = f"{'part that matches its' if one else 'parts that match their'} closed form"
-        if not (model.closed_form and model.built):
-            what = f"{'part' if one else 'parts'} without a limit"
-        yield f"{hidden} {what} {'is' if one else 'are'} not shown: -v shows {'it' if one else 'them'}"
+        held = "part that matches its closed form is", "parts that match their closed form are"
+        free = "part without a limit is", "parts without a limit are"
+        said = plural(hidden, *(held if model.closed_form and model.built else free))
+        yield f"{said} not shown: -v shows {'it' if hidden == 1 else 'them'}"
 
 
 def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[_Line]:

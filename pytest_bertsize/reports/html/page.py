@@ -50,7 +50,7 @@ def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
     template, bounds = load_templates().get_template("model.html.jinja"), BOUNDS
     while True:
         text = template.render(id=name, **_view_model(model, report, bounds))
-        fewer = {of: max(most // 2, 1) for of, most in bounds.items()}
+        fewer = {kind: max(most // 2, 1) for kind, most in bounds.items()}
         if len(text.encode()) <= MOST_BYTES or bounds == fewer:
             return Markup(text)  # noqa: S704  (rendered with autoescape)
         bounds = fewer
@@ -255,13 +255,12 @@ def find_bars(model: ModelReport, most: int) -> Bars | None:
     now = {row.name: row.known_count or 0 for row in rows}
     if whole is None or not now[TOTAL]:
         return None
-    sides = [_find_bar("this branch", now, None, most, whole.max)]
+    before = None
     if base and base.total is not None and not model.is_unchanged:
         before = {**{row.name: row.base or 0 for row in rows}, TOTAL: base.total}
-        sides = [
-            _find_bar(base.revision, before, None, most, whole.max),
-            _find_bar("this branch", now, before, most, whole.max),
-        ]
+    sides = [_find_bar("this branch", now, before, most, whole.max)]
+    if base and before:
+        sides.insert(0, _find_bar(base.revision, before, None, most, whole.max))
     larger = max(side.total for side in sides)
     beyond = whole.max is not None and whole.max > NEAR * larger
     scale = larger if whole.max is None or beyond else max(larger, whole.max)
