@@ -36,6 +36,7 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     assert "1 configured, 1 checked, 1 failed" in said
     report = json.loads((change.folder / "r.json").read_text())
     assert (report["failed"], report["checked"], report["complete"]) == (1, 1, True)
+    assert report["commit"] == report["base"]["commit"]
     assert report["base"]["removed"] == [
         {
             "name": "fits",

@@ -161,6 +161,14 @@ def test_a_run_has_what_is_known_of_it(report: RunReport, said: str) -> None:
     assert said in Page(render_page(report)).text
 
 
+def test_what_is_broken_is_marked_in_its_cell_and_a_column_that_says_nothing_is_left_out_on_narrow_screens() -> None:
+    failed, passed = render_page(run(failing())), render_page(run(passing()))
+    assert '<td class="n bad">-231K</td>' in failed  # 24M - 24,230,400, rounded up
+    assert '<td class="n bad">+768</td>' in failed
+    assert '<td class="n">+769K</td>' in failed
+    assert ('class="n off"' in failed, 'class="n off"' in passed) == (False, True)
+
+
 def test_a_page_of_several_models_has_links_to_them_and_bars_of_what_changed() -> None:
     written = render_page(run(GOOD, BAD))
     found = Page(written)

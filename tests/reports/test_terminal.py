@@ -18,7 +18,7 @@ from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.markdown import render_page as markdown
-from pytest_bertsize.reports.report import FoldedTensor, Lock, ModelReport, TensorChange
+from pytest_bertsize.reports.report import FoldedTensor, Lock, Measure, ModelReport, TensorChange
 from pytest_bertsize.reports.sentences import show_share
 from pytest_bertsize.reports.terminal import (
     MOST_ROWS,
@@ -247,6 +247,21 @@ def test_one_that_is_limited_otherwise_is_said_to_be() -> None:
     assert "41 passed, 2 classes" in told
     only = [passed(f"m{index}", components=by_head) for index in range(40)]
     assert overview(only, WIDE).endswith("40 passed, BertForMaskedLM, 90,000,000 parameters, limited by component")
+
+
+def test_a_model_of_which_bytes_alone_are_limited_says_so() -> None:
+    measure: dict[str, Any] = {
+        "limit": "1MB",
+        "min": None,
+        "max": 1_000_000,
+        "failed": False,
+        "what": "float32",
+        "components": {},
+    }
+    size = Measure(name="bytes", expected=9, actual=9, base=None, **measure)
+    free, by_head = component("total", 7), component("head", 7, maximum=8)
+    assert passed("a", components=[free], measures=[size]).limited_by == "by bytes"
+    assert passed("a", components=[by_head, free], measures=[size]).limited_by == "by component"
 
 
 # what became of tensors, against the base's lock and against today's
