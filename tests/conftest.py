@@ -46,12 +46,12 @@ def pytest_collection(session: pytest.Session) -> None:
         from pytest_bertsize.config import adapter
         from pytest_bertsize.plugin import failures, items, ledger, update
         from pytest_bertsize.reports import terminal
-        from pytest_bertsize.review import against_base, against_lock, missing_rows, off_closed_form
+        from pytest_bertsize.review import against_base, against_lock, off_closed_form
 
         assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit))
         assert all((baseline, lock, formula, own_class, adapter, terminal))
         assert all((failures, items, ledger, update))
-        assert all((against_base, against_lock, missing_rows, off_closed_form))
+        assert all((against_base, against_lock, off_closed_form))
 
 
 ROOMS = (

@@ -113,11 +113,10 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
     found = _measure(replace(found, actual=actual), actual, built)
     is_own = subject.model.factory is not None
     if subject.form:
-        from pytest_bertsize.review.off_closed_form import OwnClass, compare_with_closed_form
+        from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
-        own = OwnClass(built.kinds, bool(subject.model.extra)) if is_own else None
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
-        found = found.with_findings(*compare_with_closed_form(subject.form, compared, own))
+        found = found.with_findings(*compare_with_closed_form(subject.form, compared, subject.model.init_command))
     found = found.with_findings(*check_limits(found, actual))
     otherwise = _find_read_otherwise(found, built)  # the cause of what is off, and told before it
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.differences import DISTINCT, Difference, compare_inventories
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pattern
-from pytest_bertsize.review.missing_rows import propose_rows
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
@@ -16,38 +15,28 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.formula import Formula
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
-SAY_IT = "say in the table what it has: extra, without, options, frozen"
 MOST_NAMED = 4
 """Differences that one sentence names before it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
 """Of a word table: the model's own width, or that of factorised embeddings."""
 
 
-class OwnClass(NamedTuple):
-    """A class of the project, which its table can describe otherwise."""
-
-    kinds: Mapping[str, str]
-    """Torch's own classes, by the paths of their modules."""
-    has_extra: bool
-    """Whether its table has rows of ``extra``."""
-
-
-def compare_with_closed_form(form: ClosedForm, actual: Inventory, own: OwnClass | None = None) -> list[Finding]:
+def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str = "") -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` for none.
 
-    :param own: ``None`` for a class of the library: another name for a tensor is a tie that it has made or lost, where
-        a class of a project differs in no parameter.
+    :param command: prints the table of a class of the project; ``""`` for one of the library: another name for a tensor
+        is a tie that it has made or lost, where a class of a project differs in no parameter.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
     for each in (*compare_inventories(form, actual), *_find_lost_owners(form)):
-        if not (own and _is_other_name(each, *sides)):
+        if not (command and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
     found, formulas = [], form.formulas() if by_component else {}
     for component, differences in by_component.items():
         guess = guess_cause(differences, form, actual, form.dims.sizes)
-        fix = _describe_in_table(component, differences, form, actual, own) if own else LIBRARY
+        fix = _describe_in_table(differences, command) if command else LIBRARY
         finding = _make_finding(component, differences, form, actual, formulas.get(component))
         found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
     return found
@@ -77,27 +66,12 @@ def _make_finding(
     return Finding("off-closed-form", f"{off}: {named}", **counts)  # type: ignore[arg-type]
 
 
-def _describe_in_table(
-    component: str, differences: Sequence[Difference], expected: Inventory, actual: Inventory, own: OwnClass
-) -> str:
+def _describe_in_table(differences: Sequence[Difference], command: str) -> str:
     """Return what to write in the table of a project's class."""
     for each in differences:
         if each.kind == "tied":
             return f'write tied = {{ {each.name} = "{each.other}" }}, or mend the class'
-    unexpected = [each for each in find_unexpected(expected, actual) if each.component == component]
-    rows = propose_rows(unexpected, own.kinds)
-    if not rows:
-        return f"mend the class, or {SAY_IT}"
-    return (
-        f"mend the class, or {'add to extra' if own.has_extra else 'write extra = ['} {', '.join(map(str, rows))}"
-        + ("" if own.has_extra else " ]")
-    )
-
-
-def find_unexpected(expected: Inventory, actual: Inventory) -> list[Tensor]:
-    """Return the tensors of a project's class that its table does not describe; other names for known ones are none."""
-    known = expected.by_name
-    return [each for each in actual.tensors if each.name not in known and each.tied_to not in known]
+    return f"mend the class, or its table: {command} prints it as it is now"
 
 
 # causes

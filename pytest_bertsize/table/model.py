@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -301,6 +302,20 @@ class Model(Struct, frozen=True, kw_only=True):
         """The file or the folder that the table names, ``""`` where the config lives elsewhere."""
         elsewhere = self.inline is not None or self.is_made_by_code
         return "" if elsewhere else self.config.partition("#")[0]
+
+    @property
+    def init_command(self) -> str:
+        """Return the command that builds what the factory makes, and prints its table; ``""`` without one."""
+        if self.factory is None:
+            return ""
+        words = ["bertsize", "init", self.factory]
+        for option, value in (
+            ("--name", self.name),
+            ("--config", self.config),
+            ("--kwargs", json.dumps(self.kwargs) if self.kwargs else ""),
+        ):
+            words += [option, value] if value else []
+        return shlex.join(words)
 
     @property
     def has_config_of_build(self) -> bool:

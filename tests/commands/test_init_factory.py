@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +168,23 @@ def test_a_config_is_handed_over_and_named(root: Path) -> None:
     assert rows(model) == {"out": "out linear['hidden_size', 'num_labels']"}
 
 
+def test_a_config_without_a_model_type_gets_the_family_of_what_is_built(root: Path) -> None:
+    sizes = eval(OWN.partition("SIZES = ")[2].partition("\n\n")[0])  # noqa: S307  (of this file)
+    (root / "bert_config.json").write_text(json.dumps(sizes))
+    assert written(root, "Derived", config="bert_config.json").family == "bert"
+
+
+def test_a_declared_model_is_printed_as_it_is_now_with_what_to_do(root: Path) -> None:
+    command = written(root, "Plain").init_command
+    assert command == "bertsize init own:Plain --name plain"
+    (root / "src" / "own.py").write_text(OWN.replace("3 + more", "4 + more"), encoding="utf-8")
+    status, out, err = init(root, "Plain", name="plain")
+    assert (status, 'budget.total = "836"' in out or "budget.total = 836" in out) == (GOOD, True)
+    assert err.endswith(
+        "put it in place of the table that pyproject.toml has, and run pytest --bert-budget --bert-budget-update\n"
+    )
+
+
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
     model = written(root, "Plain")
     assert (model.closed_form, model.lock) == (False, "strict")
@@ -215,7 +233,7 @@ def test_a_name_that_is_declared_is_refused(root: Path) -> None:
     before = (root / "pyproject.toml").read_bytes()
     status, out, err = init(root, "Plain", writes=True)
     assert (status, out) == (MISTAKEN, "")
-    assert 'declares "plain" already: give another name, as in --name NAME' in err
+    assert 'declares "plain" already: give another name (--name), or paste what is printed without --write' in err
     assert (root / "pyproject.toml").read_bytes() == before
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from pytest_bertsize.base.lock import Lock, lock_model, merge_accepted, read_lock, render_lock
+from pytest_bertsize.base.lock import ANEW, Lock, lock_model, merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -23,6 +22,8 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.put_back import fingerprint
 from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown
 
@@ -72,8 +73,8 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
             return _say_not_built(builds.built, wish, err)
         found = builds.complete(Discovery(project, registry, builds.built, builds.draft))
         lock = (read_lock(project.settings) if project.settings else None) or Lock(LOCK)
-        after = _add_lock(project, lock.file).add_tables([str(found)])
         if wish.writes:
+            after = _add_lock(project, lock.file).add_tables([str(found)])
             rewrite.refuse_another(root / lock.file, lock.text)
             rewrite.replace_pyproject(project.path, project.text, after)
             rewrite.replace_pyproject(root / lock.file, lock.text, builds.render_lock(found, lock))
@@ -88,7 +89,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say("next: pytest --bert-budget pyproject.toml, and commit both files", out)
     else:
         say(_write_table(project, found, lock), out)
-        say(f"nothing is written; this writes the table and its lock: {_repeat(wish, root)} --write", err)
+        say(f"nothing is written; {_describe_next(wish, found, project)}", err)
     return GOOD
 
 
@@ -157,8 +158,9 @@ def _choose_name(wish: Wish, project: Project) -> str:
     last = wish.factory.rpartition(":")[2].rpartition(".")[2]
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
     name = wish.name or _VERBS.sub("", words).strip("_") or "model"
-    if name in declared:
-        raise SettingsError(f"{project.path.name} declares {shown(name)} already: give another name, as in --name NAME")
+    if name in declared and wish.writes:
+        what = f"{project.path.name} declares {shown(name)} already"
+        raise SettingsError(f"{what}: give another name (--name), or paste what is printed without --write")
     return name
 
 
@@ -187,14 +189,14 @@ def _write_table(project: Project, found: Draft, lock: Lock) -> str:
     return "".join(("" if has_lock else f'[tool.bertsize]\nlock = "{lock.file}"\n\n', str(found))).rstrip("\n")
 
 
-def _repeat(wish: Wish, root: Path) -> str:
-    """Return the command that was given."""
-    words = ["bertsize", "init", wish.factory]
-    words += ["--name", wish.name] if wish.name else []
-    words += ["--config", wish.config] if wish.config else []
-    words += ["--kwargs", json.dumps(wish.kwargs)] if wish.kwargs else []
-    folder = os.path.relpath(root)
-    return shlex.join([*words, *(["--project", folder] if folder != os.curdir else [])])
+def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
+    """Return the command that writes what is printed, or what to do where the table is there."""
+    if project.settings and found.name in project.settings.models:
+        return f"put it in place of the table that {project.path.name} has, and run {ANEW}"
+    model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
+    folder = os.path.relpath(project.root)
+    where = f" --project {shlex.quote(folder)}" if folder != os.curdir else ""
+    return f"this writes the table and its lock: {model.init_command}{where} --write"
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.proposal import list_limits, write_heading, write_limit_above
+from pytest_bertsize.commands.init.rows import Row, propose_rows
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.review.missing_rows import Row, propose_rows
-from pytest_bertsize.review.off_closed_form import find_unexpected
 from pytest_bertsize.table.toml import inline, key, quoted
 from pytest_bertsize.wording import printable
 
@@ -31,6 +30,8 @@ LARGE = 5
 """A component below another has a limit of its own from a fifth of the total on."""
 ROWS_OF_MODULES = 20
 """A module of a class without a closed form has one from a twentieth on."""
+LONGEST_COMMENT = 200
+"""Characters."""
 _LISTED = re.compile(r"(.+)\.(\d+)")
 
 
@@ -42,6 +43,8 @@ class Draft:
     factory: str
     kwargs: Mapping[str, Any]
     config: str = ""
+    family: str = ""
+    """That of a config without a model_type."""
     device: str = ""
     """Where it is built, if that is not the meta device."""
     backbones: Mapping[str, str] = field(default_factory=dict)
@@ -65,18 +68,13 @@ class Draft:
         return f"{name} = {written}{f'  # {note}' if note else ''}"
 
     def _list_keys(self) -> Iterator[tuple[str, str]]:
-        yield "factory", quoted(self.factory)
-        if self.kwargs:
-            yield "kwargs", inline(self.kwargs)
-        if self.config:
-            yield "config", quoted(self.config)
-        yield from self._list_backbones() if self.backbones else [("closed_form", "false")]
-        for name in ("options", "tied"):
+        for name in ("factory", "kwargs", "config", "family"):
             if value := getattr(self, name):
                 yield name, inline(value)
-        for name in ("without", "frozen"):
+        yield from self._list_backbones() if self.backbones else [("closed_form", "false")]
+        for name in ("options", "tied", "without", "frozen"):
             if value := getattr(self, name):
-                yield name, inline(list(value))
+                yield name, inline(list(value) if isinstance(value, tuple) else value)
         if self.extra:
             yield "extra", "".join(("[\n", *(f"    {row},\n" for row in self.extra), "]"))
         if self.device:
@@ -119,6 +117,9 @@ class Discovery:
     def run(self) -> Draft:
         """Return the draft that the built model passes: by its closed form, else by its lock and its budget."""
         if self.draft.backbones:
+            if self.draft.config and self._expect() is None:
+                families = {each.path: each.family for each in self.built.finished}
+                self.draft = replace(self.draft, family=families[next(iter(self.draft.backbones))])
             self.draft = min(self._list_options(), key=self._count_differences)
             self.draft = replace(self.draft, without=tuple(self._find_missing()))
             self.draft = replace(self.draft, tied=dict(self._find_ties()))
@@ -129,9 +130,19 @@ class Discovery:
                 return replace(self.draft, limits=tuple(list_limits_of_parts(subject)))
         why = "no class of a known family is in it"
         if self.draft.backbones:
-            why = f"by {', '.join(dict.fromkeys(self.draft.backbones.values()))} and extra it is not said"
+            classes = ", ".join(dict.fromkeys(self.draft.backbones.values()))
+            errors = self.review(self.examine(self.draft)).errors
+            why = printable(f"{classes} and extra do not describe it: {errors[0].message}", LONGEST_COMMENT)
         alone = replace(
-            self.draft, backbones={}, options={}, without=(), tied={}, extra=(), frozen=(), notes={"closed_form": why}
+            self.draft,
+            backbones={},
+            family="",
+            options={},
+            without=(),
+            tied={},
+            extra=(),
+            frozen=(),
+            notes={"closed_form": why},
         )
         return replace(alone, limits=tuple(self._limit_modules()))
 
@@ -194,8 +205,10 @@ class Discovery:
         expected = self._expect()
         if expected is None:
             return []
-        actual = inventory_of(self.built, expected)
-        return propose_rows(find_unexpected(expected, actual), self.built.kinds)
+        known = expected.by_name
+        actual = inventory_of(self.built, expected).tensors
+        beside = [each for each in actual if each.name not in known and each.tied_to not in known]
+        return propose_rows(beside, self.built.kinds)
 
     def _find_frozen(self) -> Iterator[str]:
         expected = self._expect()

@@ -1,8 +1,7 @@
-"""What a factory has and its table does not say is printed as rows that can be pasted."""
+"""Rows of ``extra``: what a class has beside its backbone, in torch's own terms."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ import pytest
 import torch
 from torch import nn
 
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.commands.init.rows import propose_rows
 from tests.support.own_classes import bert, checked, errors, of, on_meta
 
 
@@ -65,39 +66,23 @@ MODULES: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", MODULES)
-def test_the_rows_say_what_was_built_and_pasted_make_the_run_green(tmp_path: Path, case: str) -> None:
+def test_the_rows_say_what_was_built_and_describe_it(tmp_path: Path, case: str) -> None:
     make, rows = MODULES[case]
-    review = checked(tmp_path, 'backbone = "bert"', of(bert=bert(), x=make()))
-    (found,) = review.errors
-    assert found.fix.endswith(f"mend the class, or write extra = [ {rows} ]")
-    pasted = re.search(r"extra = \[.*\]", found.fix)
-    assert pasted is not None
-    assert errors(checked(tmp_path, f'backbone = "bert"\n{pasted[0]}', of(bert=bert(), x=make()))) == []
+    held, made = bert(), make()
+    whole = take_inventory(of(bert=held, x=made), own=True)
+    found = propose_rows([each for each in whole.tensors if each.name.startswith("x.")], whole.kinds)
+    assert ", ".join(map(str, found)) == rows
+    assert errors(checked(tmp_path, f'backbone = "bert"\nextra = [{rows}]', of(bert=held, x=made))) == []
 
 
-def test_a_table_that_has_rows_gets_the_others(tmp_path: Path) -> None:
-    table = 'backbone = "bert"\nextra = [{ name = "out", linear = [4, 2] }]'
-    review = checked(tmp_path, table, of(bert=bert(), out=on_meta(nn.Linear, 4, 2), more=on_meta(nn.Linear, 4, 2)))
-    assert review.errors[0].fix.endswith('mend the class, or add to extra { name = "more", linear = [4, 2] }')
-
-
-def test_a_tie_is_in_the_row_of_what_is_tied(tmp_path: Path) -> None:
+def test_a_tie_is_in_the_row_of_what_is_tied() -> None:
     held, out = bert(), on_meta(nn.Linear, 4, 11)
     out.weight = held.embeddings.word_embeddings.weight
-    review = checked(tmp_path, 'backbone = "bert"', of(bert=held, out=out))
-    assert '{ name = "out.bias", parameter = 11 }' in review.errors[0].fix
+    whole = take_inventory(of(bert=held, out=out), own=True)
+    (row,) = propose_rows([each for each in whole.tensors if each.name.startswith("out.")], whole.kinds)
+    assert row.tied == {"weight": "bert.embeddings.word_embeddings.weight"}
 
 
-def test_a_backbone_that_the_table_does_not_name_is_no_row_of_extra(tmp_path: Path) -> None:
-    with torch.device("meta"):
-        from transformers import BertConfig, BertModel
-
-        deep = BertModel(BertConfig(hidden_size=4, num_attention_heads=2, num_hidden_layers=12, intermediate_size=6))
-    review = checked(tmp_path, 'backbone = "other"', of(bert=deep))
-    assert not any("{ name" in finding.fix for finding in review.errors)
-
-
-def test_what_is_of_another_size_than_the_table_says_is_no_row_more(tmp_path: Path) -> None:
-    table = 'backbone = "bert"\nextra = [{ name = "out", linear = [4, 2] }]'
-    review = checked(tmp_path, table, of(bert=bert(), out=on_meta(nn.Linear, 4, 3)))
-    assert review.errors[0].fix.endswith("say in the table what it has: extra, without, options, frozen")
+def test_more_rows_than_anybody_reads_are_none() -> None:
+    whole = take_inventory(of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)}), own=True)
+    assert propose_rows(whole.tensors, whole.kinds) == []
