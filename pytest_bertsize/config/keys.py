@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
@@ -272,6 +272,19 @@ class ConfigKeys:
     @cached_property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
+
+
+class Asks(Protocol):
+    """An architecture, as far as it asks something of its config on top of its family."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> bool:
+        """Whether it has ``num_labels`` outputs to count."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
 
 
 class Values(NamedTuple):

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import LABELS, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
+from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config.vocabulary import (
     NAMED_BY_LABELS,
     PASSED,
@@ -28,7 +28,6 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.family import Architecture
     from pytest_bertsize.config.model_config import ModelConfig
 
 LARGEST_SIZE = 10**9
@@ -49,9 +48,7 @@ TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the
 """What is wrong with a size, and what to write: of a run, and of the page that tries other sizes."""
 
 
-def resolve(
-    keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
-) -> Values:
+def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
@@ -87,7 +84,7 @@ class _Reading:
     """Reads a family's keys from what file and table write for one model; findings gather on the way."""
 
     def __init__(
-        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
+        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
     ) -> None:
         self.keys = keys
         self.config = config
