@@ -29,7 +29,7 @@ def _run_init(given: argparse.Namespace) -> int:
         from pytest_bertsize.builder.helper import Helper
         from pytest_bertsize.commands.init.factory import Wish, declare
 
-        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write)
+        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, given.project is not None)
         return declare(root, wish, Helper(), sys.stdout, sys.stderr)
     from pytest_bertsize.commands.init.command import start
 

@@ -46,7 +46,9 @@ def read_answer(content: bytes) -> Built | NotBuilt:
     """
     built, failed = msgspec.json.decode(content, type=Answer)
     if failed:
-        return failed._replace(detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix))
+        return failed._replace(
+            detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix, LONGEST_REASON)
+        )
     if built is None or not _has_bounds(built):
         raise ValueError("neither a model nor why there is none")
     if not built.tensors:
@@ -88,7 +90,7 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "seconds": ((120, "120"), (600, "600")),
 }
 """Values of ``build`` that allow a model more, the least first: MB and seconds."""
-_IMPORTABLE = "make the module importable from the project's root"
+_IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it there without a build (--no-build), and with one on Linux, WSL or macOS",
     Why.NO_TORCH: (
@@ -110,7 +112,8 @@ _OF_CLASSES: Mapping[Why, str] = {
 }
 _OF_FACTORIES: Mapping[Why, str] = {
     **_ANYWHERE,
-    Why.NO_MODULE: f"{_IMPORTABLE} (pip install -e . where it is in src), or correct factory",
+    Why.NO_MODULE: f"{_IMPORTABLE}, or install what it imports, or correct factory",
+    Why.ARGUMENTS: "write kwargs, or a function of the project that calls it with what it needs",
     Why.NO_FILE: (
         "a count needs no weights: load a file of them only where it is there (if Path(file).exists()), and hold any "
         "other in the project"

@@ -165,6 +165,7 @@ class Why(str, Enum):
     NO_FILE = "no-file"
     PADDING = "padding"
     ON_META = "on-meta"
+    ARGUMENTS = "arguments"
     RAISED = "raised"
 
 

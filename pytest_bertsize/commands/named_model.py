@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -200,7 +200,8 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         model, config, adapter = read_model_at(declaration.revision, declaration.name)
     else:
         settings, model = _read_table(declaration)
-        config = source.read(model, settings)
+        locked = _find_locked_sizes(model, settings)
+        config = source.read_locked(model, locked) if locked else source.read(model, settings)
         adapter = adapter_of(model, settings, config)
     registry = _read_registry(settings)
     try:
@@ -212,6 +213,20 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
         raise Unusable(Finding("unknown-closed-form", message, fix)) from None
     return Explained(model, config, derive(model, config, chosen), settings)
+
+
+def _find_locked_sizes(model: Model, settings: Settings) -> Mapping[str, Any]:
+    """Return the sizes that the lock has of a model whose table leaves them to what is built; empty for any other."""
+    if not model.has_config_of_build or settings.lock is None:
+        return {}
+    from pytest_bertsize.base.lock import read_lock
+
+    try:
+        lock = read_lock(settings)
+    except SettingsError as error:
+        raise refuse(str(error)) from None
+    found = lock.models.get(model.name) if lock else None
+    return found.sizes if found else {}
 
 
 def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:

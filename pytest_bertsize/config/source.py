@@ -168,8 +168,8 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         paths = settings.import_paths if model.is_made_by_code else ()
         return read(model, settings, Disk(settings.root, settings.hub, paths))
     if model.has_config_of_build:
-        message = "the sizes of its backbone are those that the built model has, and nothing is built here"
-        fix = "name its config in the table, or check it with a build"
+        message = "the sizes of its backbone are those that the built model has, and no lock has them"
+        fix = "name its config in the table, or a lock, and check it with a build"
         raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
@@ -203,7 +203,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
             what = f"at {printable(backbone)}" if backbone else "that is what the factory returns"
             there = listed([path or "the whole" for path in by_path], 4) or "none"
             message = f"the built model has no model of transformers {what}; there is {printable(there)}"
-            fix = f"write backbone = {shown(next(filter(None, by_path), 'bert'))}, or name its config"
+            fix = f"correct backbone and architecture, or its table: {model.init_command} prints it as it is now"
             key = "backbone" if backbone else "factory"
             raise Unusable(Finding("unknown-closed-form", message, fix, table_key=(key,)))
         made_by = f"{model.factory}()" if model.factory else "model"

@@ -110,7 +110,8 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
     if base.problem:
         lines.append(hanging("! ", "yellow", f"{missing}: {base.problem}", style))
     else:
-        if not base.removed and not any(model.differs_from_base for model in models):
+        are_counted = all(model.parameter_count is not None for model in models)
+        if are_counted and not base.removed and not any(model.differs_from_base for model in models):
             named = sentences.name_revision(base.revision, base.commit)
             lines.append(colour_text(f"against {named}: no count changed", "dim"))
         if base.not_compared:

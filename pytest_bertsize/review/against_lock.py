@@ -46,7 +46,10 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     if against.is_there and not against.changes:
         return found
     severity: Severity = "error" if lock.strict or found.subject.model.lock else "note"
-    return found.with_findings(_make_finding(against, found.name, lock, severity))
+    finding = _make_finding(against, found.name, lock, severity)
+    if against.changes and found.is_off_closed_form:
+        finding = finding._replace(fix=f"if that is meant, its table comes first, and then {ANEW}")
+    return found.with_findings(finding)
 
 
 def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severity) -> Finding:
@@ -75,7 +78,7 @@ def _explain(before: Locked, now: Locked) -> str:
         return listed(changed, MOST_NAMED)
     if before.config != now.config:
         return "what it is built from has changed as well"
-    same = "what it is built from is the same" if now.config else "it is built from code alone"
+    same = "what its table names is the same" if now.config else "its table names no config"
     if before.built_with != now.built_with:
         return f"{same}; it was built with {printable(before.built_with)}, and is with {printable(now.built_with)}"
-    return f"{same}: the code has changed"
+    return f"{same}: the code has changed, or a file that it reads"

@@ -74,7 +74,9 @@ def conclude_unbuilt(subject: Subject, extra: tuple[Limit, ...] = (), accepted: 
     elif not found.errors:
         message = "closed_form = false leaves nothing to hold to the budget where nothing is built"
         if subject.awaits_build:
-            message = "the sizes of its backbone are those that the built model has, and nothing is built"
+            message = (
+                "the sizes of its backbone are those that the built model has; nothing is built, and no lock has them"
+            )
         found = found.with_findings(Finding("build-failed", message, "check it with a build"))
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms.derive import choose, derive
@@ -15,6 +15,8 @@ from pytest_bertsize.review import build_findings, build_request
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_bertsize.builder.messages import Answered, Built, Request
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -85,8 +87,8 @@ class Subject:
         families = {
             f"{backbones[each.path]}model_type": each.family for each in built.finished if each.path in backbones
         }
-        assumed = self.derivation.values.assumed.items()
-        return {**families, **{key: value for key, value in assumed if value is not None}}
+        assumed = {key: value for key, value in self.derivation.values.assumed.items() if value is not None}
+        return {**families, **{key: list(each) if isinstance(each, tuple) else each for key, each in assumed.items()}}
 
     @property
     def written_keys(self) -> dict[str, object]:
@@ -102,6 +104,7 @@ def examine(
     formulas: bool = False,
     detail: bool = True,
     built: Built | None = None,
+    locked: Mapping[str, Any] | None = None,
 ) -> Subject:
     """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
 
@@ -109,12 +112,16 @@ def examine(
     :param formulas: whether a report shows them.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     :param built: what was built of it, where its table leaves its sizes to that.
+    :param locked: the sizes that its lock has of it, where nothing is built.
     """
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
     try:
-        if model.has_config_of_build and built is None:
+        if model.has_config_of_build and built is None and not locked:
             return _await_build(known)
-        config = source.read_finished(model, built.finished) if built else source.read(model, settings)
+        if locked:
+            config = source.read_locked(model, locked)
+        else:
+            config = source.read_finished(model, built.finished) if built else source.read(model, settings)
         known = replace(known, config=config, published=build_findings.published_config(model, config))
         adapter = _read_adapter(model, settings, config)
         known = replace(known, stored=_read_checkpoint(model, settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.review import check
@@ -69,11 +69,13 @@ class Gate:
         self._plan = cache(self._plan_rebuilds)
 
     def _examine(self, name: str) -> Subject:
-        return self._examined(self.settings.models[name])
+        model = self.settings.models[name]
+        there = self.lock.models.get(name) if self.lock and self._result is None else None
+        return self._examined(model, locked=there.sizes if there and model.has_config_of_build else None)
 
-    def _examined(self, model: Model, built: Built | None = None) -> Subject:
+    def _examined(self, model: Model, **sizes: Any) -> Subject:
         mode = self.mode
-        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, built=built)
+        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **sizes)
 
     def _plan_rebuilds(self, name: str) -> PutBack | None:
         return plan_rebuilds(self.subject(name), self._baseline, self._result)
@@ -108,13 +110,14 @@ class Gate:
         if self._result is None:
             return check.conclude_unbuilt(subject, extra, accepted)
         built = self._result(name) if subject.request else None
-        return check.conclude(self._complete(subject, built), built, extra, accepted)
+        known = self._complete(subject, built)
+        return check.conclude(known, None if known.errors else built, extra, accepted)
 
     def _complete(self, subject: Subject, built: Built | NotBuilt | None) -> Subject:
         """Return a subject with the closed form that its own build gives the sizes of."""
         if not subject.awaits_build or not isinstance(built, Built):
             return subject
-        known = self._examined(subject.model, built)
+        known = self._examined(subject.model, built=built)
         return replace(known, request=subject.request)
 
     def to_lock(self, name: str) -> str:

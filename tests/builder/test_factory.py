@@ -269,11 +269,11 @@ CALLED: dict[str, tuple[str, str]] = {
     "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
     "called:two": (
         "def two(a, b): pass",
-        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'; write kwargs, or *",
+        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'",
     ),
     "called:keyword": (
         "def keyword(*, size): pass",
-        "called:keyword(*, size) is called with no argument: missing a required argument: 'size'; write kwargs, or *",
+        "called:keyword(*, size) is called with no argument: missing a required argument: 'size'",
     ),
     "called:spread": (
         "def spread(**config): pass",
@@ -607,7 +607,7 @@ LACKS = """
 """
 STOOD_IN = [
     "acme_logs is not installed, and nothing used it",
-    "transformers.modeling_bert is not installed, and nothing used it",
+    "transformers.modeling_bert is not in the installed transformers, and nothing used it",
     "acme_logs.get is not installed, and its call at import returned nothing",
     "Ends calls init_weights() where transformers 5 needs post_init(), whose part was done for it: the project itself may not run here",
 ]

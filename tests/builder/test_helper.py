@@ -153,7 +153,7 @@ def test_foreign_text_in_an_answer_is_made_printable() -> None:
         assert len(text) == 200
     failed = read_answer(json.dumps(Answer(failed=NotBuilt(Why.RAISED, odd, odd))).encode())
     assert isinstance(failed, NotBuilt)
-    assert (len(failed.detail), len(failed.fix)) == (700, 200)
+    assert (len(failed.detail), len(failed.fix)) == (700, 700)
 
 
 def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:

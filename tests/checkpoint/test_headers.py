@@ -81,7 +81,8 @@ def test_a_sharded_checkpoint_is_the_sum_of_its_shards(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path, max_shard_size="2KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
     stored = headers.read_headers(tmp_path, "model.safetensors.index.json")
-    assert stored == headers.read_headers(tmp_path, ".")
+    again = headers.read_headers(tmp_path, ".")
+    assert (again.inventory.tensors, again.dtypes) == (stored.inventory.tensors, stored.dtypes)
     assert shapes(stored) == {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     assert stored.bytes == 4 * sum(parameter.numel() for parameter in model.parameters())
 

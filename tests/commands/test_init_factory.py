@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.init.factory import Wish, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.table.settings import load
+from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
@@ -144,6 +146,8 @@ def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) ->
         "enc.embeddings.position_embeddings": "enc.embeddings.position_embeddings embedding[77, 48]",
         "heads": "heads linear[48, 5] count=2",
     }
+    assert [each.component for each in model.extra] == ["embeddings.position", "head.heads"]
+    assert "trainable" in {limit.component for limit in model.limits}
 
 
 def test_backbones_that_are_one_are_tied(root: Path) -> None:
@@ -243,10 +247,51 @@ def test_a_name_that_is_declared_is_refused(root: Path) -> None:
 def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_to_paste(root: Path) -> None:
     status, out, err = init(root, "Broken", writes=True)
     assert (status, out) == (FOUND, "")
-    assert "own:Broken(config) is called with no argument: missing a required argument: 'config'" in err
+    assert (
+        "own:Broken(config) is called with no argument: missing a required argument: 'config'; give it --kwargs" in err
+    )
     assert "def build_broken():\n      from own import Broken\n" in err
     assert err.endswith("bertsize init bertsize_models:build_broken\n")
     assert not (root / "pyproject.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [
+        ("Missing", "the module own has no Missing; correct the name"),
+        ("Plain.forward", "could not be built"),
+    ],
+)
+def test_what_fails_otherwise_is_told_without_a_function_to_paste(root: Path, factory: str, said: str) -> None:
+    status, out, err = init(root, factory)
+    assert (status, out) == (FOUND, "")
+    assert said in err
+    assert ("bertsize_models" in err) == ("is called with" in err)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish("own"), '"own" names no function: name "module:function"'),
+        (Wish("own:Plain", "a b"), "a model's name is its test id"),
+        (Wish("own:Plain", is_named=False), "this folder is part of the project in .."),
+    ],
+)
+def test_names_that_are_none_and_a_part_of_another_project_are_refused(root: Path, wish: Wish, said: str) -> None:
+    (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    part = root / "part"
+    part.mkdir()
+    os.chdir(part)
+    err = io.StringIO()
+    assert declare(part, wish, Helper(), err, err) == MISTAKEN
+    assert said in err.getvalue()
+    assert "pyproject.toml:" not in err.getvalue()
+
+
+def test_a_lock_that_git_ignores_is_told(root: Path) -> None:
+    repository(root).write(".gitignore", "*.lock\n")
+    said = " ".join(init(root, "Plain", writes=True)[2].split())
+    assert "git ignores bertsize.lock, which has to be committed: add !bertsize.lock to .gitignore" in said
 
 
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:

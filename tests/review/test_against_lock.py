@@ -137,7 +137,7 @@ def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> N
     (found,) = of_lock(own)
     assert found.message == (
         "it is not as bertsize.lock has it: pool is new: 64 (weight 8×8) "
-        "(what it is built from is the same: the code has changed)"
+        "(what its table names is the same: the code has changed, or a file that it reads)"
     )
     assert (found.severity, found.fix, found.file, found.line) == ("note", ACCEPT, "bertsize.lock", 5)
     assert own.gate().review("own").verdict == "passed"
@@ -229,7 +229,7 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
         ({"config": "sha256:2", "built_with": "x"}, "what it is built from has changed as well"),
         (
             {"built_with": "transformers 6.0.0"},
-            f"what it is built from is the same; it was built with {BEFORE.built_with}, and is with transformers 6.0.0",
+            f"what its table names is the same; it was built with {BEFORE.built_with}, and is with transformers 6.0.0",
         ),
     ],
 )
@@ -241,7 +241,7 @@ def test_what_else_has_changed_is_said_with_it(changed: dict[str, Any], why: str
 def test_of_code_alone_it_is_said_that_there_is_no_config() -> None:
     before, now = replace(BEFORE, config=""), replace(BEFORE, config="", tensors=BEFORE.tensors[1:])
     (finding,) = found(now, before=before).findings
-    assert finding.message.endswith(" (it is built from code alone: the code has changed)")
+    assert finding.message.endswith(" (its table names no config: the code has changed, or a file that it reads)")
 
 
 # against the base

@@ -171,11 +171,18 @@ def test_a_backbone_that_is_not_there_is_told_with_those_that_are(project: Proje
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     finding = next(each for each in model()["findings"] if each["severity"] == "error")
     assert wanted in finding["message"]
-    assert 'backbone = "bert"' in finding["fix"]
+    assert finding["fix"].endswith("prints it as it is now")
 
 
-def test_without_a_build_it_fails_in_one_sentence(project: Project) -> None:
+def test_without_a_build_and_a_lock_it_fails_in_one_sentence(project: Project) -> None:
     result = check(project, TAGGER, "--bert-budget-no-build")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (finding,) = (each for each in model()["findings"] if each["severity"] == "error")
-    assert finding["message"].startswith("the sizes of its backbone are those that the built model has")
+    assert finding["message"].endswith("nothing is built, and no lock has them")
+
+
+def test_without_a_build_it_is_counted_by_the_sizes_in_the_lock(project: Project, locked: pytest.RunResult) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    assert check(project, TAGGER, "--bert-budget-no-build").ret == pytest.ExitCode.OK
+    assert model()["totals"]["expected"] == TOTAL
+    assert check(project, TAGGER.replace("59K", "50K"), "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED

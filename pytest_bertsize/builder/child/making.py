@@ -303,8 +303,8 @@ def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, 
         given = ["one argument, the config as a dict"] if arguments else []
         given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
         what = " and ".join(given) or "no argument"
-        fix = "write kwargs, or a function of the project that calls it with what it needs"
-        raise Refused(f"{request.factory}{signature} is called with {what}: {error}", fix) from None
+        is_called = f"{request.factory}{signature} is called with {what}: {error}"
+        raise Refused(is_called, why=Why.ARGUMENTS) from None
 
 
 def _make_own_config(function: Any, config: Mapping[str, Any]) -> Any:

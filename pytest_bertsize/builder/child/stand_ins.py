@@ -79,7 +79,10 @@ def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) ->
         if holder is not None:
             setattr(holder, last, found)
         if not isinstance(holder, StandIn):
-            STOOD_IN[f"{name} is not installed, and nothing used it"] = None
+            library = name.partition(".")[0]
+            has_library = library != name and not isinstance(sys.modules.get(library, found), StandIn)
+            where = f"not in the installed {library}" if has_library else "not installed"
+            STOOD_IN[f"{name} is {where}, and nothing used it"] = None
         for each in {*sys.modules} - before:
             if is_own(each):
                 del sys.modules[each]
@@ -91,6 +94,8 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
     if isinstance(error, ModuleNotFoundError):
         return error.name or ""
     if isinstance(error, ImportError):
+        if str(error).startswith("TensorBoard logging requires"):
+            return "torch.utils.tensorboard"
         found = re.match(r"cannot import name '(\w+)'", str(error))
         return f"{error.name}.{found[1]}" if found and error.name else ""
     holder = getattr(error, "obj", None)

@@ -48,7 +48,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
     """
     try:
         if not is_named and (above := find_project_above(root)):
-            say(wrap_text(f"ERROR: {_refuse_part_of(above)}"), err)
+            say(wrap_text(f"ERROR: {refuse_part_of(above)}"), err)
             return MISTAKEN
         before = read_project(root)
         with collector_paused():
@@ -75,7 +75,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
     return GOOD
 
 
-def _refuse_part_of(above: Path) -> str:
+def refuse_part_of(above: Path) -> str:
     folder = os.path.relpath(above)
     what = f"this folder is part of the project in {folder}, and a table here would be one of its own"
     whole = f"bertsize init --project {shlex.quote(folder)}"
@@ -163,7 +163,7 @@ def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     yield from _list_group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
     yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
     yield from _list_group("left out", proposal.left_out)
-    if any(each.module for each in classes):
+    if any(each.module and each.origin.file for each in classes):
         yield wrap_text(BY_FUNCTION)
     elif names:
         yield _write_hub_table(*next(iter(names.items())))
@@ -191,7 +191,7 @@ def _describe_class(each: Class, call: Call) -> str:
     where = f"{printable(each.origin.file)}:{each.line}" if each.line else each.origin.name.partition(".")[0]
     named = "a class" if call.name == each.name else f"the class {each.name}"
     said = f"{call.place} calls {call.name}{call.maker}, {named} of {where}"
-    if not each.module:
+    if not each.module or not each.origin.file:
         return said
     path = f' (with pythonpath = ["{each.folder}"] in pytest\'s options)' if each.folder not in {"", "src"} else ""
     return f"{said}: bertsize init {each.module}:{each.name}{path}"

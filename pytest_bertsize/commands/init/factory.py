@@ -10,20 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.base.lock import ANEW, Lock, lock_model, merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
-from pytest_bertsize.commands.init.command import wrap_text
+from pytest_bertsize.commands.init.command import refuse_part_of, wrap_text
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
-from pytest_bertsize.commands.init.project import read_project
+from pytest_bertsize.commands.init.project import find_project_above, read_project
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.put_back import fingerprint
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.model import Model, check_function_name, check_model_name
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown
 
@@ -56,6 +57,8 @@ class Wish(NamedTuple):
     config: str = ""
     kwargs: Mapping[str, Any] = {}
     writes: bool = False
+    is_named: bool = True
+    """Whether the user has named the folder; one that is part of another project has to be named."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
@@ -65,6 +68,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     :returns: the exit status.
     """
     try:
+        _check_wish(wish, root)
         project = read_project(root)
         draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
         registry = registry_of(project.settings, asked_about(project.settings).release)
@@ -99,6 +103,8 @@ class _Builds:
     def __init__(self, project: Project, registry: Registry, helper: Helper, draft: Draft) -> None:
         self._project, self._registry, self._helper = project, registry, helper
         self.draft = draft
+        self._problem = ""
+        self._lock = project.settings.lock.file if project.settings and project.settings.lock else LOCK
         settings = project.parse_beside(str(draft))
         if settings.interpreter:
             helper.build_with(settings.interpreter.path, settings.interpreter.written)
@@ -117,6 +123,7 @@ class _Builds:
     def complete(self, discovery: Discovery) -> Draft:
         """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
         found = discovery.run()
+        self._problem = discovery.problem
         if not found.extra:
             return found
         planned = plan_variations(discovery, self._request)
@@ -142,11 +149,28 @@ class _Builds:
         for each in self.built.answered:
             yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
         yield from self.built.stood_in
+        if self._problem:
+            yield f"{found.name} is held to its lock and its budget alone: {self._problem}"
         if numbers := [row.name for row in found.extra if all(isinstance(size, int) for size in row.sizes)]:
             yield f"{', '.join(map(printable, numbers))}: no key of a config or of kwargs changes these sizes"
         pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
         for version, file in pinned.items():
-            yield f"{file} pins transformers {version}, and {self.built.transformers} has built it: name python"
+            python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
+            yield f"{file} pins transformers {version}, and {self.built.transformers} has built it: {python}"
+        listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", self._lock)
+        if (root / self._lock).exists() and listed and listed.returncode == 0 and not listed.stdout:
+            yield f"git ignores {self._lock}, which has to be committed: add !{self._lock} to .gitignore"
+
+
+def _check_wish(wish: Wish, root: Path) -> None:
+    """:raises SettingsError: for names that are none, and in a folder that is part of another project."""
+    try:
+        check_function_name(wish.factory)
+        check_model_name(wish.name or "model")
+    except ValueError as error:
+        raise SettingsError(str(error).replace("write factory = ", "name ")) from None
+    if not wish.is_named and (above := find_project_above(root)):
+        raise SettingsError(refuse_part_of(above))
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
@@ -166,7 +190,11 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
+    if failed.kind is Why.ARGUMENTS:
+        fix = "give it --kwargs, or name a function that calls it with what it needs"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
+    if failed.kind is not Why.ARGUMENTS:
+        return FOUND
     module, _, path = wish.factory.partition(":")
     name = _VERBS.sub("", re.sub(r"\W", "_", path).lower()).strip("_") or "model"
     say(FACTORY.format(name=name, module=module, made=path.partition(".")[0]), err)

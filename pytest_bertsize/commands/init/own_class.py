@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.proposal import list_limits, write_heading, write_limit_above
 from pytest_bertsize.commands.init.rows import Row, propose_rows
-from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.toml import inline, key, quoted
@@ -30,8 +30,6 @@ LARGE = 5
 """A component below another has a limit of its own from a fifth of the total on."""
 ROWS_OF_MODULES = 20
 """A module of a class without a closed form has one from a twentieth on."""
-LONGEST_COMMENT = 200
-"""Characters."""
 _LISTED = re.compile(r"(.+)\.(\d+)")
 
 
@@ -96,6 +94,7 @@ class Discovery:
 
     def __init__(self, project: Project, registry: Registry, built: Built, draft: Draft) -> None:
         self.project, self.registry, self.built = project, registry, built
+        self.problem = ""
         self.draft = replace(draft, backbones=dict(self._find_backbones()))
         names = {each.path: str(each.config.get("_name_or_path") or "") for each in built.finished}
         if named := ", ".join(dict.fromkeys(filter(None, map(names.get, self.draft.backbones)))):
@@ -121,9 +120,10 @@ class Discovery:
                 families = {each.path: each.family for each in self.built.finished}
                 self.draft = replace(self.draft, family=families[next(iter(self.draft.backbones))])
             self.draft = min(self._list_options(), key=self._count_differences)
+            before = self._expect()
             self.draft = replace(self.draft, without=tuple(self._find_missing()))
             self.draft = replace(self.draft, tied=dict(self._find_ties()))
-            self.draft = replace(self.draft, extra=tuple(self._find_extra()))
+            self.draft = replace(self.draft, extra=tuple(self._find_extra(before)))
             self.draft = replace(self.draft, frozen=tuple(self._find_frozen()))
             subject = self.examine(self.draft)
             if subject.derivation and not self.review(subject).errors:
@@ -131,8 +131,8 @@ class Discovery:
         why = "no class of a known family is in it"
         if self.draft.backbones:
             classes = ", ".join(dict.fromkeys(self.draft.backbones.values()))
-            errors = self.review(self.examine(self.draft)).errors
-            why = printable(f"{classes} and extra do not describe it: {errors[0].message}", LONGEST_COMMENT)
+            why = f"{classes} and extra do not describe it"
+            self.problem = self.review(self.examine(self.draft)).errors[0].sentence
         alone = replace(
             self.draft,
             backbones={},
@@ -201,10 +201,19 @@ class Discovery:
             if len(ends) == 1:
                 yield path, ends.pop()
 
-    def _find_extra(self) -> list[Row]:
+    def _find_extra(self, before: Inventory | None) -> Iterator[Row]:
+        """Yield what there is beside the backbones; what stands in the place of a part of them counts as that part.
+
+        :param before: the backbones with what the class has deleted or replaced.
+        """
         expected = self._expect()
-        if expected is None:
-            return []
+        for row in self._propose_rows(expected) if expected else ():
+            former = before.tensors if before else ()
+            parts = {each.component for each in former if f"{each.name}.".startswith(f"{row.name}.")}
+            component = common(parts, "") if parts else ""
+            yield replace(row, arguments={**row.arguments, "component": component}) if component else row
+
+    def _propose_rows(self, expected: Inventory) -> list[Row]:
         known = expected.by_name
         actual = inventory_of(self.built, expected).tensors
         beside = [each for each in actual if each.name not in known and each.tied_to not in known]
@@ -230,6 +239,8 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
     assert derivation
     yield from list_limits(derivation)
     form = derivation.form
+    if form.trainable < form.total and "adapters" not in form.components:
+        yield TRAINABLE, write_limit_above(form.trainable)
     for component, count in form.components.items():
         if "." in component and count * LARGE >= form.total:
             yield component, write_limit_above(count)
