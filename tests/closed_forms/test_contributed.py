@@ -266,7 +266,7 @@ def test_a_class_that_is_not_where_it_is_said_to_be_fails_its_model(example: Pat
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert (
         "colbert: ColBert could not be built: ModuleNotFoundError: No module named 'colbart'; make the module "
-        "importable from the project's root, or correct defined_in of its closed form"
+        "importable from the project's root, or by pythonpath in pytest's options, or correct defined_in of its closed form"
     ) in " ".join(result.stdout.str().split())
 
 
