@@ -59,7 +59,8 @@ def _make_finding(
     component: str, differences: Sequence[Difference], expected: Inventory, actual: Inventory, formula: Formula | None
 ) -> Finding:
     delta, count = actual[component] - expected[component], exact(expected[component])
-    by = f"the closed form {formula} = {count}" if formula else f"the closed form {count}"
+    is_number = formula is None or str(formula).isdigit()
+    by = f"the closed form {count}" if is_number else f"the closed form {formula} = {count}"
     off = f"{component} is {signed(delta)} off {by}" if delta else f"{component} counts as {by} but differs within"
     named = listed([each.sentence for each in differences], MOST_NAMED, "; ", last="; and ")
     counts = {"component": component, "expected": expected[component], "actual": actual[component]}
