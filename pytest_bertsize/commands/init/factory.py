@@ -152,7 +152,8 @@ class _Builds:
         if self._problem:
             yield f"{found.name} is held to its lock and its budget alone: {self._problem}"
         if numbers := [row.name for row in found.extra if all(isinstance(size, int) for size in row.sizes)]:
-            yield f"{', '.join(map(printable, numbers))}: no key of a config or of kwargs changes these sizes"
+            named = ", ".join(map(printable, numbers))
+            yield f"{named}: sizes in numbers, which no sum of keys of a config or of kwargs gives"
         pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
         for version, file in pinned.items():
             python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
