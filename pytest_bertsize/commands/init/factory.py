@@ -26,7 +26,7 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model, check_function_name, check_model_name
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -75,7 +75,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         builds = _Builds(project, registry, helper, draft)
         if not isinstance(builds.built, Built):
             return _say_not_built(builds.built, wish, err)
-        found = builds.complete(Discovery(project, registry, builds.built, builds.draft))
+        found = builds.complete(Discovery(project, registry, builds.built, builds.draft), err)
         lock = (read_lock(project.settings) if project.settings else None) or Lock(LOCK)
         if wish.writes:
             after = _add_lock(project, lock.file).add_tables([str(found)])
@@ -120,13 +120,17 @@ class _Builds:
             helper.ask([self._request])
             self.built = helper.result(self._request.name)
 
-    def complete(self, discovery: Discovery) -> Draft:
+    def complete(self, discovery: Discovery, err: TextIO) -> Draft:
         """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
         found = discovery.run()
         self._problem = discovery.problem
         if not found.extra:
             return found
         planned = plan_variations(discovery, self._request)
+        say(
+            f"building it {plural(len(planned), 'time')} more, each with another size, to write sizes by their keys",
+            err,
+        )
         self._helper.ask([each.request for each in planned])
         results = ((each, self._helper.result(each.request.name)) for each in planned)
         varied = [(each, built) for each, built in results if isinstance(built, Built)]
@@ -151,9 +155,9 @@ class _Builds:
         yield from self.built.stood_in
         if self._problem:
             yield f"{found.name} is held to its lock and its budget alone: {self._problem}"
-        if numbers := [row.name for row in found.extra if all(isinstance(size, int) for size in row.sizes)]:
+        if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
             named = ", ".join(map(printable, numbers))
-            yield f"{named}: sizes in numbers, which no sum of keys of a config or of kwargs gives"
+            yield f"{named}: of these, what stands as a number is no sum of keys of a config or of kwargs"
         pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
         for version, file in pinned.items():
             python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
@@ -192,7 +196,7 @@ def _choose_name(wish: Wish, project: Project) -> str:
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
     if failed.kind is Why.ARGUMENTS:
-        fix = "give it --kwargs, or name a function that calls it with what it needs"
+        fix = f"{'correct' if wish.kwargs else 'give it'} --kwargs, or name a function that calls it with what it needs"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
     if failed.kind is not Why.ARGUMENTS:
         return FOUND
