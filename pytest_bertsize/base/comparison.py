@@ -202,7 +202,7 @@ def _explain_lack(former: ModelAtCommit, today: Today, baseline: Baseline) -> It
         yield f"at {baseline.revision} it cannot be counted: {former.problem}"
     uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
-        yield f"at {baseline.revision} {baseline.project.why_not_locked}; {MAKE_ONE}"
+        yield f"at {baseline.revision} {former.why_not_locked}; {MAKE_ONE}"
     if today.derivation is None and not today.model.closed_form and former.derivation:
         yield "closed_form = false: no key has a share in what changed"
 

@@ -283,7 +283,7 @@ class _Follower:
             known = next((each for each in alive if each.name == became.get(name)), None)
             model, said = (known, ()) if known else self._begin_history(name, commit, is_start=is_start)
             stay.add(id(model))
-            self._take_model(model, commit, then, project, said)
+            self._take_model(model, commit, then, said)
         for name, why in project.declared.wrong.items():
             mistaken = [each for each in alive if name in each.known_as] or [self._begin_history(name, commit)[0]]
             stay |= {id(each) for each in mistaken}
@@ -325,9 +325,7 @@ class _Follower:
         new = "new" if commit.parents else "new, in the first commit of all"
         return self.models[-1], ("where these commits begin" if is_start else new,)
 
-    def _take_model(
-        self, model: ModelHistory, commit: Commit, then: ModelAtCommit, project: ProjectAtCommit, said: tuple[str, ...]
-    ) -> None:
+    def _take_model(self, model: ModelHistory, commit: Commit, then: ModelAtCommit, said: tuple[str, ...]) -> None:
         if model.then:
             said = (*_describe_move(model.then, then),)
         model.name, model.is_left = then.model.name, False
@@ -335,7 +333,7 @@ class _Follower:
         if then.by:
             self._add_counted(model, commit, said, then)
         else:
-            why = f"{then.problem}; {project.why_not_locked}" if then.has_no_form else then.problem
+            why = "; ".join(filter(None, (then.problem, then.why_not_locked if then.has_no_form else "")))
             self._add_uncounted(model, commit, said, why)
         model.then = then
 

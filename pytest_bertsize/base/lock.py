@@ -6,6 +6,7 @@ strictly: each mistake is an error with its line.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,8 +21,9 @@ import tomli
 from msgspec import Struct
 
 from pytest_bertsize.config.model_config import not_plain
+from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Unusable
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.folding import (
     STAR,
     escape_name,
@@ -31,16 +33,18 @@ from pytest_bertsize.folding import (
     unfold_name,
     write_folded,
 )
-from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.table.reading import Mistake, placed, read_keys, read_value
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.wording import printable, reason, shown
+from pytest_bertsize.wording import listed, printable, reason, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.commit_files import CommitFiles
     from pytest_bertsize.builder.messages import Built
+    from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Lock as NamedLock
+    from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
 FORMAT = 1
@@ -50,6 +54,8 @@ MOST_AXES = 64
 """Torch's own limit."""
 MOST_TENSORS = 500_000
 """Of all models together."""
+MOST_NAMED = 6
+"""Differences in one message; a report file has all of them."""
 ANEW = "pytest --bert-budget --bert-budget-update"
 HEAD = f"""\
 # The tensors of every model, as they were last accepted: {ANEW} writes this file.
@@ -142,6 +148,48 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
     return Locked(built.tensors, config, versions, sizes)
+
+
+def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
+    """Return a hash of all that a model is built from beside code; ``""`` where that is nothing.
+
+    :param adapter: as PEFT is given it.
+    """
+    data = None
+    if config is not None and not model.has_config_of_build:
+        data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
+    sources = [data, model.overrides, model.options, adapter, *([model.kwargs] if model.kwargs else [])]
+    if not any(sources):
+        return ""
+    text = json.dumps(sources, sort_keys=True, default=str)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
+    """Return the block of a model whose table leaves its sizes to what is built, if the lock has them."""
+    if not isinstance(lock, Lock) or not model.has_config_of_build:
+        return None
+    found = lock.models.get(model.name)
+    return found if found and found.sizes else None
+
+
+def refuse_untrue(locked: Locked, sources: str, tensors: tuple[Tensor, ...]) -> None:
+    """Refuse the sizes that a lock has of a model, unless they are of the same table and make the tensors beside them.
+
+    :param sources: hash of what the table says.
+    :param tensors: by the closed form of these sizes.
+    :raises Unusable: with what to write.
+    """
+    changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
+    other = [each.sentence for each in changes if not each.is_name_alone]
+    if locked.config != sources:
+        problem = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
+    elif other:
+        problem = f"the sizes in its lock do not make the tensors there: {listed(other, MOST_NAMED, '; ')}"
+    else:
+        return
+    fix = f"have it built, and the lock written anew: {ANEW}"
+    raise Unusable(Finding("unknown-closed-form", problem, fix, table_key=("factory",)))
 
 
 # how it is read

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.lock import Lock, read_lock_at
+from pytest_bertsize.base.lock import find_sizes, hash_sources, read_lock_at, refuse_untrue
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -30,7 +30,7 @@ from pytest_bertsize.table.settings import Apart, NothingDeclared, Settings, Set
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Locked
+    from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
@@ -61,7 +61,8 @@ class ModelAtCommit:
     has_no_form: bool = False
     """Whether no closed form is meant to count it, so that its lock may: a config that nobody can read is no such."""
     locked: Locked | None = None
-    """As the commit's lock has it."""
+    """As the commit's lock has it, where that can be true."""
+    why_not_locked: str = ""
 
     @property
     def form(self) -> ClosedForm | None:
@@ -85,11 +86,6 @@ class ProjectAtCommit(NamedTuple):
     declared: Apart
     lock: Lock | str
     """What its lock says, or why nothing does."""
-
-    @property
-    def why_not_locked(self) -> str:
-        """The reason why a model that is not locked is not: there is no lock, or it has others."""
-        return self.lock if isinstance(self.lock, str) else "its lock does not have this model"
 
     def read_text(self, *path: str) -> str:
         """Return the text that the table has at a path; ``""`` where that is none."""
@@ -130,14 +126,13 @@ class ProjectReader:
         lock = self._make_once(("lock", repr(named)), partial(read_lock_at, self._files, named))
         models = {}
         for name, model in apart.models.items():
+            locked = find_sizes(lock, model)
+            read = partial(self._read_model, model, reader, locked)
             try:
-                found = self._make_once(keys[name], partial(self._read_model, model, reader))
+                found = read() if locked else self._make_once(keys[name], read)
             except Unreadable as unread:
                 found = ModelAtCommit(model, problem=str(unread), unread=unread)
-            locked = lock.models.get(name) if isinstance(lock, Lock) else None
-            if locked and model.has_config_of_build:
-                found = self._read_counted(model, partial(source.read_locked, model, locked.sizes), reader)
-            models[name] = replace(found, model=model, locked=locked)
+            models[name] = _add_lock(replace(found, model=model), lock)
         return ProjectAtCommit(models, apart, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
@@ -173,24 +168,26 @@ class ProjectReader:
         now = {name: (self._today.root / name).read_bytes() for name in self._today.closed_forms}
         return {name for name, content in now.items() if content.replace(b"\r\n", b"\n") not in before}
 
-    def _read_model(self, model: Model, reader: AtCommit) -> ModelAtCommit:
+    def _read_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
         """Read one model, and count it if a closed form can.
 
+        :param locked: what the commit's lock has of a model whose table names no config.
         :raises Unreadable: when git does not hand out its files.
         """
-        return self._read_counted(model, lambda: source.read(model, self._today, reader), reader)
-
-    def _read_counted(self, model: Model, read: Callable[[], ModelConfig], reader: AtCommit) -> ModelAtCommit:
         found = ModelAtCommit(model)
         changed = self._changed_forms
         registry = self._registry.without(changed) if changed else self._registry
         try:
-            config = read()
+            config = source.read_locked(model, locked.sizes) if locked else source.read(model, self._today, reader)
             found = replace(found, config=config)
             if not model.closed_form:
                 return replace(found, problem="closed_form = false", has_no_form=True)
             adapter = adapter_of(model, self._today, config, reader)
-            return replace(found, derivation=derive(model, config, choose(model, config, registry, adapter)))
+            derivation = derive(model, config, choose(model, config, registry, adapter))
+            if locked:
+                sources = hash_sources(model, config, adapter.for_build if adapter else {})
+                refuse_untrue(locked, sources, derivation.form.tensors)
+            return replace(found, derivation=derivation)
         except Missing as missing:
             return replace(found, problem=str(missing), has_no_form=model.is_made_by_code)
         except Unusable as unusable:
@@ -207,6 +204,17 @@ class ProjectReader:
             raise
         except Exception as error:  # noqa: BLE001  (one config of the past is no end of a run, nor of a history)
             return replace(found, problem=printable(f"counting it failed: {type(error).__name__}: {error}"))
+
+
+def _add_lock(found: ModelAtCommit, lock: Lock | str) -> ModelAtCommit:
+    """Return a model with its block in the lock, unless that is not true of it."""
+    if isinstance(lock, str):
+        return replace(found, why_not_locked=lock)
+    locked = lock.models.get(found.model.name)
+    if locked is None:
+        return replace(found, why_not_locked="its lock does not have this model")
+    is_untrue = found.model.has_config_of_build and found.derivation is None  # and the problem says why
+    return found if is_untrue else replace(found, locked=locked)
 
 
 class AtCommit:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import NoRevision, resolve_commit
+from pytest_bertsize.base.lock import find_sizes, read_lock_at
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
@@ -19,6 +20,7 @@ from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
@@ -41,8 +43,8 @@ def read_config_at(reference: str) -> ModelConfig:
         return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")
 
 
-def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None]:
-    """Read a model as the table of a commit declares it, in the current folder.
+def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
+    """Read a model as the table of a commit declares it, in the current folder; and its block, if the lock has its sizes.
 
     :raises Unusable: where there is none, or none that can be read.
     """
@@ -57,8 +59,9 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
             raise refuse(message, did_you_mean(name, then.models, names))
         reader = AtCommit(files, revision, then.values.get("hub", {}))
         model = then.models[name]
-        config = source.read(model, here, reader)
-        return model, config, adapter_of(model, here, config, reader)
+        locked = find_sizes(read_lock_at(files, then.values.get("lock")), model)
+        config = source.read_locked(model, locked.sizes) if locked else source.read(model, here, reader)
+        return model, config, adapter_of(model, here, config, reader), locked
 
 
 def is_declared_at(revision: str, name: str) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.base.lock import find_sizes, hash_sources, read_lock, refuse_untrue
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import choose, derive
@@ -27,6 +28,7 @@ from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
@@ -197,11 +199,11 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         raise refuse(message, "name its config in place of it, or leave the options out")
     settings = None
     if declaration.revision:
-        model, config, adapter = read_model_at(declaration.revision, declaration.name)
+        model, config, adapter, locked = read_model_at(declaration.revision, declaration.name)
     else:
         settings, model = _read_table(declaration)
-        locked = _find_locked_sizes(model, settings)
-        config = source.read_locked(model, locked) if locked else source.read(model, settings)
+        locked = find_sizes(_read_lock(settings), model) if model.has_config_of_build else None
+        config = source.read_locked(model, locked.sizes) if locked else source.read(model, settings)
         adapter = adapter_of(model, settings, config)
     registry = _read_registry(settings)
     try:
@@ -212,21 +214,19 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         message = f"{printable(model.name)} has no closed form, as closed_form = false in its table says"
         fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
         raise Unusable(Finding("unknown-closed-form", message, fix)) from None
-    return Explained(model, config, derive(model, config, chosen), settings)
+    derivation = derive(model, config, chosen)
+    if locked:
+        refuse_untrue(
+            locked, hash_sources(model, config, adapter.for_build if adapter else {}), derivation.form.tensors
+        )
+    return Explained(model, config, derivation, settings)
 
 
-def _find_locked_sizes(model: Model, settings: Settings) -> Mapping[str, Any]:
-    """Return the sizes that the lock has of a model whose table leaves them to what is built; empty for any other."""
-    if not model.has_config_of_build or settings.lock is None:
-        return {}
-    from pytest_bertsize.base.lock import read_lock
-
+def _read_lock(settings: Settings) -> Lock | None:
     try:
-        lock = read_lock(settings)
+        return read_lock(settings)
     except SettingsError as error:
         raise refuse(str(error)) from None
-    found = lock.models.get(model.name) if lock else None
-    return found.sizes if found else {}
 
 
 def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:

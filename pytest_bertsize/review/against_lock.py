@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import ANEW, find_line
+from pytest_bertsize.base.lock import ANEW, MOST_NAMED, find_line
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import Inventory
+from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.review.review import Review
-
-MOST_NAMED = 6
-"""Differences in one message; a report file has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +38,28 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
         changes = compare_inventories(Inventory(before.tensors), Inventory(now.tensors))
         if found.unbuilt:  # a class of the project may have more names for one tensor than its closed form, or fewer
             changes = [each for each in changes if not each.is_name_alone]
-        why = _explain(before, now) if changes and not found.unbuilt else ""
+        is_other = changes or (found.subject.model.has_config_of_build and not _has_same_sizes(before, now))
+        why = _explain(before, now) if is_other and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), why=why)
     found = replace(found, locked=against)
-    if against.is_there and not against.changes:
+    if against.is_there and not (against.changes or against.why):
         return found
-    severity: Severity = "error" if lock.strict or found.subject.model.lock else "note"
-    finding = _make_finding(against, found.name, lock, severity)
+    is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
+    finding = _make_finding(against, found.name, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
         finding = finding._replace(fix=f"if that is meant, its table comes first, and then {ANEW}")
     return found.with_findings(finding)
+
+
+def _has_same_sizes(before: Locked, now: Locked) -> bool:
+    return (before.config, before.sizes) == (now.config, now.sizes)
+
+
+def _has_growth_by_lock(found: Review) -> bool:
+    """Return whether the lock, once committed, is what the growth of the model is counted from."""
+    model = found.subject.model
+    is_counted_by_lock = not model.closed_form or model.has_config_of_build
+    return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
 
 
 def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severity) -> Finding:
@@ -62,7 +72,7 @@ def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severit
         return Finding("differs-from-lock", message, f"have it written there: {ANEW}", severity, file=lock.file)
     line = find_line(lock.text, ("models", name))
     why = f" ({against.why})" if against.why else ""
-    differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ")
+    differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
     fix = f"if that is meant, accept it: {ANEW}"
     message = f"it is not as {file} has it: {differences}{why}"
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)

@@ -13,7 +13,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
-from pytest_bertsize.review.put_back import fingerprint
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.wording import printable
@@ -58,11 +57,9 @@ def conclude(
         former = accepted.baseline.find_former(found.name) if accepted.baseline else None
         found = _review_build(found, built, former.locked if former else None)
         if accepted.lock:
-            from pytest_bertsize.base.lock import lock_model
             from pytest_bertsize.review.against_lock import compare_with_lock
 
-            now = lock_model(built, fingerprint(subject), subject.list_sizes_of(built))
-            found = compare_with_lock(found, now, accepted.lock)
+            found = compare_with_lock(found, subject.to_locked(built), accepted.lock)
     return _hold_against_base(found, accepted)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pytest_bertsize.base.lock import hash_sources, lock_model, refuse_untrue
 from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
@@ -15,8 +16,7 @@ from pytest_bertsize.review import build_findings, build_request
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.builder.messages import Answered, Built, Request
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -79,7 +79,7 @@ class Subject:
         form = self.derivation.form
         return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
 
-    def list_sizes_of(self, built: Built) -> dict[str, object]:
+    def _list_sizes_of(self, built: Built) -> dict[str, object]:
         """Return the keys that the closed form reads of a built model, where no file says them."""
         if not (self.derivation and self.model.has_config_of_build):
             return {}
@@ -89,6 +89,11 @@ class Subject:
         }
         assumed = {key: value for key, value in self.derivation.values.assumed.items() if value is not None}
         return {**families, **{key: list(each) if isinstance(each, tuple) else each for key, each in assumed.items()}}
+
+    def to_locked(self, built: Built) -> Locked:
+        """Return what was built as the lock records it."""
+        sources = hash_sources(self.model, self.config, self.request.adapter if self.request else {})
+        return lock_model(built, sources, self._list_sizes_of(built))
 
     @property
     def written_keys(self) -> dict[str, object]:
@@ -104,7 +109,7 @@ def examine(
     formulas: bool = False,
     detail: bool = True,
     built: Built | None = None,
-    locked: Mapping[str, Any] | None = None,
+    locked: Locked | None = None,
 ) -> Subject:
     """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
 
@@ -112,14 +117,14 @@ def examine(
     :param formulas: whether a report shows them.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     :param built: what was built of it, where its table leaves its sizes to that.
-    :param locked: the sizes that its lock has of it, where nothing is built.
+    :param locked: what its lock has of it, where nothing is built.
     """
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
     try:
         if model.has_config_of_build and built is None and not locked:
             return _await_build(known)
         if locked:
-            config = source.read_locked(model, locked)
+            config = source.read_locked(model, locked.sizes)
         else:
             config = source.read_finished(model, built.finished) if built else source.read(model, settings)
         known = replace(known, config=config, published=build_findings.published_config(model, config))
@@ -130,6 +135,8 @@ def examine(
             known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
             found = derive(model, config, chosen)
             request = build_request.ask_with_closed_form(model, settings, config, found, adapter)
+            if locked:
+                refuse_untrue(locked, hash_sources(model, config, request.adapter), found.form.tensors)
             files = (config.file, model.checkpoint)
             beside = check_rows(settings.root, model.tokenizer, files, found.form)
             known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))

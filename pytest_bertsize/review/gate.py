@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.base.lock import find_sizes, render_model
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.review import check
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.review.put_back import fingerprint, plan_rebuilds
+from pytest_bertsize.review.put_back import plan_rebuilds
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
@@ -70,12 +71,11 @@ class Gate:
 
     def _examine(self, name: str) -> Subject:
         model = self.settings.models[name]
-        there = self.lock.models.get(name) if self.lock and self._result is None else None
-        return self._examined(model, locked=there.sizes if there and model.has_config_of_build else None)
+        return self._examined(model, locked=find_sizes(self.lock, model) if self._result is None else None)
 
-    def _examined(self, model: Model, **sizes: Any) -> Subject:
+    def _examined(self, model: Model, **known: Any) -> Subject:
         mode = self.mode
-        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **sizes)
+        return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **known)
 
     def _plan_rebuilds(self, name: str) -> PutBack | None:
         return plan_rebuilds(self.subject(name), self._baseline, self._result)
@@ -122,14 +122,11 @@ class Gate:
 
     def to_lock(self, name: str) -> str:
         """Return the block of a model for the lock; ``""`` for one that fails for what is no budget."""
-        from pytest_bertsize.base.lock import lock_model, render_model
-
         subject = self.subject(name)
         built = self._result(name) if self._result and subject.request else None
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
             return ""
-        subject = self._complete(subject, built)
-        return render_model(name, lock_model(built, fingerprint(subject), subject.list_sizes_of(built)))
+        return render_model(name, self._complete(subject, built).to_locked(built))
 
     @property
     def requests(self) -> dict[str, Request]:

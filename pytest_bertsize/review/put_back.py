@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +21,6 @@ MOST_KEYS = 15
 """That are put back: with n of them the model is built n + 1 times more."""
 _NOTHING = object()
 Path = tuple[str, ...]
-
-
-def fingerprint(subject: Subject) -> str:
-    """Return a hash of all that a model is built from beside code; ``""`` where that is nothing."""
-    model, config = subject.model, subject.config
-    data = None
-    if config is not None and not model.has_config_of_build:
-        data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
-    adapter = subject.request.adapter if subject.request else {}
-    sources = [data, model.overrides, model.options, adapter, *([model.kwargs] if model.kwargs else [])]
-    if not any(sources):
-        return ""
-    text = json.dumps(sources, sort_keys=True, default=str)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def plan_rebuilds(

@@ -82,9 +82,9 @@ class OwnProject:
         gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
         return gate
 
-    def accept(self) -> None:
+    def accept(self, base: str | None = None) -> None:
         """What ``--bert-budget-update`` writes to the lock."""
-        gate = self.gate(verb="update")
+        gate = self.gate(base, verb="update")
         head = render_lock({})
         (self.git.folder / "bertsize.lock").write_text(f"{head}\n{gate.to_lock('own')}", encoding="utf-8")
 
@@ -357,6 +357,15 @@ def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None
     (own.git.folder / "bertsize.lock").unlink()
     own.accept()
     assert any("at main bertsize.lock:2: a merge conflict is left in it" in said for said in compared(own).said)
+
+
+def test_growth_that_is_counted_from_the_lock_asks_for_one_that_is_true(own: OwnProject) -> None:
+    own.git.declare(TABLE + '    budget.growth = "50%"\n')
+    own.code = {"pool.weight": (8, 8)}
+    (found,) = own.gate("main").review("own").errors
+    assert found.kind == "differs-from-lock"
+    own.accept("main")
+    assert own.gate("main").review("own").errors == ()
 
 
 def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> None:

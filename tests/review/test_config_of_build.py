@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize import closed_form
 from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.conftest import Project
 
 OWN = """
@@ -108,6 +111,7 @@ def test_a_base_is_counted_by_the_sizes_in_its_lock_and_names_the_key(
     assert locked.ret == pytest.ExitCode.OK
     repository(Path.cwd()).commit()
     Path("layers").write_text("4")
+    assert closed_form("HEAD::tagger").total == TOTAL
     check(project, TAGGER, "--bert-budget-base=HEAD")
     changes = model()["base"]["changes"]
     assert [(each["key"], each["before"], each["after"], each["total"]) for each in changes] == [
@@ -186,3 +190,75 @@ def test_without_a_build_it_is_counted_by_the_sizes_in_the_lock(project: Project
     assert check(project, TAGGER, "--bert-budget-no-build").ret == pytest.ExitCode.OK
     assert model()["totals"]["expected"] == TOTAL
     assert check(project, TAGGER.replace("59K", "50K"), "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
+
+
+def edit_lock(old: str, new: str) -> None:
+    text = Path("bertsize.lock").read_text()
+    assert text.count(old) == 1
+    Path("bertsize.lock").write_text(text.replace(old, new))
+
+
+def errors() -> list[tuple[str, str]]:
+    return [(each["kind"], each["message"]) for each in model()["findings"] if each["severity"] == "error"]
+
+
+OTHER_TABLE = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
+LAYERS_IN_LOCK = ("num_hidden_layers = 3\n", "num_hidden_layers = 2\n")
+
+
+def test_sizes_in_the_lock_that_are_not_those_of_the_build_are_a_difference(
+    project: Project, locked: pytest.RunResult
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    edit_lock(*LAYERS_IN_LOCK)
+    assert check(project).ret == pytest.ExitCode.TESTS_FAILED
+    ((kind, message),) = errors()
+    assert kind == "differs-from-lock"
+    assert message.endswith("no tensor differs (num_hidden_layers was 2 and is 3)")
+    loose = TAGGER.replace('lock = "strict"', "")
+    assert check(project, loose).ret == pytest.ExitCode.OK
+    assert check(project, f'{loose}    budget.growth = "1%"\n').ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_without_a_build_the_sizes_must_make_the_tensors_beside_them(
+    project: Project, locked: pytest.RunResult, *, removed: bool
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    edit_lock(LAYERS_IN_LOCK[0], "" if removed else LAYERS_IN_LOCK[1])
+    table = TAGGER.replace("59K", "9M").replace('lock = "strict"', "")
+    assert check(project, table, "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
+    ((kind, message),) = errors()
+    assert kind == "unknown-closed-form"
+    assert message.startswith("the sizes in its lock do not make the tensors there: ")
+
+
+def test_without_a_build_the_lock_must_be_of_the_same_kwargs(project: Project, locked: pytest.RunResult) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    table = TAGGER.replace("labels = 9", "labels = 9, seed = 1")
+    assert check(project, table, "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
+    assert errors() == [("unknown-closed-form", OTHER_TABLE)]
+    with pytest.raises(ValueError, match="its lock was written for other kwargs"):
+        closed_form("pyproject.toml::tagger")
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (lambda: edit_lock(*LAYERS_IN_LOCK), "the sizes in its lock do not make the tensors there"),
+        (lambda: edit_lock('config = "sha256:', 'config = "sha256:0'), OTHER_TABLE),
+    ],
+)
+def test_a_base_whose_lock_is_not_true_is_not_known(
+    project: Project, locked: pytest.RunResult, there: Callable[[], None], why: str
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    there()
+    repository(Path.cwd()).commit()
+    Path("layers").write_text("4")
+    table = TAGGER.replace("59K", "9M").replace('lock = "strict"', "")
+    result = check(project, f'{table}    budget.growth = "1%"\n', "--bert-budget-base=HEAD")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert model()["base"]["changes"] == []
+    (growth,) = (message for kind, message in errors() if kind == "not-compared")
+    assert why in growth

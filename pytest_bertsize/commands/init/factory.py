@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from pytest_bertsize.base.git import ask_git
-from pytest_bertsize.base.lock import ANEW, Lock, lock_model, merge_accepted, read_lock, render_lock
+from pytest_bertsize.base.lock import ANEW, Lock, merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -21,7 +21,6 @@ from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_varia
 from pytest_bertsize.commands.init.project import find_project_above, read_project
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.review.put_back import fingerprint
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model, check_function_name, check_model_name
@@ -143,7 +142,7 @@ class _Builds:
         assert isinstance(self.built, Built)
         discovery = Discovery(self._project, self._registry, self.built, found)
         subject = discovery.examine(found)
-        now = lock_model(self.built, fingerprint(subject), subject.list_sizes_of(self.built))
+        now = subject.to_locked(self.built)
         declared = self._project.settings.models if self._project.settings else ()
         return render_lock(merge_accepted(lock.models, {found.name: now}, [*declared, found.name]))
 
