@@ -44,7 +44,9 @@ def read_config_at(reference: str) -> ModelConfig:
 
 
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
-    """Read a model as the table of a commit declares it, in the current folder; and its block, if the lock has its sizes.
+    """Read a model as the table of a commit declares it, in the current folder.
+
+    The last is its block in the lock, where that has its sizes.
 
     :raises Unusable: where there is none, or none that can be read.
     """

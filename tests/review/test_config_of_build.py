@@ -111,7 +111,7 @@ def test_a_base_is_counted_by_the_sizes_in_its_lock_and_names_the_key(
     assert locked.ret == pytest.ExitCode.OK
     repository(Path.cwd()).commit()
     Path("layers").write_text("4")
-    assert closed_form("HEAD::tagger").total == TOTAL
+    assert closed_form("HEAD:tagger").total == TOTAL
     check(project, TAGGER, "--bert-budget-base=HEAD")
     changes = model()["base"]["changes"]
     assert [(each["key"], each["before"], each["after"], each["total"]) for each in changes] == [
