@@ -220,29 +220,28 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
             f'{place}: closed_form=False leaves nothing to hold it to: write a limit, as in total="110M"'
         )
     registry = _read_registry(NO_TABLE)
-    if model.closed_form and held.adapter:
-        message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
-        fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
-        return conclude_in_hand(
-            Subject(model, NO_TABLE, architecture=held.kind), Finding("config-invalid", message, fix), held, extra, None
-        )
-    built = _list_tensors(held)
-    if not isinstance(built, Built):
-        return conclude_in_hand(Subject(model, NO_TABLE, architecture=held.kind), built, held, extra, None)
-    itself = next((each for each in built.finished if not each.path), None)
-    if not model.closed_form:
-        subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
-        return conclude_in_hand(subject, built, held, extra, None)
-    if itself is None:
-        return conclude_in_hand(
-            Subject(model, NO_TABLE, architecture=held.kind), _miss_closed_form(held), held, extra, None
-        )
-    names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
-    known = next((name for name in names if registry.find(itself.family, name)), held.kind)
-    subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
-    if any(each.kind == "unknown-closed-form" for each in subject.errors):
-        subject = replace(subject, findings=(_miss_closed_form(held),))
+    subject, built = Subject(model, NO_TABLE, architecture=held.kind), _list_for_closed_form(held, model)
+    if isinstance(built, Built):
+        itself = next((each for each in built.finished if not each.path), None)
+        if not model.closed_form:
+            subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
+        elif itself is None:
+            built = _miss_closed_form(held)
+        else:
+            names = [each.__name__ for each in held.classes[: None if held.is_own else 1]]
+            known = next((name for name in names if registry.find(itself.family, name)), held.kind)
+            subject = examine(model.replace(architecture=known), NO_TABLE, registry, built=built)
+            if any(each.kind == "unknown-closed-form" for each in subject.errors):
+                subject = replace(subject, findings=(_miss_closed_form(held),))
     return conclude_in_hand(subject, built, held, extra, None)
+
+
+def _list_for_closed_form(held: InHand, model: Model) -> Built | Finding:
+    if not (model.closed_form and held.adapter):
+        return _list_tensors(held)
+    message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
+    fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
+    return Finding("config-invalid", message, fix)
 
 
 def _miss_closed_form(held: InHand) -> Finding:

@@ -163,10 +163,7 @@ def build(request: Request, pipe: int) -> Answer:
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
-    versions: dict[str, Any] = {
-        each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")
-    }
-    return Answer(built._replace(answered=list_answers(), stood_in=tuple(STOOD_IN), **versions))
+    return Answer(built._replace(answered=list_answers(), stood_in=tuple(STOOD_IN)))
 
 
 def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:

@@ -112,8 +112,7 @@ def list_in_hand(held: InHand) -> Built:
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
         parted = "its tied tensors were parted as it was moved to the meta device, by .to or by offloading"
         raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")
-    versions = {each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")}
-    return built._replace(transformers=versions["transformers"], torch=versions["torch"])
+    return built
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:

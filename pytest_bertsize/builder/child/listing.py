@@ -64,13 +64,15 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
         for name, each in parameters.items()
     )
     finished = tuple(list_finished(modules)) if own or in_hand else ()
+    transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
+    built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch)
     if not own:
-        return Built(tensors, declared, buffers, finished=finished)
+        return built
     # a module that is no library's declares nothing: there the tensors themselves say what is tied
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
-    return Built(tensors, declared, buffers, kinds=kinds, finished=finished)
+    return built._replace(declared_ties=declared, kinds=kinds)
 
 
 def walk_modules(
