@@ -161,6 +161,24 @@ def replace_pyproject(path: Path, before: str | None, after: str) -> None:
         raise SettingsError(f"{path}: cannot be written: {reason(error)}; nothing was changed") from None
 
 
+def replace_together(*changes: tuple[Path, str | None, str]) -> None:
+    """Replace several files, each by :func:`replace_pyproject`, or none of them.
+
+    :param changes: the path of each, what it was read as, and what it is to be.
+    :raises SettingsError: for the first that cannot be replaced; all are then as they were.
+    """
+    for at, (path, before, after) in enumerate(changes):
+        try:
+            replace_pyproject(path, before, after)
+        except SettingsError:
+            for written, former, now in changes[:at]:
+                if former is None:
+                    written.unlink()
+                else:
+                    replace_pyproject(written, now, former)
+            raise
+
+
 def refuse_another(path: Path, before: str | None) -> None:
     """Refuse what is not the file that was read, or cannot be replaced.
 

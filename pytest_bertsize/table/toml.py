@@ -183,6 +183,8 @@ def inline(value: object) -> str:
 
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key(name)} = {inline(each)}' for name, each in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(inline, value))}]"
     return tomlkit.item(value).as_string()
 
 

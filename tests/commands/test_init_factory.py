@@ -16,7 +16,8 @@ from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.init.factory import Wish, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
-from pytest_bertsize.table.settings import load
+from pytest_bertsize.commands.init.project import read_project
+from pytest_bertsize.table.settings import SettingsError, load, parse
 from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
@@ -206,30 +207,69 @@ def test_a_class_that_asks_for_values_is_built_on_the_cpu(root: Path) -> None:
 # the file that there is
 
 
+X = 'factory = "a:b"\nclosed_form = false\nbudget = "report-only"\n'
+DOTTED = "".join(f"bertsize.models.x.{line}\n" for line in X.splitlines())
+PLAIN = f'[tool.bertsize.models.plain]\n{X}lock = "strict"\n'
+IN_A_TEXT = '[project]\ndescription = """\n[tool.bertsize]\n"""\n'
+
+
 @pytest.mark.parametrize(
     "before",
     [
         '[project]\nname = "x"\n',
-        (
-            '[tool.bertsize]  # ours\n\n[tool.bertsize.models.other]\nfactory = "own:Plain"\nclosed_form = false\n'
-            'budget = "report-only"\n'
-        ),
-        '[tool.bertsize]\nlock = { file = "a.lock", strict = false }\nmodels = {}\n',
+        f"[tool.bertsize]  # ours\n\n[tool.bertsize.models.x]\n{X}",
+        f"[tool.bertsize.models.x]\n{X}",
+        '[tool.bertsize]\nlock = { file = "bertsize.lock", strict = false }\n',
         '[tool.pytest.ini_options]\r\npythonpath = ["src"]\r\n',
+        '[project]\nname = "x"\n[tool.bertsize]',
+        "[ tool . bertsize ]\r\n",
+        f"[tool]\n{DOTTED}[other]\n",
+        "".join(f"tool.{line}\n" for line in DOTTED.splitlines()),
+        '[tool]\nbertsize.hub = { "a/b" = "b.json" }',
+        '[tool]\nbertsize.lock = "bertsize.lock"\n',
+        f"{IN_A_TEXT}[tool.bertsize.models.x]\n{X}",
+        f"{IN_A_TEXT}[tool.bertsize]\n",
     ],
 )
-def test_what_stands_in_the_file_stays(root: Path, before: str) -> None:
-    file = root / "pyproject.toml"
+def test_a_lock_is_named_wherever_the_table_has_its_keys_and_what_stands_in_the_file_stays(
+    tmp_path: Path, before: str
+) -> None:
+    file = tmp_path / "pyproject.toml"
     file.write_bytes(before.encode())
+    project = read_project(tmp_path)
+    after = project.add_tables([PLAIN], "" if "lock" in before else "bertsize.lock")
+    rest = iter(after.splitlines())
+    assert [line for line in before.splitlines() if line not in rest] == []
+    assert ("\r\n" in before) == ("\r\n" in after) == ("\n" not in after.replace("\r\n", ""))
+    settings = parse(after, file)
+    assert (settings.lock and settings.lock.file, settings.models["plain"].lock) == ("bertsize.lock", "strict")
+    assert {*settings.models} == {"plain", *(["x"] if "a:b" in before else [])}
+
+
+def test_a_table_in_braces_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.bertsize]\nmodels = {}\n")
+    with pytest.raises(SettingsError, match=r"then run this again$"):
+        read_project(tmp_path).add_tables([PLAIN], "bertsize.lock")
+
+
+def test_nothing_is_written_where_the_lock_cannot_be(root: Path) -> None:
+    before = '[tool.bertsize]\nlock = "no-such-folder/bertsize.lock"\n'
+    (root / "pyproject.toml").write_text(before)
     status, _, err = init(root, "Plain", writes=True)
-    if "models = {}" in before:
-        assert (status, file.read_bytes().decode()) == (MISTAKEN, before)
-        return
-    assert status == GOOD, err
-    after = file.read_bytes().decode()
-    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
-    assert load(file).lock is not None
-    assert load(file).models["plain"].lock == "strict"
+    assert (status, "nothing was changed" in err) == (MISTAKEN, True)
+    assert (root / "pyproject.toml").read_text() == before
+
+
+def test_a_lock_that_no_table_names_is_told_with_what_to_write(root: Path) -> None:
+    (root / "bertsize.lock").write_text("")
+    assert init(root, "Plain") == (
+        MISTAKEN,
+        "",
+        (
+            'ERROR: bertsize.lock is there already, and no table names it: write lock = "bertsize.lock" in [tool.bertsize] '
+            "of pyproject.toml if it is of this project, else remove it\n"
+        ),
+    )
 
 
 def test_a_name_that_is_declared_is_refused(root: Path) -> None:
@@ -274,6 +314,11 @@ def test_what_fails_otherwise_is_told_without_a_function_to_paste(root: Path, fa
     [
         (Wish("own"), '"own" names no function: name "module:function"'),
         (Wish("own:Plain", "a b"), "a model's name is its test id"),
+        (
+            Wish("own:Plain", kwargs={"more": {"a": [None]}}),
+            'more is {"a": [null]}, and TOML has no null; leave it out, or name a function of the project that gives it',
+        ),
+        (Wish("own:Plain", kwargs={"a b": 1}), '--kwargs: "a b" is no name of an argument'),
         (Wish("own:Plain", is_named=False), "this folder is part of the project in .."),
     ],
 )

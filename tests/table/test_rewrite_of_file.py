@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.table.rewrite import replace_pyproject
+from pytest_bertsize.table.rewrite import replace_pyproject, replace_together
 from pytest_bertsize.table.settings import SettingsError
 
 BEFORE, AFTER = "total = 1  # größe\n", "total = 2  # größe\n"
@@ -119,3 +119,16 @@ def test_a_run_that_is_broken_off_while_it_writes_leaves_the_file_as_it_was(
         with pytest.raises(KeyboardInterrupt):
             replace_pyproject(path, BEFORE, AFTER)
     assert only(path) == BEFORE.encode()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_of_several_files_all_are_replaced_or_none(path: Path, *, there: bool) -> None:
+    other = path.with_name("other.lock")
+    if there:
+        other.write_text("old")
+    before = path.read_text()
+    with pytest.raises(SettingsError, match="was changed since it was read"):
+        replace_together((other, "old" if there else None, "new"), (path, f"{before}#", "x"))
+    assert (other.read_text() if other.exists() else None, path.read_text()) == ("old" if there else None, before)
+    replace_together((other, "old" if there else None, "new"), (path, before, "x"))
+    assert (other.read_text(), path.read_text()) == ("new", "x")

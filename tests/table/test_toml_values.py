@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_bertsize.table.toml import CannotReplace, replace_values
+from pytest_bertsize.table.toml import CannotReplace, inline, replace_values
 
 MODEL = ("tool", "bertsize", "models", "x")
 TOTAL = (*MODEL, "budget", "total")
@@ -106,3 +106,10 @@ def test_what_has_no_such_value_is_refused_and_the_key_is_named(text: str) -> No
     with pytest.raises(CannotReplace) as refused:
         replace_values(text, {TOTAL: "2"})
     assert str(refused.value) == "tool.bertsize.models.x.budget.total cannot be told from what stands around it"
+
+
+@pytest.mark.parametrize("value", [{"a b": [{"c": 1}, [True, "x\ny"]], "d": {}}, [{"a": {}}], []])
+def test_a_value_is_written_on_one_line(value: object) -> None:
+    written = inline(value)
+    assert tomli.loads(f"x = {written}") == {"x": value}
+    assert "\n" not in written

@@ -18,12 +18,12 @@ from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import refuse_part_of, wrap_text
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
-from pytest_bertsize.commands.init.project import find_project_above, read_project
+from pytest_bertsize.commands.init.project import find_project_above, read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import Model, check_function_name, check_model_name
+from pytest_bertsize.table.model import Model, check_function_name, check_model_name, read_kwargs
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import plural, printable, shown
 
@@ -69,18 +69,18 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     try:
         _check_wish(wish, root)
         project = read_project(root)
+        lock = _read_lock(project)
         draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
         registry = registry_of(project.settings, asked_about(project.settings).release)
         builds = _Builds(project, registry, helper, draft)
         if not isinstance(builds.built, Built):
             return _say_not_built(builds.built, wish, err)
         found = builds.complete(Discovery(project, registry, builds.built, builds.draft), err)
-        lock = (read_lock(project.settings) if project.settings else None) or Lock(LOCK)
         if wish.writes:
-            after = _add_lock(project, lock.file).add_tables([str(found)])
-            rewrite.refuse_another(root / lock.file, lock.text)
-            rewrite.replace_pyproject(project.path, project.text, after)
-            rewrite.replace_pyproject(root / lock.file, lock.text, builds.render_lock(found, lock))
+            after = project.add_tables([str(found)], "" if _names_lock(project) else lock.file)
+            rewrite.replace_together(
+                (root / lock.file, lock.text, builds.render_lock(found, lock)), (project.path, project.text, after)
+            )
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
@@ -173,8 +173,43 @@ def _check_wish(wish: Wish, root: Path) -> None:
         check_model_name(wish.name or "model")
     except ValueError as error:
         raise SettingsError(str(error).replace("write factory = ", "name ")) from None
+    _check_kwargs(wish.kwargs)
     if not wish.is_named and (above := find_project_above(root)):
         raise SettingsError(refuse_part_of(above))
+
+
+def _check_kwargs(kwargs: Mapping[str, Any]) -> None:
+    """:raises SettingsError: for arguments that no table can say."""
+    problem = next(
+        (f"{name} is {shown(each)}, and TOML has no null" for name, each in kwargs.items() if _has_null(each)), ""
+    )
+    try:
+        read_kwargs(kwargs)
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise SettingsError(f"--kwargs: {problem}; leave it out, or name a function of the project that gives it")
+
+
+def _has_null(value: object) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return value is None or any(map(_has_null, inner))
+
+
+def _read_lock(project: Project) -> Lock:
+    """Read the lock that the table names, else one that is not there yet.
+
+    :raises SettingsError: for one that cannot be read, and for a file in its place that no table names.
+    """
+    named = read_lock(project.settings) if project.settings else None
+    if named is None and os.path.lexists(project.root / LOCK):
+        it = f'write lock = "{LOCK}" in [tool.bertsize] of {project.path.name} if it is of this project, else remove it'
+        raise SettingsError(f"{LOCK} is there already, and no table names it: {it}")
+    return named or Lock(LOCK)
+
+
+def _names_lock(project: Project) -> bool:
+    return bool(project.settings and project.settings.lock)
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
@@ -205,20 +240,8 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     return FOUND
 
 
-def _add_lock(project: Project, file: str) -> Project:
-    """Return the project with a lock that its table names."""
-    if project.settings and project.settings.lock:
-        return project
-    text, line = project.text or "", f'lock = "{file}"'
-    header = re.search(r"^\[tool\.bertsize\][ \t]*(?:#[^\r\n]*)?(\r?\n)", text, re.MULTILINE)
-    if header:
-        return replace(project, text=f"{text[: header.end()]}{line}{header[1]}{text[header.end() :]}")
-    return replace(project, beginning=f"[tool.bertsize]\n{line}\n")
-
-
 def _write_table(project: Project, found: Draft, lock: Lock) -> str:
-    has_lock = project.settings and project.settings.lock
-    return "".join(("" if has_lock else f'[tool.bertsize]\nlock = "{lock.file}"\n\n', str(found))).rstrip("\n")
+    return "\n".join((*([] if _names_lock(project) else [write_lock(lock.file)]), str(found))).rstrip("\n")
 
 
 def _describe_next(wish: Wish, found: Draft, project: Project) -> str:

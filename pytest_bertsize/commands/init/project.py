@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import tomli
+import tomlkit
+from tomlkit.items import InlineTable
 
+from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import (
     NothingDeclared,
     Settings,
@@ -21,6 +24,7 @@ from pytest_bertsize.table.settings import (
     parse,
     tables_of_models,
 )
+from pytest_bertsize.table.toml import line_in_toml, quoted
 from pytest_bertsize.wording import shown
 
 NEW = """\
@@ -53,8 +57,6 @@ class Project:
     """``None`` where there is no file."""
     is_root: bool = False
     """Whether pytest has settings in this folder, which make it a root."""
-    beginning: str = ""
-    """A table that stands before those of models that are added."""
 
     @property
     def root(self) -> Path:
@@ -90,24 +92,51 @@ class Project:
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
         return replace(found, **{name: getattr(here, name) for name in of_all})
 
-    def add_tables(self, tables: Iterable[str]) -> str:
+    def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
         """Return the file with what is proposed at its end, in its own line endings.
 
+        :param lock: of the whole table, where it names none yet.
         :raises SettingsError: when a table cannot stand at its end, with what to paste.
         """
-        before, added = self.text or "", "\n".join(filter(None, (self.beginning, *tables)))
+        text, added = self.text or "", "\n".join(tables)
+        heading = f"{write_lock(lock)}\n" if lock else ""
         if self.is_new:
-            return f"{before}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}\n{added}"
-        newline = "\r\n" if before.count("\r\n") > before.count("\n") / 2 else "\n"
-        apart = newline if before.endswith("\n") else newline * 2
-        after = f"{before}{apart}{added.replace(chr(10), newline)}"
-        try:
-            tomli.loads(after)
-        except tomli.TOMLDecodeError:
-            problem = _explain_what_is_in_the_way(before)
-            raise SettingsError(f"{self.path.name}: {problem}, then add\n\n{added}") from None
-        parse(after, self.path)
-        return after
+            return f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}\n{heading}{added}"
+        newline = "\r\n" if text.count("\r\n") > text.count("\n") / 2 else "\n"
+        text += "" if text.endswith("\n") else newline
+        ways = [(text, f"{heading}{added}"), *((each, added) for each in _insert_lock(text, lock, newline))]
+        for before, end in ways:
+            after = f"{before}{newline}{end.replace(chr(10), newline)}"
+            if _has_lock(after, lock):
+                parse(after, self.path)
+                return after
+        rest = "run this again" if lock else f"add\n\n{added}"
+        raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
+
+
+def write_lock(file: str) -> str:
+    """Write the table that names a lock."""
+    return f"[{'.'.join(TABLE)}]\nlock = {quoted(file)}\n"
+
+
+def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
+    """Yield the text with the lock in each place that may be one of our table: behind its header, beside its keys."""
+    line = line_in_toml(text, TABLE) if lock else None
+    if line is None:
+        return
+    lines = re.split(r"(?<=\n)", text)
+    for name, before in (("lock", 0), ("bertsize.lock", 1), ("tool.bertsize.lock", 1)):
+        written = f"{name} = {quoted(lock)}{newline}"
+        yield "".join((*lines[: line - before], written, *lines[line - before :]))
+
+
+def _has_lock(text: str, lock: str) -> bool:
+    """Tell whether a text is TOML, and our table in it names this lock, if one has to be named."""
+    try:
+        table = tomli.loads(text)["tool"]["bertsize"]
+    except tomli.TOMLDecodeError:
+        return False
+    return not lock or table.get("lock") == lock
 
 
 def read_project(root: Path) -> Project:
@@ -130,14 +159,18 @@ def read_project(root: Path) -> Project:
 
 def _explain_what_is_in_the_way(text: str) -> str:
     """Say why no table can be added at the end of a valid TOML file, and what to do."""
-    for name in ("tool", "tool.bertsize", "tool.bertsize.models"):
-        here: Any = tomli.loads(text)
-        for part in name.split("."):
-            here = here.get(part, {})
+    here: Any = tomlkit.parse(text)
+    path: list[str] = []
+    for part in (*TABLE, "models"):
+        here = here.get(part, {})
+        path.append(part)
+        name = ".".join(path)
         if not isinstance(here, dict):
             return f"{name} is {shown(here)}, where a table has to be: remove it"
-    message = "no table can be added behind the one that [tool.bertsize] has in braces"
-    return f"{message}; write it as [tool.bertsize.models.NAME]"
+        if isinstance(here, InlineTable):
+            break
+    heading = f"[{name}.NAME]" if part == "models" else f"[{name}]"
+    return f"{name} stands in braces, and no table can be added to it: write it as {heading}"
 
 
 def find_settings_of_pytest(folder: Path) -> str:
