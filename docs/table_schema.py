@@ -239,7 +239,7 @@ def _describe_extra(table: Schema) -> None:
     properties["name"]["pattern"] = _as_ascii(extra.RANGED_PATH.pattern)
     properties["count"] |= size
     properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
-    properties["tied"] |= {"additionalProperties": {"type": "string", "pattern": path}}
+    properties["tied"] |= {"additionalProperties": {"type": "string", "pattern": _as_ascii(extra.MODULE_PATH.pattern)}}
     properties["component"] |= {**component, "pattern": f"^$|{path}"}
     one_block = {"oneOf": [{"required": [block]} for block in extra.SIZES]}
     table |= {"if": {"not": one_block}, "then": one_block}  # behind what is said of single keys

@@ -45,9 +45,10 @@ LONGEST_SUM = 200
 MOST_LAYERS = 100
 LARGEST = 10**9
 
-MODULE_PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
+MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
+"""Of a module, which an nn.Sequential numbers: ``0.auto_model``."""
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
-RANGED_PATH = re.compile(rf"[A-Za-z_]\w{{0,99}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
+RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
 """A module of each layer that a range means: ``bert.encoder.layer[6:].adapter``."""
 KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 """Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``."""
@@ -208,7 +209,7 @@ class Extra(Struct, frozen=True):
 
 
 def is_component(name: str) -> bool:
-    return MODULE_PATH.fullmatch(name) is not None and name.partition(".")[0] not in NO_COMPONENTS
+    return re.fullmatch(KEY, name, re.ASCII) is not None and name.partition(".")[0] not in NO_COMPONENTS
 
 
 def _is_size(size: object) -> bool:

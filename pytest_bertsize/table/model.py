@@ -136,7 +136,7 @@ ClassName = Annotated[
 ]
 ModulePath = Annotated[
     str,
-    Meta(pattern=rf"^{DOTTED}\Z"),
+    Meta(pattern=r"^[0-9A-Za-z_]+(\.[0-9A-Za-z_]+)*\Z"),
     Says('is no path of a module: write backbone = "bert", the attribute that holds it'),
 ]
 LockName = Annotated[str, Meta(pattern=r"[^\x00]\.lock\Z"), Says('is no name of a lock: write lock = "bertsize.lock"')]

@@ -32,14 +32,15 @@ SIZES = dict(vocab_size=101, hidden_size=48, num_hidden_layers=4, num_attention_
              max_position_embeddings=40, type_vocab_size=5)
 
 class Tagger(nn.Module):
-    def __init__(self, labels, width=16):
+    def __init__(self, labels, width=16, num_labels=3):
         super().__init__()
         self.bert = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
         self.bert.resize_token_embeddings(103)
         self.lstm = nn.LSTM(self.bert.config.hidden_size, width, bidirectional=True)
         self.out = nn.Linear(2 * width + self.bert.config.hidden_size + 1, labels)
+        self.low = nn.Linear(8, num_labels)
 
-def build_tagger(labels=9): return Tagger(labels)
+def build_tagger(labels=9, num_labels=3): return Tagger(labels, num_labels=num_labels)
 
 class Half(nn.Module):
     def __init__(self):
@@ -54,10 +55,14 @@ class Half(nn.Module):
         self.words.weight = self.enc.embeddings.word_embeddings.weight
 
 class Pair(nn.Module):
-    def __init__(self, shared=False):
+    def __init__(self):
         super().__init__()
-        self.q = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
-        self.d = self.q if shared else BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+        self.q = self.d = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+
+class Row(nn.Sequential):
+    def __init__(self):
+        q, d = (BertModel(BertConfig(**SIZES), add_pooling_layer=False) for _ in range(2))
+        super().__init__(q, d, nn.Linear(q.config.hidden_size, 5))
 
 class Derived(BertPreTrainedModel):
     def __init__(self, config):
@@ -114,28 +119,33 @@ def rows(model: Model) -> dict[str, str]:
 
 
 def test_the_table_and_the_lock_are_written_and_the_first_run_passes(root: Path) -> None:
-    model = written(root, "build_tagger", kwargs={"labels": 9})
-    assert (model.name, model.factory, model.kwargs) == ("tagger", "own:build_tagger", {"labels": 9})
+    kwargs = {"labels": 9, "num_labels": 3}
+    model = written(root, "build_tagger", kwargs=kwargs)
+    assert (model.name, model.factory, model.kwargs) == ("tagger", "own:build_tagger", kwargs)
     assert (model.architecture, model.backbone, model.options) == ("BertModel", "bert", {"add_pooling_layer": False})
     assert rows(model) == {
         "lstm": "lstm lstm['hidden_size', 16] bidirectional=True",
         "out": "out linear['hidden_size + 33', 9]",
+        "low": "low linear[8, 3]",
     }
     text = (root / "pyproject.toml").read_text()
     assert '{ name = "out", linear = ["hidden_size + 33", "labels"] },' in text
+    assert '{ name = "low", linear = [8, "num_labels"] },' in text  # the argument, not the config's, which is 2
     assert model.lock == "strict"
     assert "[models.tagger.sizes]" in (root / "bertsize.lock").read_text()
 
 
 def test_what_is_printed_is_what_would_be_written_and_ends_with_the_command_that_writes_it(root: Path) -> None:
-    status, out, err = init(root, "Tagger", name="mine", kwargs={"labels": 3})
+    kwargs = {"labels": 3, "num_labels": 5}
+    status, out, err = init(root, "Tagger", name="mine", kwargs=kwargs)
     assert status == GOOD
     assert not (root / "pyproject.toml").exists()
     assert err.splitlines()[-1] == (
         "nothing is written; this writes the table and its lock: "
-        "bertsize init own:Tagger --name mine --kwargs '{\"labels\": 3}' --write"
+        'bertsize init own:Tagger --name mine --kwargs \'{"labels": 3, "num_labels": 5}\' --write'
     )
-    init(root, "Tagger", name="mine", kwargs={"labels": 3}, writes=True)
+    assert "- extra reads num_labels from kwargs, and not from the config\n" in err
+    init(root, "Tagger", name="mine", kwargs=kwargs, writes=True)
     assert (root / "pyproject.toml").read_text().endswith(out)
 
 
@@ -152,12 +162,13 @@ def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) ->
 
 
 def test_backbones_that_are_one_are_tied(root: Path) -> None:
-    model = written(root, "Pair", kwargs={"shared": True})
+    model = written(root, "Pair")
     assert (model.backbones, model.tied) == ({"q": "", "d": ""}, {"d": "q"})
 
 
-def test_backbones_that_are_two_are_not(root: Path) -> None:
-    assert written(root, "Pair").tied == {}
+def test_backbones_that_are_two_are_not_and_numbers_name_modules(root: Path) -> None:
+    model = written(root, "Row")
+    assert (model.backbones, model.tied, rows(model)) == ({"0": "", "1": ""}, {}, {"2": "2 linear[48, 5]"})
 
 
 def test_a_class_that_derives_from_the_library_has_its_sizes_by_the_keys_of_the_config(root: Path) -> None:
@@ -288,7 +299,8 @@ def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_
     status, out, err = init(root, "Broken", writes=True)
     assert (status, out) == (FOUND, "")
     assert (
-        "own:Broken(config) is called with no argument: missing a required argument: 'config'; give it --kwargs" in err
+        "own:Broken(config) is called with no argument: missing a required argument: 'config'; give it --config or --kwargs"
+        in err
     )
     assert "def build_broken():\n      from own import Broken\n" in err
     assert err.endswith("bertsize init bertsize_models:build_broken\n")

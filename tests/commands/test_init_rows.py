@@ -1,4 +1,4 @@
-"""Rows of ``extra``: what a class has beside its backbone, in torch's own terms."""
+"""What a class has beside its backbone, as rows of ``extra``, and why a class has no closed form."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from transformers import BertModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.init.own_class import Discovery, Draft
+from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.init.rows import propose_rows
 from tests.support.own_classes import bert, checked, errors, of, on_meta
 
@@ -86,3 +90,58 @@ def test_a_tie_is_in_the_row_of_what_is_tied() -> None:
 def test_more_rows_than_anybody_reads_are_none() -> None:
     whole = take_inventory(of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)}), own=True)
     assert propose_rows(whole.tensors, whole.kinds) == []
+
+
+# why there is none
+
+
+class Derived(BertModel):  # type: ignore[misc]
+    """A model of the library, with another and with more than ``extra`` says."""
+
+    def __init__(self, rest: nn.Module) -> None:
+        super().__init__(bert().config)
+        self.other, self.rest = bert(), rest
+
+
+def many() -> nn.Module:
+    return of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)})
+
+
+def blank() -> nn.Module:
+    module = nn.Module()
+    module.add_module("my bert", bert())
+    return module
+
+
+@pytest.mark.parametrize(
+    ("make", "comment", "problem"),
+    [
+        (many, "no class of a known family is in it", ""),
+        (
+            lambda: Derived(many()),
+            "BertModel and extra do not describe it",
+            (
+                "other is a BertModel in a class that is a model of the library itself; with a class that holds both as "
+                "attributes, each has its closed form"
+            ),
+        ),
+        (
+            lambda: of(bert=bert(), rest=many()),
+            "BertModel and extra do not describe it",
+            "unexpected is +1,804 off the closed form 0: rest is new: 1,804 (82 tensors)",
+        ),
+        (
+            blank,
+            'no table can name the path "my bert"',
+            'no table can name the path "my bert": give it letters, digits and _',
+        ),
+    ],
+)
+def test_a_class_that_no_table_describes_is_told_why(
+    tmp_path: Path, make: Callable[[], nn.Module], comment: str, problem: str
+) -> None:
+    with torch.device("meta"):
+        built = take_inventory(make(), own=True)
+    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
+    assert f"closed_form = false  # {comment}\n" in str(found.run())
+    assert found.problem == problem

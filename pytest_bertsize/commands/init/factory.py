@@ -157,6 +157,9 @@ class _Builds:
         if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
             named = ", ".join(map(printable, numbers))
             yield f"{named}: of these, what stands as a number is no sum of keys of a config or of kwargs"
+        others = {key: value for each in self.built.finished for key, value in each.config.items()}
+        if read := [key for key, value in found.numbers.items() if found.extra and others.get(key, value) != value]:
+            yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
         pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
         for version, file in pinned.items():
             python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
@@ -230,7 +233,9 @@ def _choose_name(wish: Wish, project: Project) -> str:
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
     if failed.kind is Why.ARGUMENTS:
-        fix = f"{'correct' if wish.kwargs else 'give it'} --kwargs, or name a function that calls it with what it needs"
+        config = "" if wish.config else "--config or "
+        give = f"{'correct' if wish.kwargs else 'give it'} {config}--kwargs"
+        fix = f"{give}, or name a function that calls it with what it needs"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
     if failed.kind is not Why.ARGUMENTS:
         return FOUND

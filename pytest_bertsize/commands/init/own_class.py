@@ -15,8 +15,9 @@ from pytest_bertsize.commands.init.rows import Row, propose_rows
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
+from pytest_bertsize.table.extra import KEY, MODULE_PATH
 from pytest_bertsize.table.toml import inline, key, quoted
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
@@ -55,6 +56,11 @@ class Draft:
     limits: tuple[tuple[str, str], ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments behind keys."""
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The keyword arguments that ``extra`` may name: it reads them before keys of the config."""
+        return {name: value for name, value in self.kwargs.items() if type(value) is int}
 
     def __str__(self) -> str:
         lines = [write_heading(self.name), *(self._write_key(*pair) for pair in self._list_keys())]
@@ -95,7 +101,9 @@ class Discovery:
     def __init__(self, project: Project, registry: Registry, built: Built, draft: Draft) -> None:
         self.project, self.registry, self.built = project, registry, built
         self.problem = ""
-        self.draft = replace(draft, backbones=dict(self._find_backbones()))
+        backbones = dict(self._find_backbones())
+        self._unnamed = next((path for path in backbones if path and not MODULE_PATH.fullmatch(path)), "")
+        self.draft = replace(draft, backbones={} if self._unnamed else backbones)
         names = {each.path: str(each.config.get("_name_or_path") or "") for each in built.finished}
         if named := ", ".join(dict.fromkeys(filter(None, map(names.get, self.draft.backbones)))):
             self.draft = replace(self.draft, notes={"architecture": f"of the config {printable(named)}"})
@@ -132,7 +140,10 @@ class Discovery:
         if self.draft.backbones:
             classes = ", ".join(dict.fromkeys(self.draft.backbones.values()))
             why = f"{classes} and extra do not describe it"
-            self.problem = self.review(self.examine(self.draft)).errors[0].sentence
+            self.problem = self._find_nested() or self.review(self.examine(self.draft)).errors[0].message
+        elif self._unnamed:
+            why = f"no table can name the path {printable(shown(self._unnamed))}"
+            self.problem = f"{why}: give it letters, digits and _"
         alone = replace(
             self.draft,
             backbones={},
@@ -145,6 +156,16 @@ class Discovery:
             notes={"closed_form": why},
         )
         return replace(alone, limits=tuple(self._limit_modules()))
+
+    def _find_nested(self) -> str:
+        """Say which model of the library is in a class that is one itself, and no part of that; ``""`` if none is."""
+        expected = self._expect()
+        for each in self.built.finished if expected else ():
+            is_part = expected and any(f"{name}.".startswith(f"{each.path}.") for name in expected.by_name)
+            if each.path and not is_part and self.registry.find(each.family, each.architecture):
+                kinds = f"{each.path} is a {each.architecture} in a class that is a model of the library itself"
+                return f"{kinds}; with a class that holds both as attributes, each has its closed form"
+        return ""
 
     def examine(self, draft: Draft) -> Subject:
         settings = self.project.parse_beside(str(replace(draft, limits=())))
@@ -306,15 +327,16 @@ def plan_variations(discovery: Discovery, request: Request) -> list[Variation]:
             continue
         place = f"{each.path}." if len(draft.backbones) > 1 else ""
         for name, was in _list_sizes(each, discovery.registry):
-            if (name, was) not in taken:
+            key = f"{place}{name}"
+            is_readable = key not in draft.numbers and re.fullmatch(KEY, key, re.ASCII)
+            if is_readable and (name, was) not in taken:
                 taken.add((name, was))
                 value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
-                varied = request._replace(name=f"{request.name} {place}{name}", varied=((name, was, value),))
-                found.append(Variation(f"{place}{name}", was, value, varied))
-    for name, was in draft.kwargs.items():
-        if type(was) is int:
-            kwargs = {**draft.kwargs, name: was + 1}
-            found.append(Variation(name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs=kwargs)))
+                varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
+                found.append(Variation(key, was, value, varied))
+    for name, was in draft.numbers.items():
+        kwargs = {**draft.kwargs, name: was + 1}
+        found.append(Variation(name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs=kwargs)))
     return found
 
 
