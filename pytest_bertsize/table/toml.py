@@ -58,6 +58,19 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
     return layout.headers.get(found) or layout.lines.get(found)
 
 
+def find_braces(text: str, path: Path) -> Path:
+    """Return the path of the outermost table, of those that a path leads through, that is written in braces."""
+    import tomlkit
+    from tomlkit.items import InlineTable
+
+    here: Any = tomlkit.parse(text)
+    for depth, part in enumerate(path, 1):
+        here = here.get(part, {})
+        if isinstance(here, InlineTable):
+            return path[:depth]
+    return path
+
+
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
     """Return ``text`` with other values, each in the author's own style: quotes, and digits in groups or not.
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import tomli
-import tomlkit
-from tomlkit.items import InlineTable
 
 from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import (
@@ -24,7 +22,7 @@ from pytest_bertsize.table.settings import (
     parse,
     tables_of_models,
 )
-from pytest_bertsize.table.toml import line_in_toml, quoted
+from pytest_bertsize.table.toml import find_braces, line_in_toml, quoted
 from pytest_bertsize.wording import shown
 
 NEW = """\
@@ -159,17 +157,13 @@ def read_project(root: Path) -> Project:
 
 def _explain_what_is_in_the_way(text: str) -> str:
     """Say why no table can be added at the end of a valid TOML file, and what to do."""
-    here: Any = tomlkit.parse(text)
-    path: list[str] = []
-    for part in (*TABLE, "models"):
+    path, here = (*TABLE, "models"), tomli.loads(text)
+    for depth, part in enumerate(path, 1):
         here = here.get(part, {})
-        path.append(part)
-        name = ".".join(path)
         if not isinstance(here, dict):
-            return f"{name} is {shown(here)}, where a table has to be: remove it"
-        if isinstance(here, InlineTable):
-            break
-    heading = f"[{name}.NAME]" if part == "models" else f"[{name}]"
+            return f"{'.'.join(path[:depth])} is {shown(here)}, where a table has to be: remove it"
+    name = ".".join(outer := find_braces(text, path))
+    heading = f"[{name}.NAME]" if outer == path else f"[{name}]"
     return f"{name} stands in braces, and no table can be added to it: write it as {heading}"
 
 
