@@ -40,15 +40,35 @@ def _run_check(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
-    root = given.project or Path.cwd()
+    given.project = [*dict.fromkeys(given.project)]
+    if len(given.project) > 1:
+        return _check_several(given)
+    root = given.project[0] if given.project else Path.cwd()
     helper = None if given.no_build else _make_helper(root, given.python)
     try:
         with collector_paused():
             from pytest_bertsize.commands.check import check
-        return check(root, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
+        asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
+        return check(root, helper, given.report, **asked)
     finally:
         if helper:
             helper.stop()
+
+
+def _check_several(given: argparse.Namespace) -> int:
+    """Check one project after the other; the status is that of the worst."""
+    for option, said in (("--report", given.report), ("a model's name", given.names)):
+        if said:
+            sys.stderr.write(f"ERROR: {option} is of one project: run check once for each --project\n")
+            return 2
+    found = {}
+    for root in given.project:
+        sys.stdout.write(f"{os.path.relpath(root)}:\n")
+        sys.stdout.flush()
+        found[root] = _run_check(argparse.Namespace(**{**vars(given), "project": [root]}))
+    failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
+    sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
+    return max(found.values())
 
 
 def _make_helper(root: Path, python: str | None) -> Helper:
@@ -127,6 +147,16 @@ def _read_arguments(written: str) -> dict[str, Any]:
     return found
 
 
+class _Once(argparse.Action):
+    """An option of which a second one would pass over the first."""
+
+    def __call__(self, parser: argparse.ArgumentParser, given: argparse.Namespace, value: object, *_: object) -> None:
+        if self.option_strings and self.dest in (said := vars(given).setdefault("once", {})):
+            parser.error(f"{self.option_strings[0]} is given twice: {said[self.dest]} and {value}")
+        vars(given).setdefault("once", {})[self.dest] = value
+        setattr(given, self.dest, value)
+
+
 class _Version(argparse.Action):
     """Looked up when it is asked for."""
 
@@ -142,7 +172,7 @@ class _Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
     arguments: Mapping[str, str]
     """Each as in ``--base REV``, ``--keep KEY…`` for one that may be repeated and ``name [NAME]`` for one that may be
-    left out, with what it means."""
+    left out, with its meaning."""
 
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -173,6 +203,8 @@ INIT = {
     "--write": "add the tables to pyproject.toml (default: print them)",
 }
 CHECK = {
+    "names [NAME…]": "the models to check (default: all)",
+    "--project FOLDER…": "the folder of pyproject.toml (default: here)",
     "--report PATH…": "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
     "CI runs for; none: with nothing)",
@@ -218,7 +250,7 @@ COMMANDS = {
     "check": _Command(
         "check every model that pyproject.toml declares, without pytest, conftest or plugins",
         _run_check,
-        {**PROJECT, **CHECK},
+        CHECK,
     ),
     "explain": _Command(
         "show what the count of a config is made of: component, formula, numbers, parameters",
@@ -250,9 +282,11 @@ def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> No
         settings |= {"action": "append", "default": []}
         text += "; may be repeated"
     elif value.startswith("["):
-        settings |= {"nargs": "?", "default": ""}
+        settings |= {"nargs": "*"} if value.endswith("…]") else {"nargs": "?", "default": ""}
     elif not value and not settings:
         settings["action"] = "store_true"
+    elif "action" not in settings:
+        settings["action"] = _Once
     if value:
         settings["metavar"] = value.strip("[…]")
     command.add_argument(*names.split("/"), help=text, **settings)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from typing import NamedTuple
+
+from pytest_bertsize.wording import did_you_mean, exact
 
 TOTAL = "total"
 TRAINABLE = "trainable"
@@ -62,8 +64,13 @@ def is_within(component: str, outer: str) -> bool:
 class Inventory:
     """The named tensors of one model. Its components' own counts always sum to :attr:`unique`."""
 
-    def __init__(self, tensors: tuple[Tensor, ...]) -> None:
-        self._tensors = tensors
+    def __init__(self, tensors: tuple[Tensor, ...], list_known: Callable[[], Iterable[str]] = tuple) -> None:
+        """:param list_known: returns components that other models of the family have."""
+        self._tensors, self.list_known = tensors, list_known
+
+    def __repr__(self) -> str:
+        outermost = (f"{name}: {exact(count)}" for name, count in self.components.items() if "." not in name)
+        return f"<{type(self).__name__} of {exact(self.unique)} parameters: {', '.join(outermost)}>"
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -102,7 +109,17 @@ class Inventory:
         return sum(tensor.size for tensor in self.tensors)
 
     def __getitem__(self, component: str) -> int:
-        """Parameters of a component, of ``"total"`` or of ``"trainable"``; 0 for one that the model does not have."""
+        """Parameters of a component, of ``"total"`` or ``"trainable"``; 0 for one that only others of the family have.
+
+        :raises KeyError: for a component that none of them has.
+        """
+        if component not in {TOTAL, TRAINABLE, *self.components} and component not in self.list_known():
+            there = did_you_mean(component, self.components, f"there are {', '.join(self.components)}")
+            raise KeyError(f"no component {component!r}: {there}")
+        return self.count_of(component)
+
+    def count_of(self, component: str) -> int:
+        """Parameters of a component, of ``"total"`` or of ``"trainable"``; 0 for any that the model does not have."""
         if component == TOTAL:
             return self.unique
         if component == TRAINABLE:

@@ -85,11 +85,18 @@ class Quantity:
 
     def _name_near_miss(self, text: str) -> str:
         """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
-        bare = re.sub(rf"[\s,]|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
-        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", bare)
+        bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
+        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", _read_commas(bare))
         units = self.meant.get(match["unit"], ()) if match else ()
         meant = [repr(f"{match['digits']}{unit}") for unit in units] if match else []
         return f"; did you mean {' or '.join(meant)}?" if meant else ""
+
+
+def _read_commas(text: str) -> str:
+    """``1,000,000`` → ``1000000``, ``37,5M`` → ``37.5M``; ``1,500M`` may be either, and stays."""
+    if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", text):
+        return text.replace(",", ".")
+    return text if re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", text) else text.replace(",", "")
 
 
 def _meant_by(scales: Iterable[str], **others: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:

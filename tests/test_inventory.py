@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_bertsize import closed_form
 from pytest_bertsize.inventory import Fold, Inventory, Tensor, common, fold, levels, parents_first, roll_up
 
 COMPONENTS = st.lists(st.sampled_from(["a", "b", "head", "encoder", "embeddings"]), min_size=1, max_size=3).map(
@@ -70,7 +74,19 @@ def test_a_tied_tensor_counts_once_and_is_stored_twice_and_a_component_counts_wh
         "head": bias,
         "head.decoder": bias,
     }
-    assert (MODEL["embeddings"], MODEL["pooler"]) == (words + positions, 0)
+    assert MODEL["embeddings"] == words + positions
+    assert repr(MODEL) == "<Inventory of 16,640,648 parameters: embeddings: 16,619,520, head: 21,128>"
+
+
+def test_a_component_that_nothing_has_is_no_zero() -> None:
+    with pytest.raises(KeyError, match="no component 'embedings': did you mean 'embeddings'"):
+        MODEL["embedings"]
+    with pytest.raises(KeyError, match=r"no component 'lstm': there are embeddings, embeddings.word"):
+        MODEL["lstm"]
+    form = closed_form(str(Path(__file__).parents[1] / "examples" / "d-bert-base-chinese" / "config.json"))
+    assert form["pooler"] == 0  # BertForMaskedLM has none, and others of the family have one
+    with pytest.raises(KeyError, match="no component 'haed': did you mean 'head'"):
+        form["haed"]
 
 
 def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:

@@ -42,7 +42,7 @@ def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], li
     :param counts: today's, by the components of the base's table and by those of today's.
     """
     for name in limited:
-        then, now = (each[name] for each in counts)
+        then, now = (each.count_of(name) for each in counts)
         if then > now:
             left = f"{exact(now)} as this table has them"
             said = f"as {revision} has components, {name} is {exact(then)} of this model, and {left}"
@@ -116,7 +116,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
     if isinstance(before.measure, Growth):
         was, now = before.written, after.written
         alike = (share_of(was) is None) == (share_of(now) is None)
-        count = LARGEST if alike else counts[before.measure.part] if counts else None
+        count = LARGEST if alike else counts.count_of(before.measure.part) if counts else None
         return count is None or most_growth(now, count) > most_growth(was, count)
     then, today = _find_scale(before.measure, dtypes[0]), _find_scale(after.measure, dtypes[1])
     if before.measure == after.measure:

@@ -136,7 +136,8 @@ def inventory_of(
         tuple(
             each._replace(component=components[each.name], tied_to=owners.get(each.name, each.tied_to))
             for each in built.tensors
-        )
+        ),
+        expected.list_known if expected else tuple,
     )
 
 

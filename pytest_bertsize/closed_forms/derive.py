@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -73,7 +73,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
-    form = _count_form(chosen.architecture, dims)
+    form = _count_form(chosen.architecture, dims, partial(chosen.family.component_names, dims))
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
@@ -128,7 +128,7 @@ def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
     added = {**architecture.added, "adapter": [_in_words(adapter)]}
     adapted = replace(architecture, terms=partial(_adapt_terms, architecture, adapter), added=added)
-    return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
+    return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}), form.list_known)
 
 
 def _in_words(adapter: Adapter) -> str:
@@ -154,12 +154,12 @@ def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> li
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 
 
-def _count_form(architecture: Architecture, dims: Dims) -> ClosedForm:
+def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]]) -> ClosedForm:
     """The closed form, once it is known to give a count: a contributed one may not.
 
     :raises Unusable: with what its blocks raise.
     """
-    form = ClosedForm(architecture, dims)
+    form = ClosedForm(architecture, dims, list_known)
     try:
         total = form.total
     except Unusable:

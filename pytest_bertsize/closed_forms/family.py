@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -120,12 +120,12 @@ def _list_components(form: ClosedForm) -> dict[str, int]:
 class ClosedForm(Inventory):
     """The inventory of a model by its config alone: counted by its terms, and unrolled where tensors are asked for."""
 
-    def __init__(self, architecture: Architecture, dims: Dims) -> None:
-        self.architecture, self.dims = architecture, dims
+    def __init__(self, architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]] = tuple) -> None:
+        self.architecture, self.dims, self.list_known = architecture, dims, list_known
 
     def with_dims(self, **changes: Any) -> Self:
         """Return the same class with other sizes or switches."""
-        return type(self)(self.architecture, replace(self.dims, **changes))
+        return type(self)(self.architecture, replace(self.dims, **changes), self.list_known)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:

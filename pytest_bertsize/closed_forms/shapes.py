@@ -307,7 +307,7 @@ class _Search:
         found = []
         for limit in self.limits:
             if limit.measure is None:
-                found.append(form[limit.component])
+                found.append(form.count_of(limit.component))
             elif isinstance(limit.measure, Flops):
                 found.append(flops.count_flops(form, self.seq_len) or 0)
             else:

@@ -174,7 +174,7 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
         return False
     if isinstance(limit.measure, Flops):
         return (flops.count_flops(form, limit.measure.seq_len) or 0) > limit.maximum
-    return limit.measure is None and form[limit.component] > limit.maximum
+    return limit.measure is None and form.count_of(limit.component) > limit.maximum
 
 
 # what it would not notice
@@ -190,7 +190,7 @@ def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -
         if (
             deeper is None
             or deeper.total == variants.form.total
-            or not all(is_allowed(each, deeper[each.component]) for each in budget)
+            or not all(is_allowed(each, deeper.count_of(each.component)) for each in budget)
         ):
             continue
         layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
@@ -202,12 +202,16 @@ def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -
 
 def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
     """At the total's limit, else at that of a part that would grow."""
-    growing = [each for each in budget if each.maximum is not None and deeper[each.component] > form[each.component]]
+    growing = [
+        each
+        for each in budget
+        if each.maximum is not None and deeper.count_of(each.component) > form.count_of(each.component)
+    ]
     limit = next((each for each in growing if each.component == TOTAL), next(iter(growing), None))
     if limit is None or limit.maximum is None:
         fix = f"write budget.total = {form.total:_}, which the next layer breaks"
         return Finding("insensitive-budget", message, fix, "note")
-    left = limit.maximum - form[limit.component]
-    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(deeper[limit.component])} would notice it"
+    left, noticed = limit.maximum - form.count_of(limit.component), deeper.count_of(limit.component)
+    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice it"
     at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
     return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]

@@ -12,12 +12,13 @@ from pytest_bertsize.base.run_base import check_interpreter, read_base, read_loc
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, print_mistakes, read_style, say
 from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base, report_model
-from pytest_bertsize.reports.outcome import Outcome, summarize_run
+from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run
 from pytest_bertsize.reports.terminal import draw_failure, draw_model
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import SettingsError, find_declared, load
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.report import ModelReport
 
+SELECTED = "the command names other models, which is an error in CI"
 EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
 
 
@@ -33,23 +35,27 @@ def check(  # noqa: PLR0913  (what the command line says)
     helper: Helper | None,
     reports: Sequence[str] = (),
     *,
+    names: Sequence[str] = (),
     base: str | None = None,
     python: str | None = None,
     verbosity: int = 0,
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Check every declared model, print what was found, write the reports.
+    """Check the declared models, print what was found, write the reports.
 
     :param root: the folder of the pyproject.toml.
     :param helper: the process that builds, which is stopped when it has; ``None``: nothing is built, and budgets are
         held against the closed form alone.
+    :param names: of the models to check; all of them where there is none.
     :param base: the revision to compare with; ``None`` for that of the request that CI runs for.
     :param python: the interpreter to build with; ``None`` for that of the table.
     :returns: the exit status.
     """
     try:
         settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
+        for name in names:
+            find_declared(name, settings, "bertsize check", "bertsize check NAME")
         about = asked_about(settings)
         registry = registry_of(settings, about.release)
         former = read_base(settings, base, registry, "--base")
@@ -65,19 +71,20 @@ def check(  # noqa: PLR0913  (what the command line says)
     if helper and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
-    models = _review_all(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
-    outcome = Outcome(models, helper.versions if helper else {}, files, excuse="")
+    gate = Gate(settings, registry, helper.result if helper else None, former, mode, lock)
+    models = _review_all(gate, helper, [each for each in settings.names if not names or each in names])
+    outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
     files.finish(models, outcome.versions)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
 
 
-def _review_all(gate: Gate, helper: Helper | None) -> list[ModelReport]:
-    """Have built what the closed forms have bounded, and review every model."""
+def _review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
+    """Have built what the closed forms have bounded, and review it."""
     try:
         if helper:
-            helper.ask([*gate.requests.values()])
-        return [report_model(gate.review(name)) for name in gate.settings.names]
+            helper.ask([*gate.find_requests(names).values()])
+        return [report_model(gate.review(name)) for name in names]
     finally:
         if helper:
             helper.stop()
@@ -90,7 +97,8 @@ def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> 
             say(f"{draw_failure(model, style)}\n", out)
         elif style.verbosity > 0:
             say(f"{draw_model(model, style)}\n", out)
-    lines = [*summarize_run(outcome, style, tables=False, accepting=False)]
+    unchecked = name_unchecked(outcome)
+    lines = [*summarize_run(outcome, style, tables=False, accepting=False), *([unchecked] if unchecked else [])]
     for line in lines:
         if line.colour != "red":
             say(line.text, out)

@@ -93,7 +93,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
     def measure(limit: Limit, form: ClosedForm) -> int:
         if limit.measure is None:
-            return form[limit.component]
+            return form.count_of(limit.component)
         return measure_limits([limit], Measurable(form, form, config))[0].actual
 
     found = find_shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)

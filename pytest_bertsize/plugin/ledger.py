@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.plugin.failures import terminal_style
-from pytest_bertsize.plugin.selection import WHY, is_lenient
-from pytest_bertsize.reports.outcome import Outcome, summarize_run
+from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run
 from pytest_bertsize.reports.report import model_from_plain
 from pytest_bertsize.wording import plural
 
@@ -48,15 +47,14 @@ class Ledger:
         self.reports = reports
         self.selection = selection
         self.rewriter = rewriter
-        self.told = False  # true once the terminal has said what was checked
+        self.terminal: pytest.TerminalReporter | None = None  # once it has said what was checked
         self._models: dict[str, ModelReport] = {}
 
     @property
     def outcome(self) -> Outcome:
         """The outcome by what has come in so far."""
         checked = [self._models[name] for name in self.settings.names if name in self._models]
-        excuse = WHY if self.selection.left_out and is_lenient(self.config) else ""
-        return Outcome(checked, self.versions, self.reports, excuse)
+        return Outcome(checked, self.versions, self.reports, self.selection.excuse)
 
     @property
     def status(self) -> pytest.ExitCode:
@@ -96,10 +94,16 @@ class Ledger:
             session.exitstatus = self.status
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        self.told = True
+        self.terminal = terminalreporter
         tw = terminalreporter._tw  # noqa: SLF001  (pytest's own plugins have no other way)
         style = terminal_style(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
         for text, colour in summarize_run(self.outcome, style, tables=True, accepting=self.rewriter is not None):
             terminalreporter.write_line(text, **{colour: True} if colour else {})
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Name what was not checked, behind pytest's own last line."""
+        if self.terminal and (line := name_unchecked(self.outcome)):
+            self.terminal.write_line(line.text, **{line.colour: True})

@@ -1,7 +1,6 @@
-"""``bert_budget = true`` in pytest's settings: the gate in every run, but for those that only list or select tests.
+"""Runs that only list tests, or select some: they may leave models unchecked, and say so in their last line.
 
-An editor has pytest list the tests, or run the one at the cursor, a hundred times a day. At a desk such a run may leave
-models unchecked: it says so, and may succeed. In CI, and with ``--bert-budget``, it is as red as ever.
+An editor has pytest list the tests, or run the one at the cursor, a hundred times a day. A selection is an error in CI.
 """
 
 from __future__ import annotations
@@ -11,22 +10,35 @@ from typing import Any
 
 import pytest
 
-LISTING = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "markers")
+from pytest_bertsize.reports.ci import sign_of_ci
+
+LISTING = (
+    "collectonly",
+    "setuponly",
+    "setupplan",
+    "showfixtures",
+    "show_fixtures_per_test",
+    "markers",
+    "help",
+    "version",
+)
 """Options of pytest with which it runs no test."""
 LEFT_OUT = "bertsize_left_out"
 """Key of xdist's ``workeroutput``: whether tests were left out."""
 RESULTS = "bertsize_results"
 """Key of xdist's ``workerinput``: the file in which workers find what was built."""
-WHY = "tests were only listed or selected, which CI would not let pass"
+LISTED = "tests were only listed"
+SELECTED = "the run selects other tests, which is an error in CI"
+
+
+def only_lists(config: pytest.Config) -> bool:
+    """Tell whether pytest was asked for something else than to run tests."""
+    return any(config.getoption(name, default=False) for name in LISTING)
 
 
 def is_lenient(config: pytest.Config) -> bool:
     """Tell whether the setting alone has the gate in this run, and somebody at a desk has started it."""
-    if config.getoption("bert_budget"):
-        return False
-    from pytest_bertsize.reports.ci import sign_of_ci
-
-    return not sign_of_ci()
+    return not config.getoption("bert_budget") and not sign_of_ci()
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
@@ -42,7 +54,7 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 def may_run_nothing(config: pytest.Config) -> bool:
     """Tell whether a run that has not even armed the gate may succeed: one for other tests, or ``--version``."""
-    return not config.getoption("bert_budget") and (config.getoption("version") or is_lenient(config))
+    return only_lists(config) or is_lenient(config)
 
 
 class Selection:
@@ -51,8 +63,15 @@ class Selection:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         chosen = config.args_source == pytest.Config.ArgsSource.ARGS and any("::" in each for each in config.args)
-        self.left_out = chosen or any(config.getoption(name, default=False) for name in LISTING)
+        self.left_out = chosen
         """Whether there are tests that this run was not meant to run."""
+
+    @property
+    def excuse(self) -> str:
+        """Why models may be left unchecked; ``""`` where they may not."""
+        if only_lists(self.config):
+            return LISTED
+        return SELECTED if self.left_out and not sign_of_ci() else ""
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         self.left_out |= bool(items)
@@ -68,4 +87,4 @@ class Notice:
     """Says of a run for other tests that no model was checked."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_line(f"NOT CHECKED: any model of bert_budget = true: {WHY}", yellow=True)
+        terminalreporter.write_line(f"NOT CHECKED: any model of bert_budget = true: {SELECTED}", yellow=True)

@@ -27,10 +27,10 @@ from pytest_bertsize.plugin.startup import GATE
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
+from pytest_bertsize.reports.outcome import name_unchecked
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.settings import Settings, SettingsError, load
-from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
@@ -154,8 +154,8 @@ def status_of_run(config: pytest.Config) -> int:
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
-    if (names := found.outcome.report.not_checked) and not found.told:
-        sys.stderr.write(f"NOT CHECKED: {listed(names, MOST_NAMED)}\n")
+    if (line := name_unchecked(found.outcome)) and not found.terminal:
+        sys.stderr.write(f"{line.text}\n")
     return found.status
 
 

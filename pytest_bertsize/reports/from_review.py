@@ -172,9 +172,9 @@ def _list_components(review: Review) -> list[Component]:
             name=printable(name),
             formula=formula.text if (formula := review.formulas.get(name)) else None,
             latex=formula.latex if formula else None,
-            expected=review.expected[name] if review.expected else None,
-            actual=review.actual[name] if review.actual else None,
-            base=review.base[name] if review.base else None,
+            expected=review.expected.count_of(name) if review.expected else None,
+            actual=review.actual.count_of(name) if review.actual else None,
+            base=review.base.count_of(name) if review.base else None,
             layers=review.held.layers(name) if review.held else 1,
             **_held_to(name, review),
         )

@@ -52,6 +52,15 @@ class Line(NamedTuple):
     """Red where it says what is wrong with the run itself, and not with a model."""
 
 
+def name_unchecked(outcome: Outcome) -> Line | None:
+    """Return the last line of a run that left models unchecked."""
+    if not outcome.report.not_checked:
+        return None
+    named = listed(outcome.report.not_checked, MOST_NAMED)
+    text = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
+    return Line(text, "yellow" if outcome.excuse else "red")
+
+
 def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
     """Yield the lines at the end of a run, the failures themselves told before.
 
@@ -63,10 +72,6 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
     if models and style.verbosity >= 0:
         yield from (Line(text) for text in _describe_models(outcome, style, tables=tables) if text)
     yield from (Line(problem, "red") for problem in reports.problems)
-    if report.not_checked:
-        named = listed(report.not_checked, MOST_NAMED)
-        said = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
-        yield Line(said, "yellow" if outcome.excuse else "red")
     if base:
         yield from (Line(sentence, "red") for sentence in sentences.list_removed(base, failed=True))
         if text := terminal.draw_base(base, models, style):

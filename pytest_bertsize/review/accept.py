@@ -91,7 +91,7 @@ def _count_held(limit: Limit, review: Review) -> int:
         assert measured is not None
         return measured.actual
     assert review.held is not None
-    return review.held[limit.component]
+    return review.held.count_of(limit.component)
 
 
 def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:

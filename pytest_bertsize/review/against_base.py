@@ -148,7 +148,7 @@ def _count_at_base(broken: Finding, found: Review) -> int | None:
     """Return what the broken limit would have held at the base; ``None`` where nobody can tell."""
     if measured := found.find_measured(broken.component or ""):
         return measured.base
-    return found.base[broken.component or ""] if found.base else None
+    return found.base.count_of(broken.component or "") if found.base else None
 
 
 def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
@@ -165,7 +165,7 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
         return found.with_findings(_explain_unheld_growth(next(iter(parts)), found, baseline))
     findings, budget, measured = [], [*found.budget], [*found.measured]
     for limit, part in parts.items():
-        before, added = base[part], held[part] - base[part]
+        before, added = base.count_of(part), held.count_of(part) - base.count_of(part)
         most = most_growth(limit.written, before)
         what = f"{part} {exact(before)} at {baseline.revision}, at most {exact(most)} more"
         measured.append(Measured(limit.component, what, max(added, 0), None))

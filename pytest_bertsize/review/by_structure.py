@@ -69,19 +69,21 @@ def note_insensitive(review: Review) -> list[Finding]:
     name, layer, component = _find_largest_layer(actual)
     if name:
         growing = [limit for limit in counts if is_within(component, limit.component) or limit.component == TRAINABLE]
-        passing = [limit for limit in growing if (limit.maximum or 0) - actual[limit.component] >= layer]
+        passing = [limit for limit in growing if (limit.maximum or 0) - actual.count_of(limit.component) >= layer]
         message = f"one more layer ({name}, +{exact(layer)}) would pass every limit"
     else:
         growing, message = counts, "twice as many parameters would pass every limit"
-        passing = [limit for limit in counts if (limit.maximum or 0) >= TIMES * max(actual[limit.component], 1)]
+        passing = [
+            limit for limit in counts if (limit.maximum or 0) >= TIMES * max(actual.count_of(limit.component), 1)
+        ]
     if not growing or len(passing) < len(growing):
         return []
     limit = next((each for each in growing if each.component == TOTAL), growing[0])
-    return [_note(limit, actual, message, layer or actual[limit.component])]
+    return [_note(limit, actual, message, layer or actual.count_of(limit.component))]
 
 
 def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
-    count = actual[limit.component]
+    count = actual.count_of(limit.component)
     times = (
         f", which is {limit.maximum // count:,} times what there is"
         if limit.maximum and count and limit.maximum >= TIMES * count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -130,8 +130,12 @@ class Gate:
 
     @property
     def requests(self) -> dict[str, Request]:
-        """The requests to build: every model that the closed form has bounded, and those with keys put back."""
-        names = () if self._result is None else self.settings.names
+        """The requests to build every declared model."""
+        return self.find_requests(self.settings.names)
+
+    def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
+        """Return the requests to build models that the closed form has bounded, and those with keys put back."""
+        names = () if self._result is None else tuple(names)
         subjects = {name: self.subject(name) for name in names}
         found = {name: subject.request for name, subject in subjects.items() if subject.request}
         plans = [self._plan(name) for name in names]

@@ -47,7 +47,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
             fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
             return limit.make_finding("config-invalid", f"{message}: nothing would be held", fix)
-    return _check_bounds(limit, actual[component], review, actual)
+    return _check_bounds(limit, actual.count_of(component), review, actual)
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
@@ -87,7 +87,7 @@ def _check_bounds(
         fix = _suggest_float16(count, bound, measured)
     else:
         is_free = limit.component == TRAINABLE and review.freezes_at_will
-        is_as_derived = is_free or review.expected is None or review.expected[limit.component] == count
+        is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
         cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived else ""
         cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
@@ -128,7 +128,7 @@ def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, 
     total = inventory.unique
     yield inventory.stored, f"that counts tied tensors twice, {exact(inventory.stored - total)} too many"
     for part in ("pooler", "head", "embeddings.position", "embeddings"):
-        if count := inventory[part]:
+        if count := inventory.count_of(part):
             yield total - count, f"that is without the {part}, which is {exact(count)}"
     yield from _guess_component(rows)
 
@@ -145,7 +145,7 @@ def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventor
     have = actual.layers(limit.component)
     if have == 1 or kind != "over-budget":
         return ""
-    each = actual[limit.component] // have
+    each = actual.count_of(limit.component) // have
     return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
 
 
@@ -156,7 +156,7 @@ def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actua
     parts = [each for each in counts if not any(name.startswith(f"{each.component}.") for name in names)]
     if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
         return ""
-    off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
+    off = [(part.component, actual.count_of(part.component) - (part.maximum or 0)) for part in parts]
     named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
     return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
 

@@ -58,12 +58,12 @@ def _find_lost_owners(expected: Inventory) -> Iterator[Difference]:
 def _make_finding(
     component: str, differences: Sequence[Difference], expected: Inventory, actual: Inventory, formula: Formula | None
 ) -> Finding:
-    delta, count = actual[component] - expected[component], exact(expected[component])
+    delta, count = actual.count_of(component) - expected.count_of(component), exact(expected.count_of(component))
     is_number = formula is None or str(formula).isdigit()
     by = f"the closed form {count}" if is_number else f"the closed form {formula} = {count}"
     off = f"{component} is {signed(delta)} off {by}" if delta else f"{component} counts as {by} but differs within"
     named = listed([each.sentence for each in differences], MOST_NAMED, "; ", last="; and ")
-    counts = {"component": component, "expected": expected[component], "actual": actual[component]}
+    counts = {"component": component, "expected": expected.count_of(component), "actual": actual.count_of(component)}
     return Finding("off-closed-form", f"{off}: {named}", **counts)  # type: ignore[arg-type]
 
 

@@ -128,3 +128,31 @@ def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: P
     assert "lost: lost.json: there is no such file" in out.getvalue()
     line = "2 of 3 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
     assert out.getvalue().endswith(f"3 configured, 3 checked, 2 failed\n{line}\n")
+
+
+# one model of several, several projects
+
+
+def test_a_model_that_is_named_is_checked_alone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(TABLE)
+    for ci, status in ("", GOOD), ("true", FOUND):
+        monkeypatch.setenv("CI", ci)
+        out, err = io.StringIO(), io.StringIO()
+        assert check(Path(), None, names=["fits"], out=out, err=err) == status
+        assert "2 configured, 1 checked, 0 failed" in out.getvalue()
+        assert "NOT CHECKED: bursts" in (err if ci else out).getvalue().splitlines()[-1]
+    assert check(Path(), None, names=["bursts"], out=out, err=err) == FOUND
+
+
+def test_several_projects_are_checked_one_after_the_other(project: Project, run: Run) -> None:
+    project(TABLE)
+    for folder, table in ("a", TABLE), ("b", FITS):
+        Path(folder).mkdir()
+        Path(folder, "config.json").write_text(Path("config.json").read_text())
+        Path(folder, "pyproject.toml").write_text(table)
+    done = run("--no-build", "--project", "a", "--project", "b")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (FOUND, "2 projects, failed: a")
+    assert "bursts: head 2,549" in done.stdout
+    done = run("--no-build", "--project", "a", "--project", "b", "--report", "size.json")
+    assert done.returncode == MISTAKEN
+    assert "--report is of one project" in done.stderr

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.selection import WHY
+from pytest_bertsize.plugin.selection import SELECTED
 from pytest_bertsize.reports.report import to_plain
 from tests.support.ledger_alone import (
     VERSIONS,
-    Config,
     declared,
     enter,
     found,
@@ -117,6 +116,7 @@ def test_pytest_knows_every_hook_of_the_ledger() -> None:
         "pytest_runtest_logreport",
         "pytest_sessionfinish",
         "pytest_terminal_summary",
+        "pytest_unconfigure",
     }
 
 
@@ -188,21 +188,21 @@ def test_a_report_that_could_not_be_written_is_told_in_red_and_none_is_called_wr
         "   model  architecture  parameters  budget  left",
         "✓  a      BertModel          1,090   2,000  +910",
         f"red: the report {gone} could not be written: No such file or directory",
-        "red: NOT CHECKED: b",
         "2 configured, 1 checked, 0 failed",
+        "red: NOT CHECKED: b",
     ]
 
 
 # where tests were only listed or selected
 
 
-def test_models_that_are_left_out_fail_a_run_with_the_option_and_none_at_a_desk_without_it() -> None:
+def test_models_that_are_left_out_fail_a_run_in_ci_and_none_at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = opened("a")
     assert ledger.outcome.excuse == ""
     ledger.selection.left_out = True
-    assert (ledger.outcome.excuse, status_after(ledger, OK)) == (WHY, OK)
-    assert f"yellow: NOT CHECKED: a: {WHY}" in printed(ledger)
-    cast("Config", ledger.config).options["bert_budget"] = True
+    assert (ledger.outcome.excuse, status_after(ledger, OK)) == (SELECTED, OK)
+    assert f"yellow: NOT CHECKED: a: {SELECTED}" in printed(ledger)
+    monkeypatch.setenv("CI", "true")
     assert (ledger.outcome.excuse, status_after(ledger, OK)) == ("", TESTS_FAILED)
 
 

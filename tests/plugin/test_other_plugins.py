@@ -117,8 +117,9 @@ def test_an_option_of_pytest_changes_neither_verdict_nor_report(
 
 
 def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the_report(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CI", "true")
     lay("passes")
     told = inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, "-k", "not plain")
     assert told.status == pytest.ExitCode.TESTS_FAILED

@@ -260,8 +260,8 @@ def test_only_selected_models_are_accepted_and_the_others_are_not_checked(projec
     pytester = project(other + BURSTS)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, "-k", "bursts")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NOT CHECKED: other"])
+    assert result.ret == pytest.ExitCode.OK
+    assert result.outlines[-1].startswith("NOT CHECKED: other: ")
     head, _, tail = before.partition("models.bursts")
     assert text() == f"{head}models.bursts{accepted(tail)}"
 
@@ -272,7 +272,7 @@ def test_after_the_first_failure_what_was_accepted_before_is_written(project: Pr
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, "-x", "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NOT CHECKED: roomy"])
+    result.stdout.fnmatch_lines(["NOT CHECKED: roomy: *"])
     assert text() == accepted(before)
 
 
@@ -289,7 +289,7 @@ def test_collecting_changes_nothing_and_does_not_say_that_no_budget_fails(projec
     pytester = project(BURSTS)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, "--collect-only")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.OK
     assert text() == before
     result.stdout.no_fnmatch_line("no budget that was checked fails*")
 
@@ -311,11 +311,11 @@ def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) 
     assert Path("test_a.py").read_bytes() == tests
 
 
-def test_a_marked_test_alone_writes_nothing_and_is_not_green(project: Project) -> None:
+def test_a_marked_test_alone_writes_nothing(project: Project) -> None:
     marked = "import pytest\n@pytest.mark.bert_budget('bursts')\ndef test_it(): pass"
     pytester = project(BURSTS, test_a=marked)
     before = text()
-    assert pytester.runpytest_inprocess(*UPDATE, "-k", "test_it").ret == pytest.ExitCode.TESTS_FAILED
+    assert pytester.runpytest_inprocess(*UPDATE, "-k", "test_it").outlines[-1].startswith("NOT CHECKED: bursts: ")
     assert text() == before
 
 

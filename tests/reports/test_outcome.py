@@ -13,7 +13,7 @@ from pytest_bertsize.config.which_release import AskedAbout
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
-from pytest_bertsize.reports.outcome import Line, Outcome, summarize_run
+from pytest_bertsize.reports.outcome import Line, Outcome, name_unchecked, summarize_run
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
 from tests.support.run_reports import compared, gone, passing
@@ -56,8 +56,8 @@ UNTOLD = "against main (bbbbbbbbbb): no count changed"
     ("of", "told", "status"),
     [
         (outcome(found("encoder")), [COUNT], "good"),
-        (outcome(), [Line("NOT CHECKED: encoder", "red"), NONE_CHECKED], "found"),
-        (outcome(excuse="listed"), [Line("NOT CHECKED: encoder: listed", "yellow"), NONE_CHECKED], "good"),
+        (outcome(), [NONE_CHECKED, Line("NOT CHECKED: encoder", "red")], "found"),
+        (outcome(excuse="listed"), [NONE_CHECKED, Line("NOT CHECKED: encoder: listed", "yellow")], "good"),
         (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], "good"),
         (
             outcome(found("encoder"), base=compared(problem="there is no such revision")),
@@ -80,7 +80,7 @@ UNTOLD = "against main (bbbbbbbbbb): no count changed"
 def test_a_run_says_what_was_not_checked_or_compared_and_who_left_and_counts_its_models(
     of: Outcome, told: list[Line], status: str
 ) -> None:
-    assert lines(of) == told
+    assert [*lines(of), *filter(None, [name_unchecked(of)])] == told
     assert of.status == status
 
 

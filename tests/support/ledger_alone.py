@@ -123,6 +123,7 @@ def status_after(ledger: Ledger, status: int) -> int:
 def printed(ledger: Ledger, screen: Screen | None = None) -> list[str]:
     screen = screen or Screen()
     ledger.pytest_terminal_summary(cast("pytest.TerminalReporter", screen))
+    ledger.pytest_unconfigure()
     return screen.printed
 
 

@@ -270,8 +270,8 @@ def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
     deeper = [varied for each in layers if (varied := variants.varied(**{each: variants.now(each) + 1}))]
     parts = [name for name, count in form.components.items() if "." not in name and count]
     for component in (TOTAL, *([TRAINABLE] if "adapters" in parts else []), *parts):
-        larger = [each[component] for each in deeper if each[component] > form[component]]
-        yield component, write_limit_above(form[component], min(larger, default=None))
+        larger = [each.count_of(component) for each in deeper if each.count_of(component) > form.count_of(component)]
+        yield component, write_limit_above(form.count_of(component), min(larger, default=None))
     known = derivation.family.component_names(form.dims)
     yield from ((name, "0") for name in known if "." not in name and name not in parts)
 
