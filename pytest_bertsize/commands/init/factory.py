@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.base.lock import ANEW, Lock, merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
-from pytest_bertsize.builder.messages import Built, NotBuilt, Why
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import refuse_part_of, wrap_text
@@ -72,101 +72,100 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         lock = _read_lock(project)
         draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
         registry = registry_of(project.settings, asked_about(project.settings).release)
-        builds = _Builds(project, registry, helper, draft)
-        if not isinstance(builds.built, Built):
-            return _say_not_built(builds.built, wish, err)
-        found = builds.complete(Discovery(project, registry, builds.built, builds.draft), err)
+        draft, request, built = _build(project, registry, helper, draft)
+        if isinstance(built, NotBuilt):
+            return _say_not_built(built, wish, err)
+        discovery = Discovery(project, registry, built, draft)
+        found = discovery.run()
+        if found.extra:
+            found = _write_keys(discovery, found, request, helper, err)
         if wish.writes:
-            after = project.add_tables([str(found)], "" if _names_lock(project) else lock.file)
-            rewrite.replace_together(
-                (root / lock.file, lock.text, builds.render_lock(found, lock)), (project.path, project.text, after)
-            )
+            _write_files(discovery, found, lock)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
-    for line in builds.list_notes(found, root):
+    for line in _list_notes(discovery, found, lock):
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         say("next: pytest --bert-budget pyproject.toml, and commit both files", out)
     else:
-        say(_write_table(project, found, lock), out)
+        say("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))).rstrip("\n"), out)
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
     return GOOD
 
 
-class _Builds:
-    """What is built of a class: as it is, and with one size or another."""
+def _build(
+    project: Project, registry: Registry, helper: Helper, draft: Draft
+) -> tuple[Draft, Request, Built | NotBuilt]:
+    """Build what the factory makes, on the CPU where it asks for values; return how as well."""
+    settings = project.parse_beside(str(draft))
+    if settings.interpreter:
+        helper.build_with(settings.interpreter.path, settings.interpreter.written)
+    subject = examine(settings.models[draft.name], settings, registry)
+    request = subject.request
+    if request is None:
+        raise SettingsError("; ".join(each.sentence for each in subject.errors))
+    helper.ask([request])
+    built = helper.result(request.name)
+    if isinstance(built, NotBuilt) and built.kind is Why.ON_META:
+        draft = replace(draft, device="cpu")
+        request = request._replace(name=f"{draft.name} on the CPU", device="cpu")
+        helper.ask([request])
+        built = helper.result(request.name)
+    return draft, request, built
 
-    def __init__(self, project: Project, registry: Registry, helper: Helper, draft: Draft) -> None:
-        self._project, self._registry, self._helper = project, registry, helper
-        self.draft = draft
-        self._problem = ""
-        self._lock = project.settings.lock.file if project.settings and project.settings.lock else LOCK
-        settings = project.parse_beside(str(draft))
-        if settings.interpreter:
-            helper.build_with(settings.interpreter.path, settings.interpreter.written)
-        subject = examine(settings.models[draft.name], settings, registry)
-        if subject.request is None:
-            raise SettingsError("; ".join(each.sentence for each in subject.errors))
-        self._request = subject.request
-        helper.ask([self._request])
-        self.built = helper.result(draft.name)
-        if isinstance(self.built, NotBuilt) and self.built.kind is Why.ON_META:
-            self.draft = replace(draft, device="cpu")
-            self._request = self._request._replace(name=f"{draft.name} on the CPU", device="cpu")
-            helper.ask([self._request])
-            self.built = helper.result(self._request.name)
 
-    def complete(self, discovery: Discovery, err: TextIO) -> Draft:
-        """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
-        found = discovery.run()
-        self._problem = discovery.problem
-        if not found.extra:
-            return found
-        planned = plan_variations(discovery, self._request)
-        say(
-            f"building it {plural(len(planned), 'time')} more, each with another size, to write sizes by their keys",
-            err,
-        )
-        self._helper.ask([each.request for each in planned])
-        results = ((each, self._helper.result(each.request.name)) for each in planned)
-        varied = [(each, built) for each, built in results if isinstance(built, Built)]
-        in_keys = replace(found, extra=tuple(write_in_keys(found.extra, varied)))
-        subject = discovery.examine(in_keys)
-        return in_keys if subject.derivation and not discovery.review(subject).errors else found
+def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: Helper, err: TextIO) -> Draft:
+    """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
+    planned = plan_variations(discovery.backbones, found, request)
+    if not planned:
+        return found
+    more = plural(len(planned), "time")
+    say(f"building it {more} more, each with another size, to write sizes by their keys", err)
+    helper.ask([each.request for each in planned])
+    results = ((each, helper.result(each.request.name)) for each in planned)
+    varied = [(each, built) for each, built in results if isinstance(built, Built)]
+    in_keys = replace(found, extra=tuple(write_in_keys(found.extra, varied)))
+    return found if discovery.find_error(in_keys) else in_keys
 
-    def render_lock(self, found: Draft, lock: Lock) -> str:
-        """Return the lock with what was built."""
-        assert isinstance(self.built, Built)
-        discovery = Discovery(self._project, self._registry, self.built, found)
-        subject = discovery.examine(found)
-        now = subject.to_locked(self.built)
-        declared = self._project.settings.models if self._project.settings else ()
-        return render_lock(merge_accepted(lock.models, {found.name: now}, [*declared, found.name]))
 
-    def list_notes(self, found: Draft, root: Path) -> Iterator[str]:
-        """Yield what is known of the model beside its table."""
-        assert isinstance(self.built, Built)
-        for each in self.built.answered:
-            yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
-        yield from self.built.stood_in
-        if self._problem:
-            yield f"{found.name} is held to its lock and its budget alone: {self._problem}"
-        if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
-            named = ", ".join(map(printable, numbers))
-            yield f"{named}: of these, what stands as a number is no sum of keys of a config or of kwargs"
-        others = {key: value for each in self.built.finished for key, value in each.config.items()}
-        if read := [key for key, value in found.numbers.items() if found.extra and others.get(key, value) != value]:
-            yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
-        pinned = {version: file for file, version in _find_pins(root) if version != self.built.transformers}
-        for version, file in pinned.items():
-            python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
-            yield f"{file} pins transformers {version}, and {self.built.transformers} has built it: {python}"
-        listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", self._lock)
-        if (root / self._lock).exists() and listed and listed.returncode == 0 and not listed.stdout:
-            yield f"git ignores {self._lock}, which has to be committed: add !{self._lock} to .gitignore"
+def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
+    """Write the table, and the lock with what was built.
+
+    :raises SettingsError: where one of them cannot be; neither is then changed.
+    """
+    project = discovery.project
+    after = project.add_tables([str(found)], "" if project.settings.lock else lock.file)
+    now = discovery.examine(found).to_locked(discovery.built)
+    models = merge_accepted(lock.models, {found.name: now}, [*project.settings.models, found.name])
+    rewrite.replace_together(
+        (project.root / lock.file, lock.text, render_lock(models)), (project.path, project.text, after)
+    )
+
+
+def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]:
+    """Yield what is known of the model beside its table."""
+    built, root = discovery.built, discovery.project.root
+    for each in built.answered:
+        yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
+    yield from built.stood_in
+    if discovery.problem:
+        yield f"{found.name} is held to its lock and its budget alone: {discovery.problem}"
+    if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
+        named = ", ".join(map(printable, numbers))
+        yield f"{named}: of these, what stands as a number is no sum of keys of a config or of kwargs"
+    of_configs = {key: value for each in built.finished for key, value in each.config.items()}
+    if read := [key for key, value in found.numbers.items() if found.extra and of_configs.get(key, value) != value]:
+        yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
+    pinned = {version: file for file, version in _find_pins(root) if version != built.transformers}
+    for version, file in pinned.items():
+        python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
+        yield f"{file} pins transformers {version}, and {built.transformers} has built it: {python}"
+    listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", lock.file)
+    if (root / lock.file).exists() and listed and listed.returncode == 0 and not listed.stdout:
+        yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
 
 
 def _check_wish(wish: Wish, root: Path) -> None:
@@ -204,15 +203,11 @@ def _read_lock(project: Project) -> Lock:
 
     :raises SettingsError: for one that cannot be read, and for a file in its place that no table names.
     """
-    named = read_lock(project.settings) if project.settings else None
+    named = read_lock(project.settings)
     if named is None and os.path.lexists(project.root / LOCK):
         it = f'write lock = "{LOCK}" in [tool.bertsize] of {project.path.name} if it is of this project, else remove it'
         raise SettingsError(f"{LOCK} is there already, and no table names it: {it}")
     return named or Lock(LOCK)
-
-
-def _names_lock(project: Project) -> bool:
-    return bool(project.settings and project.settings.lock)
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
@@ -220,14 +215,18 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
     :raises SettingsError: for one that is declared already.
     """
-    declared = project.settings.models if project.settings else {}
-    last = wish.factory.rpartition(":")[2].rpartition(".")[2]
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
-    name = wish.name or _VERBS.sub("", words).strip("_") or "model"
-    if name in declared and wish.writes:
+    name = wish.name or _name_after(wish.factory)
+    if name in project.settings.models and wish.writes:
         what = f"{project.path.name} declares {shown(name)} already"
         raise SettingsError(f"{what}: give another name (--name), or paste what is printed without --write")
     return name
+
+
+def _name_after(factory: str) -> str:
+    """``acme.models:build_NerTagger`` → ``ner_tagger``."""
+    last = re.split("[:.]", factory)[-1]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
+    return _VERBS.sub("", words).strip("_") or "model"
 
 
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
@@ -240,18 +239,13 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     if failed.kind is not Why.ARGUMENTS:
         return FOUND
     module, _, path = wish.factory.partition(":")
-    name = _VERBS.sub("", re.sub(r"\W", "_", path).lower()).strip("_") or "model"
-    say(FACTORY.format(name=name, module=module, made=path.partition(".")[0]), err)
+    say(FACTORY.format(name=_name_after(wish.factory), module=module, made=path.partition(".")[0]), err)
     return FOUND
-
-
-def _write_table(project: Project, found: Draft, lock: Lock) -> str:
-    return "\n".join((*([] if _names_lock(project) else [write_lock(lock.file)]), str(found))).rstrip("\n")
 
 
 def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
     """Return the command that writes what is printed, or what to do where the table is there."""
-    if project.settings and found.name in project.settings.models:
+    if found.name in project.settings.models:
         return f"put it in place of the table that {project.path.name} has, and run {ANEW}"
     model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
     folder = os.path.relpath(project.root)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.proposal import list_limits, write_heading, write_limit_above
 from pytest_bertsize.commands.init.rows import Row, propose_rows
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, common
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY, MODULE_PATH
@@ -21,11 +21,11 @@ from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
+    from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
-    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.review.review import Review
 
 LARGE = 5
 """A component below another has a limit of its own from a fifth of the total on."""
@@ -95,126 +95,124 @@ class Draft:
             yield "backbone", quoted(paths[0])
 
 
+class Backbone(NamedTuple):
+    """A model of the library in what is built, and its closed form."""
+
+    finished: Finished
+    family: Family
+    architecture: Architecture
+
+
 class Discovery:
     """Finds what the table of a built model says; each step keeps what the ones before it have found."""
 
-    def __init__(self, project: Project, registry: Registry, built: Built, draft: Draft) -> None:
+    def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
+        """:param bare: what is known without the build."""
         self.project, self.registry, self.built = project, registry, built
         self.problem = ""
-        backbones = dict(self._find_backbones())
-        self._unnamed = next((path for path in backbones if path and not MODULE_PATH.fullmatch(path)), "")
-        self.draft = replace(draft, backbones={} if self._unnamed else backbones)
-        names = {each.path: str(each.config.get("_name_or_path") or "") for each in built.finished}
-        if named := ", ".join(dict.fromkeys(filter(None, map(names.get, self.draft.backbones)))):
-            self.draft = replace(self.draft, notes={"architecture": f"of the config {printable(named)}"})
+        self.backbones = [*self._find_backbones()]
+        self._bare = self._draft = bare
+        self._subjects: dict[str, Subject] = {}
 
-    def _find_backbones(self) -> Iterator[tuple[str, str]]:
+    def _find_backbones(self) -> Iterator[Backbone]:
         """Yield the outermost models of the library that have a closed form."""
         found: list[str] = []
         for each in self.built.finished:
             is_inside = any(not path or f"{each.path}.".startswith(f"{path}.") for path in found)
-            if not is_inside and self.registry.find(each.family, each.architecture):
+            if not is_inside and (known := self.registry.find(each.family, each.architecture)):
                 found.append(each.path)
-                yield each.path, each.architecture
+                yield Backbone(each, *known)
 
     @cached_property
-    def actual(self) -> dict[str, Tensor]:
+    def _actual(self) -> dict[str, Tensor]:
         return {each.name: each for each in self.built.tensors}
 
     def run(self) -> Draft:
         """Return the draft that the built model passes: by its closed form, else by its lock and its budget."""
-        if self.draft.backbones:
-            if self.draft.config and self._expect() is None:
-                families = {each.path: each.family for each in self.built.finished}
-                self.draft = replace(self.draft, family=families[next(iter(self.draft.backbones))])
-            self.draft = min(self._list_options(), key=self._count_differences)
-            before = self._expect()
-            self.draft = replace(self.draft, without=tuple(self._find_missing()))
-            self.draft = replace(self.draft, tied=dict(self._find_ties()))
-            self.draft = replace(self.draft, extra=tuple(self._find_extra(before)))
-            self.draft = replace(self.draft, frozen=tuple(self._find_frozen()))
-            subject = self.examine(self.draft)
-            if subject.derivation and not self.review(subject).errors:
-                return replace(self.draft, limits=tuple(list_limits_of_parts(subject)))
         why = "no class of a known family is in it"
-        if self.draft.backbones:
-            classes = ", ".join(dict.fromkeys(self.draft.backbones.values()))
-            why = f"{classes} and extra do not describe it"
-            self.problem = self._find_nested() or self.review(self.examine(self.draft)).errors[0].message
-        elif self._unnamed:
-            why = f"no table can name the path {printable(shown(self._unnamed))}"
+        paths = [each.finished.path for each in self.backbones]
+        if unnamed := next((path for path in paths if path and not MODULE_PATH.fullmatch(path)), ""):
+            why = f"no table can name the path {printable(shown(unnamed))}"
             self.problem = f"{why}: give it letters, digits and _"
-        alone = replace(
-            self.draft,
-            backbones={},
-            family="",
-            options={},
-            without=(),
-            tied={},
-            extra=(),
-            frozen=(),
-            notes={"closed_form": why},
-        )
-        return replace(alone, limits=tuple(self._limit_modules()))
+        elif self.backbones:
+            self._find_closed_form()
+            error = self.find_error(self._draft)
+            if not error:
+                return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
+            classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
+            why = f"{classes} and extra do not describe it"
+            self.problem = self._find_nested() or error
+        return replace(self._bare, notes={"closed_form": why}, limits=tuple(self._limit_modules()))
+
+    def _find_closed_form(self) -> None:
+        self._keep(backbones={each.finished.path: each.finished.architecture for each in self.backbones})
+        names = dict.fromkeys(str(each.finished.config.get("_name_or_path") or "") for each in self.backbones)
+        if named := ", ".join(filter(None, names)):
+            self._keep(notes={"architecture": f"of the config {printable(named)}"})
+        if self._draft.config and self.examine(self._draft).expected is None:
+            self._keep(family=self.backbones[0].finished.family)
+        self._keep(options=min(self._list_options(), key=self._count_differences))
+        before = self._expect()
+        self._keep(without=tuple(self._find_missing()))
+        self._keep(tied=dict(self._find_ties()))
+        self._keep(extra=tuple(self._find_extra(before)))
+        self._keep(frozen=tuple(self._find_frozen()))
+
+    def _keep(self, **found: Any) -> None:
+        self._draft = replace(self._draft, **found)
+
+    def examine(self, draft: Draft) -> Subject:
+        """Return what a draft says of the built model, its limits left out."""
+        table = str(replace(draft, limits=()))
+        if table not in self._subjects:
+            settings = self.project.parse_beside(table)
+            model = settings.models[draft.name]
+            built = self.built if model.has_config_of_build else None
+            self._subjects[table] = examine(model, settings, self.registry, built=built)
+        return self._subjects[table]
+
+    def find_error(self, draft: Draft) -> str:
+        """Return what the gate would say of a draft; ``""`` where the built model passes it."""
+        review = conclude(self.examine(draft), self.built)
+        return next((each.message for each in review.errors), "")
 
     def _find_nested(self) -> str:
         """Say which model of the library is in a class that is one itself, and no part of that; ``""`` if none is."""
-        expected = self._expect()
-        for each in self.built.finished if expected else ():
-            is_part = expected and any(f"{name}.".startswith(f"{each.path}.") for name in expected.by_name)
+        known = self._expect().by_name
+        for each in self.built.finished if known else ():
+            is_part = any(f"{name}.".startswith(f"{each.path}.") for name in known)
             if each.path and not is_part and self.registry.find(each.family, each.architecture):
                 kinds = f"{each.path} is a {each.architecture} in a class that is a model of the library itself"
                 return f"{kinds}; with a class that holds both as attributes, each has its closed form"
         return ""
 
-    def examine(self, draft: Draft) -> Subject:
-        settings = self.project.parse_beside(str(replace(draft, limits=())))
-        model = settings.models[draft.name]
-        return examine(model, settings, self.registry, built=self.built if model.has_config_of_build else None)
+    def _expect(self) -> Inventory:
+        """Return what the draft says that there is; nothing where it cannot be used."""
+        return self.examine(self._draft).expected or Inventory(())
 
-    def review(self, subject: Subject) -> Review:
-        return conclude(subject, self.built)
+    def _list_options(self) -> Iterator[dict[str, bool]]:
+        """Yield each choice of the constructors' arguments, as far as it is not the usual one."""
+        usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
+        for flips in product((False, True), repeat=len(usual)):
+            yield {name: not value for (name, value), is_other in zip(usual.items(), flips, strict=True) if is_other}
 
-    def _expect(self) -> Inventory | None:
-        return self.examine(self.draft).expected
-
-    def _list_options(self) -> Iterator[Draft]:
-        """Yield the draft with each choice of the constructors' arguments."""
-        arguments: dict[str, bool] = {}
-        for each in self.built.finished:
-            if self.draft.backbones.get(each.path) == each.architecture:
-                found = self.registry.find(each.family, each.architecture)
-                arguments |= dict(found[1].options) if found else {}
-        for values in product((False, True), repeat=len(arguments)):
-            flipped = {name: not usual for (name, usual), flips in zip(arguments.items(), values, strict=True) if flips}
-            yield replace(self.draft, options=flipped)
-
-    def _count_differences(self, draft: Draft) -> int:
-        expected = self.examine(draft).expected
-        if expected is None:
-            return len(self.actual) + 1
-        mine = {each.name: each.shape for each in expected.tensors}
-        return sum(name not in self.actual or self.actual[name].shape != shape for name, shape in mine.items())
-
-    def _find_missing(self) -> Iterator[str]:
-        expected = self._expect()
-        if expected is not None:
-            there = expected.by_name
-            missing = {name for name, each in there.items() if self._is_other(each)}
-            yield from name_modules(missing, there)
+    def _count_differences(self, options: Mapping[str, bool]) -> int:
+        expected = self.examine(replace(self._draft, options=options)).expected
+        return sum(map(self._is_other, expected.tensors)) if expected else len(self._actual) + 1
 
     def _is_other(self, expected: Tensor) -> bool:
-        return expected.name not in self.actual or self.actual[expected.name].shape != expected.shape
+        return expected.name not in self._actual or self._actual[expected.name].shape != expected.shape
+
+    def _find_missing(self) -> list[str]:
+        known = self._expect().by_name
+        return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
 
     def _find_ties(self) -> Iterator[tuple[str, str]]:
         """Yield the modules of backbones that are others of them."""
-        expected = self._expect()
-        if expected is None:
-            return
-        known = expected.by_name
+        known = self._expect().by_name
         tied = {
             name: each.tied_to
-            for name, each in self.actual.items()
+            for name, each in self._actual.items()
             if each.tied_to in known and name in known and known[name].tied_to is None
         }
         for path in name_modules(set(tied), known):
@@ -222,29 +220,24 @@ class Discovery:
             if len(ends) == 1:
                 yield path, ends.pop()
 
-    def _find_extra(self, before: Inventory | None) -> Iterator[Row]:
+    def _find_extra(self, before: Inventory) -> Iterator[Row]:
         """Yield what there is beside the backbones; what stands in the place of a part of them counts as that part.
 
         :param before: the backbones with what the class has deleted or replaced.
         """
         expected = self._expect()
-        for row in self._propose_rows(expected) if expected else ():
-            former = before.tensors if before else ()
-            parts = {each.component for each in former if f"{each.name}.".startswith(f"{row.name}.")}
-            component = common(parts, "") if parts else ""
-            yield replace(row, arguments={**row.arguments, "component": component}) if component else row
-
-    def _propose_rows(self, expected: Inventory) -> list[Row]:
         known = expected.by_name
         actual = inventory_of(self.built, expected).tensors
         beside = [each for each in actual if each.name not in known and each.tied_to not in known]
-        return propose_rows(beside, self.built.kinds)
+        for row in propose_rows(beside, self.built.kinds):
+            parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.name}.")}
+            component = common(parts, "") if parts else ""
+            yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 
-    def _find_frozen(self) -> Iterator[str]:
-        expected = self._expect()
-        usual = {each.name for each in expected.tensors if not each.trainable} if expected else set()
-        frozen = {name for name, each in self.actual.items() if not each.trainable and name not in usual}
-        yield from name_modules(frozen, self.actual)
+    def _find_frozen(self) -> list[str]:
+        usual = {each.name for each in self._expect().tensors if not each.trainable}
+        frozen = {name for name, each in self._actual.items() if not each.trainable and name not in usual}
+        return name_modules(frozen, self._actual)
 
     def _limit_modules(self) -> Iterator[tuple[str, str]]:
         actual = inventory_of(self.built)
@@ -318,35 +311,23 @@ class Variation:
     request: Request
 
 
-def plan_variations(discovery: Discovery, request: Request) -> list[Variation]:
+def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
     """Return a variation for each size of the backbones, and for each whole number among the arguments."""
-    draft, taken = discovery.draft, set[tuple[str, int]]()
-    found: list[Variation] = []
-    for each in discovery.built.finished:
-        if each.path not in draft.backbones:
-            continue
-        place = f"{each.path}." if len(draft.backbones) > 1 else ""
-        for name, was in _list_sizes(each, discovery.registry):
-            key = f"{place}{name}"
+    found: dict[tuple[str, int], Variation] = {}
+    for each in backbones:
+        place = f"{each.finished.path}." if len(backbones) > 1 else ""
+        for name in (*(size.key for size in each.family.keys.sizes), "num_labels"):
+            was, key = each.finished.config.get(name), f"{place}{name}"
             is_readable = key not in draft.numbers and re.fullmatch(KEY, key, re.ASCII)
-            if is_readable and (name, was) not in taken:
-                taken.add((name, was))
+            if is_readable and type(was) is int and was > 1 and (name, was) not in found:
                 value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
-                found.append(Variation(key, was, value, varied))
+                found[name, was] = Variation(key, was, value, varied)
+    of_arguments = []
     for name, was in draft.numbers.items():
-        kwargs = {**draft.kwargs, name: was + 1}
-        found.append(Variation(name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs=kwargs)))
-    return found
-
-
-def _list_sizes(finished: Finished, registry: Registry) -> Iterator[tuple[str, int]]:
-    found = registry.find(finished.family, finished.architecture)
-    keys = [size.key for size in found[0].keys.sizes] if found else []
-    for name in (*keys, "num_labels"):
-        was = finished.config.get(name)
-        if type(was) is int and was > 1:
-            yield name, was
+        varied = request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
+        of_arguments.append(Variation(name, was, was + 1, varied))
+    return [*found.values(), *of_arguments]
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:

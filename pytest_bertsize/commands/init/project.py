@@ -51,8 +51,7 @@ class Project:
     path: Path
     text: str | None
     """``None`` where there is no file."""
-    settings: Settings | None = None
-    """``None`` where there is no file."""
+    settings: Settings
     is_root: bool = False
     """Whether pytest has settings in this folder, which make it a root."""
 
@@ -72,7 +71,7 @@ class Project:
     @property
     def declares(self) -> int:
         """The number of models that it declares."""
-        return len(self.settings.models) if self.settings else 0
+        return len(self.settings.models)
 
     @property
     def becomes_root(self) -> bool:
@@ -84,11 +83,8 @@ class Project:
 
         :raises SettingsError: with a line for every mistake.
         """
-        found, here = parse(tables, self.path), self.settings
-        if here is None:
-            return found
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
-        return replace(found, **{name: getattr(here, name) for name in of_all})
+        return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
         """Return the file with what is proposed at its end, in its own line endings.
@@ -145,7 +141,7 @@ def read_project(root: Path) -> Project:
     path = root / "pyproject.toml"
     is_root = bool(find_settings_of_pytest(root))
     if not os.path.lexists(path):
-        return Project(path, None, None, is_root)
+        return Project(path, None, Settings(path, "", {}), is_root)
     try:
         settings = load(path)
     except NothingDeclared as nothing:

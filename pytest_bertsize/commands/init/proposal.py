@@ -102,7 +102,7 @@ def propose(project: Project, registry: Registry) -> Proposal:
     """Propose a table for every config of the project that is not declared yet and that passes its own limits."""
     files = list_files(project.root)
     code = Code(files, registry)
-    found = find_configs(files, registry, code, project.settings.hub if project.settings else {})
+    found = find_configs(files, registry, code, project.settings.hub)
     declared = set(_list_declared_places(project))
     by_hand = [one for one in found.by_hand if _find_place(project.root, one.reference) not in declared]
     candidates = sorted(found.certain, key=lambda each: (each.place.count("/"), each.place))
@@ -116,7 +116,7 @@ def propose(project: Project, registry: Registry) -> Proposal:
         settled |= {candidate.place} if is_declared else set()
         counted += _count_candidate(candidate, project, registry, [] if is_declared else by_hand)
     copies = _find_copies(counted, settled, files)
-    taken = {*(project.settings.models if project.settings else ())}
+    taken = {*project.settings.models}
     tables: list[ProposedTable] = []
     for each in counted:
         if each.place not in settled and each.place not in copies:
@@ -160,7 +160,7 @@ def _make_table(
 
 def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
     """Yield the files of declared models, and the places in them."""
-    for model in project.settings.models.values() if project.settings else ():
+    for model in project.settings.models.values():
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
         for name, path in [(model.adapter, "")] if isinstance(model.adapter, str) else places:
