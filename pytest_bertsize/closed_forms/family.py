@@ -40,6 +40,8 @@ class Architecture:
     """What a project's table adds to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""
+    literals: frozenset[int] = frozenset()
+    """Numbers that a project's table adds as sizes: one that a key has as well may follow it, or not."""
 
 
 @dataclass(frozen=True, slots=True)

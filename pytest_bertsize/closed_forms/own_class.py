@@ -53,7 +53,9 @@ def own_class(
 
     base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
-    return family, replace(base, terms=list_all, labels=labels, added={**base.added, **_describe_additions(model)})
+    added = {**base.added, **_describe_additions(model)}
+    literals = frozenset(size for extra in model.extra for size in extra.sizes if isinstance(size, int))
+    return family, replace(base, terms=list_all, labels=labels, added=added, literals=literals)
 
 
 def _with_keys(

@@ -114,7 +114,8 @@ class Axes:
         self.wish = wish
         self.now = {key: variants.now(key) for key in variants.sizes}
         keys = {size.symbol: key for key, size in variants.sizes.items()}
-        free = {symbol: key for symbol, key in keys.items() if key not in wish.keep}
+        self._kept = wish.keep | variants.unsure.keys()
+        free = {symbol: key for symbol, key in keys.items() if key not in self._kept}
         self._width, self._first_heads = keys.get("D"), keys.get(HEADS[0])
         self._heads = [free[each] for each in HEADS if each in free and self._width]
         self._head_widths = [key for key in free.values() if key in HEAD_WIDTHS and self._heads]
@@ -164,7 +165,7 @@ class Axes:
         kept = head if head and lcm(head, self.wish.multiple) <= MOST_APART * self.wish.multiple else HEAD
         top = max(FURTHEST * now, WIDEST)
         step = self._step_over(top)
-        others = [] if self._width in self.wish.keep else range(step, top + 1, step)
+        others = [] if self._width in self._kept else range(step, top + 1, step)
         points = [self._at_width(width, head, self.wish.head or kept) for width in (now, *others)]
         found = [each for each in points if each]
         if self.wish.head is None:

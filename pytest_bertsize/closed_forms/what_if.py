@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
+NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)
+"""Symbols of numbers of heads, of token types and of labels."""
 TOKENS = 1_000
 POSITIONS = 512
 
@@ -50,6 +52,19 @@ class Variants:
         keys = self.derivation.family.keys
         labels = [Size("num_labels", LABELS, keys.labels)] if LABELS in self.form.dims.sizes else []
         return {size.key: size for size in (*keys.sizes, *labels) if self.form.dims.sizes.get(size.symbol) is not None}
+
+    @cached_property
+    def unsure(self) -> dict[str, int]:
+        """Widths and numbers of rows that an ``extra`` may follow, or not: it has the same number."""
+        literals = self.form.architecture.literals
+        widths = (key for key, size in self.sizes.items() if not size.repeats and size.symbol not in NO_WIDTHS)
+        return {key: self.now(key) for key in widths if self.now(key) in literals}
+
+    @property
+    def why_unsure(self) -> str:
+        """A sentence on them; ``""`` where there is none."""
+        named = ", ".join(f"{key} {exact(value)}" for key, value in self.unsure.items())
+        return f"{named}: a row of extra has the same number; write the key there if it means it" if named else ""
 
     def now(self, key: str) -> int:
         return int(self.form.dims.sizes[self.sizes[key].symbol])
@@ -103,7 +118,7 @@ def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
     variants = Variants(derivation)
     found = []
     for what, changes in _list_usual_changes(variants):
-        form = variants.varied(**changes)
+        form = None if changes.keys() & variants.unsure.keys() else variants.varied(**changes)
         if form is not None and form.total != variants.form.total:
             found.append(Cost(what, describe_changes(variants, changes), form.total - variants.form.total))
     return tuple(found)

@@ -101,7 +101,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
         is_pair = not variants.sizes and any(symbol.startswith("L") for symbol in chosen.form.dims.sizes)
         alone = "name the config of one of its sides" if is_pair else "name a model that has a width or layers"
         what = f"{chosen.form.architecture.name} has no size left to vary"
-        raise refuse(what, "keep fewer keys" if wish.keep else alone)
+        raise refuse(what, variants.why_unsure or ("keep fewer keys" if wish.keep else alone))
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
         fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
         raise refuse(f"no shape that was tried is within {_list_limits(limits)}", fix)
@@ -161,7 +161,8 @@ def _list_notes(found: Fitting) -> list[str]:
     how = "nearest to today's first, each with no size that could take one step more"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
     first = shown_ones if found.rows else "today's is as large as the budget lets it be"
-    return [first, f"varied: {', '.join(found.today.sizes)}"]
+    unsure = Variants(found.chosen.derivation).why_unsure
+    return [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
 
 
 def _list_columns(found: Fitting) -> dict[str, list[str]]:

@@ -174,3 +174,22 @@ def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize)
         found = bertsize.json("fit", "small")["shapes"]
         assert 890_000 < max(shape["parameters"] for shape in found) <= 900_000
         assert f"{limit} {each * 900}KB" in " ".join(bertsize.printed("fit", "small").split())
+
+
+def test_a_size_that_a_row_of_extra_has_as_a_number_is_not_varied(
+    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(Path(UNCASED).read_text("utf-8"), encoding="utf-8")
+    for size, varied in ("768", "intermediate_size, num_hidden_layers, vocab_size"), ('"hidden_size"', "hidden_size, "):
+        Path("pyproject.toml").write_text(f"""
+[tool.bertsize.models.tagger]
+factory = "own:Tagger"
+config = "config.json"
+backbone = "bert"
+extra = [{{ name = "out", linear = [{size}, 9] }}]
+budget.total = "90M"
+""")
+        out = bertsize.printed("fit", "tagger")
+        assert f"- varied: {varied}" in out
+        assert ("- not varied: hidden_size 768: a row of extra has the same number" in out) == (size == "768")
