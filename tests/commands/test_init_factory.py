@@ -345,9 +345,12 @@ def test_names_that_are_none_and_a_part_of_another_project_are_refused(root: Pat
     assert "pyproject.toml:" not in err.getvalue()
 
 
-def test_a_lock_that_git_ignores_is_told(root: Path) -> None:
+def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_the_table_there(root: Path) -> None:
     repository(root).write(".gitignore", "*.lock\n")
-    said = " ".join(init(root, "Plain", writes=True)[2].split())
+    os.chdir(root / "src")
+    _, out, err = init(root, "Plain", writes=True)
+    assert out.endswith("next: bertsize check --project .., and commit both files\n")
+    said = " ".join(err.split())
     assert "git ignores bertsize.lock, which has to be committed: add !bertsize.lock to .gitignore" in said
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.commands.console import GOOD, MISTAKEN, print_mistakes, say
+from pytest_bertsize.commands.console import GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.configs import describe_by_hand
-from pytest_bertsize.commands.init.project import Project, find_project_above, find_root_above, read_project
-from pytest_bertsize.commands.init.proposal import Proposal, propose, write_heading
+from pytest_bertsize.commands.init.project import Project, find_root_above, read_project, write_heading
+from pytest_bertsize.commands.init.proposal import Proposal, propose
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.model import EXAMPLE
@@ -43,14 +43,11 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
 
     :param root: the folder of the pyproject.toml, be there one or not.
     :param writes: whether the tables are written, or only printed.
-    :param is_named: whether the user has named the folder; one that is part of another project has to be named.
+    :param is_named: whether the user has named the folder.
     :returns: the exit status.
     """
     try:
-        if not is_named and (above := find_project_above(root)):
-            say(wrap_text(f"ERROR: {refuse_part_of(above)}"), err)
-            return MISTAKEN
-        before = read_project(root)
+        before = read_project(root, is_named=is_named)
         with collector_paused():
             found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
             if not found.tables:
@@ -65,21 +62,14 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
                 _print_tables(before, found, after, out)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    command = _choose_next(before)
+    command = choose_next(before)
     if writes:
         say(f"next: {command}", out)
     else:
         say(wrap_text(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}"), err)
-    for line in _warn_of_roots(before):
+    for line in warn_of_roots(before):
         say(wrap_text(line), err)
     return GOOD
-
-
-def refuse_part_of(above: Path) -> str:
-    folder = os.path.relpath(above)
-    what = f"this folder is part of the project in {folder}, and a table here would be one of its own"
-    whole = f"bertsize init --project {shlex.quote(folder)}"
-    return f"{what}: run {whole} for that project, or bertsize init --project . for this folder alone"
 
 
 def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
@@ -98,7 +88,7 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
     return NOTHING
 
 
-def _choose_next(project: Project) -> str:
+def choose_next(project: Project) -> str:
     """The command that reads the table from where init was started."""
     if not project.is_here:
         return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
@@ -109,7 +99,7 @@ def _name_folder(folder: Path) -> str:
     return "this folder" if (path := os.path.relpath(folder)) == os.curdir else path
 
 
-def _warn_of_roots(project: Project) -> Iterator[str]:
+def warn_of_roots(project: Project) -> Iterator[str]:
     """A table makes its folder pytest's root, or is one that pytest does not look for."""
     above = find_root_above(project.root)
     if above is None or (project.is_root and not project.becomes_root):

@@ -7,8 +7,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.published import find_in, in_catalogue
@@ -81,42 +81,28 @@ class ByHand(NamedTuple):
         return re.sub(r":\d+$", "", self.place)
 
 
-@dataclass
 class Configs:
     """The configs of a project."""
 
-    certain: list[Candidate] = field(default_factory=list)
-    by_hand: list[ByHand] = field(default_factory=list)
-    others: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Files by their model_type, of families that are not known."""
+    def __init__(self, files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
+        """Read every file that can be a config.
 
-
-def find_configs(files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> Configs:
-    """Read every file that can be a config.
-
-    :param hub: files of the project by names of the hub, as the table has them.
-    """
-    search = _Search(files.root, registry, code, hub)
-    for file, content in files.read_all(files.configs, "JSON and YAML"):
-        if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
-            search.read(file, content)
-    found, of_modules = search.found, search.of_modules
-    found.certain = [each for each in found.certain if each.place not in of_modules]
-    found.by_hand = [each for each in found.by_hand if each.reference not in of_modules]
-    return found
-
-
-class _Search:
-    def __init__(self, root: Path, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
-        self.found = Configs()
-        self.of_modules: set[str] = set()
+        :param hub: files of the project by names of the hub, as the table has them.
+        """
+        self.certain: list[Candidate] = []
+        self.by_hand: list[ByHand] = []
+        self.others: dict[str, list[str]] = defaultdict(list)
+        """Files by their model_type, of families that are not known."""
+        self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
+        self._of_modules: set[str] = set()
         """Configs in a folder of several modules, which are no models of their own."""
-        self._root = root
-        self._registry = registry
-        self._code = code
-        self._hub = hub
+        for file, content in files.read_all(files.configs, "JSON and YAML"):
+            if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
+                self._read(file, content)
+        self.certain = [each for each in self.certain if each.place not in self._of_modules]
+        self.by_hand = [each for each in self.by_hand if each.reference not in self._of_modules]
 
-    def read(self, file: str, content: bytes) -> None:
+    def _read(self, file: str, content: bytes) -> None:
         name = PurePosixPath(file).name
         if name == MODULES:
             self._read_modules(file, content)
@@ -127,7 +113,7 @@ class _Search:
         except Unusable as unusable:
             is_meant = name in NAMES and (b"hidden_size" in content or content.startswith(LFS_POINTER))
             if is_meant or name == ADAPTER:
-                self.found.by_hand.append(explain(unusable.findings, file))
+                self.by_hand.append(explain(unusable.findings, file))
             return
         if not _can_be_named(file):
             if "model_type" in data:
@@ -140,7 +126,7 @@ class _Search:
             self._read_inner(file, data)
 
     def _leave_by_hand(self, place: str, why: str) -> None:
-        self.found.by_hand.append(ByHand(place, why))
+        self.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
         """Note a file that is a config as a whole, and tell whether it is one."""
@@ -155,11 +141,11 @@ class _Search:
         if not isinstance(family, str) or not (named or (is_saved and _SIZES & data.keys())):
             return False
         if not self._registry.families(family):
-            self.found.others[family].append(file)
+            self.others[family].append(file)
         elif why := self._explain_doubt(family, named):
             self._leave_by_hand(file, why)
         else:
-            self.found.certain.append(Candidate(file, family))
+            self.certain.append(Candidate(file, family))
         return True
 
     def _explain_doubt(self, family: str, named: object) -> str:
@@ -210,7 +196,7 @@ class _Search:
             self._leave_by_hand(file, own)
         elif len(certain) == 1:
             architecture = "" if [*config.architectures] == certain else certain[0]
-            self.found.certain.append(Candidate(str(base), family, architecture, file))
+            self.certain.append(Candidate(str(base), family, architecture, file))
         else:
             likely = f" = {quoted(of_task[0])}" if of_task else ""
             labels = ", overrides = { num_labels = … }" if task in LABELLED else ""
@@ -238,9 +224,9 @@ class _Search:
             return
         folder = PurePosixPath(file).parent
         for entry in entries:
-            self.of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
+            self._of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
         if _can_be_named(file):
-            self.found.certain.append(Candidate(str(folder), "sentence-transformers"))
+            self.certain.append(Candidate(str(folder), "sentence-transformers"))
 
 
 def explain(findings: Sequence[Finding], file: str) -> ByHand:

@@ -16,9 +16,9 @@ from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
-from pytest_bertsize.commands.init.command import refuse_part_of, wrap_text
+from pytest_bertsize.commands.init.command import choose_next, warn_of_roots, wrap_text
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
-from pytest_bertsize.commands.init.project import find_project_above, read_project, write_lock
+from pytest_bertsize.commands.init.project import read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
@@ -57,7 +57,7 @@ class Wish(NamedTuple):
     kwargs: Mapping[str, Any] = {}
     writes: bool = False
     is_named: bool = True
-    """Whether the user has named the folder; one that is part of another project has to be named."""
+    """Whether the user has named the folder."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
@@ -67,8 +67,8 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     :returns: the exit status.
     """
     try:
-        _check_wish(wish, root)
-        project = read_project(root)
+        _check_wish(wish)
+        project = read_project(root, is_named=wish.is_named)
         lock = _read_lock(project)
         draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
         registry = registry_of(project.settings, asked_about(project.settings).release)
@@ -89,10 +89,12 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
-        say("next: pytest --bert-budget pyproject.toml, and commit both files", out)
+        say(f"next: {choose_next(project)}, and commit both files", out)
     else:
         say("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))).rstrip("\n"), out)
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
+    for line in warn_of_roots(project):
+        say(wrap_text(line), err)
     return GOOD
 
 
@@ -168,25 +170,17 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
 
 
-def _check_wish(wish: Wish, root: Path) -> None:
-    """:raises SettingsError: for names that are none, and in a folder that is part of another project."""
+def _check_wish(wish: Wish) -> None:
+    """:raises SettingsError: for names that are none, and for arguments that no table can say."""
     try:
         check_function_name(wish.factory)
         check_model_name(wish.name or "model")
     except ValueError as error:
         raise SettingsError(str(error).replace("write factory = ", "name ")) from None
-    _check_kwargs(wish.kwargs)
-    if not wish.is_named and (above := find_project_above(root)):
-        raise SettingsError(refuse_part_of(above))
-
-
-def _check_kwargs(kwargs: Mapping[str, Any]) -> None:
-    """:raises SettingsError: for arguments that no table can say."""
-    problem = next(
-        (f"{name} is {shown(each)}, and TOML has no null" for name, each in kwargs.items() if _has_null(each)), ""
-    )
+    nulls = (f"{name} is {shown(each)}, and TOML has no null" for name, each in wish.kwargs.items() if _has_null(each))
+    problem = next(nulls, "")
     try:
-        read_kwargs(kwargs)
+        read_kwargs(wish.kwargs)
     except ValueError as error:
         problem = str(error)
     if problem:

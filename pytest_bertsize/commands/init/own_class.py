@@ -10,13 +10,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.structure import inventory_of
-from pytest_bertsize.commands.init.proposal import list_limits, write_heading, write_limit_above
+from pytest_bertsize.commands.init.project import write_table
+from pytest_bertsize.commands.init.proposal import list_limits, write_limit_above
 from pytest_bertsize.commands.init.rows import Row, propose_rows
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY, MODULE_PATH
-from pytest_bertsize.table.toml import inline, key, quoted
+from pytest_bertsize.table.toml import inline, quoted
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ class Draft:
         return {name: value for name, value in self.kwargs.items() if type(value) is int}
 
     def __str__(self) -> str:
-        lines = [write_heading(self.name), *(self._write_key(*pair) for pair in self._list_keys())]
-        lines += [f"budget.{key(component)} = {limit}" for component, limit in self.limits]
-        return "".join(f"{line}\n" for line in (*lines, *([] if self.limits else ['budget = "report-only"'])))
+        return write_table(self.name, (self._write_key(*pair) for pair in self._list_keys()), self.limits)
 
     def _write_key(self, name: str, written: str) -> str:
         note = self.notes.get(name)

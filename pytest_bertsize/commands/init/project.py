@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -22,7 +23,7 @@ from pytest_bertsize.table.settings import (
     parse,
     tables_of_models,
 )
-from pytest_bertsize.table.toml import find_braces, line_in_toml, quoted
+from pytest_bertsize.table.toml import find_braces, key, line_in_toml, quoted
 from pytest_bertsize.wording import shown
 
 NEW = """\
@@ -108,6 +109,17 @@ class Project:
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
 
+def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
+    """Write the table of a model; it is held to no limit, where there is none yet."""
+    budget = [f"budget.{key(component)} = {limit}" for component, limit in limits] or ['budget = "report-only"']
+    return "".join(f"{line}\n" for line in (write_heading(name), *keys, *budget))
+
+
+def write_heading(name: str) -> str:
+    """Write the first line of a model's table: ``[tool.bertsize.models.encoder]``."""
+    return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
+
+
 def write_lock(file: str) -> str:
     """Write the table that names a lock."""
     return f"[{'.'.join(TABLE)}]\nlock = {quoted(file)}\n"
@@ -133,11 +145,17 @@ def _has_lock(text: str, lock: str) -> bool:
     return not lock or table.get("lock") == lock
 
 
-def read_project(root: Path) -> Project:
+def read_project(root: Path, *, is_named: bool = True) -> Project:
     """Read what a project has.
 
-    :raises SettingsError: with the mistakes in its table, one that is probably meant to be ours included.
+    :param is_named: whether the user has named the folder; one that is part of another project has to be named.
+    :raises SettingsError: for such a part, and for mistakes in the table, be it one that is only meant to be ours.
     """
+    if not is_named and (above := _find_project_above(root)):
+        folder = os.path.relpath(above)
+        what = f"this folder is part of the project in {folder}, and a table here would be one of its own"
+        whole = f"bertsize init --project {shlex.quote(folder)}"
+        raise SettingsError(f"{what}: run {whole} for that project, or bertsize init --project . for this folder alone")
     path = root / "pyproject.toml"
     is_root = bool(find_settings_of_pytest(root))
     if not os.path.lexists(path):
@@ -173,7 +191,7 @@ def find_settings_of_pytest(folder: Path) -> str:
     return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
 
 
-def find_project_above(folder: Path) -> Path | None:
+def _find_project_above(folder: Path) -> Path | None:
     """Return the folder above, in the same repository, whose project this folder is probably part of.
 
     It has a table of ours, settings of pytest, or a pyproject.toml where this folder has none.

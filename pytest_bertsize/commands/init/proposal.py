@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.commands.init.classes import Code
-from pytest_bertsize.commands.init.configs import ByHand, describe_others, explain, find_configs
+from pytest_bertsize.commands.init.configs import ByHand, Configs, describe_others, explain
 from pytest_bertsize.commands.init.files import list_files
+from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import SCALES
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.model import NAMES, TABLE
-from pytest_bertsize.table.toml import key, quoted
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.toml import quoted
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
@@ -60,13 +61,11 @@ class ProposedTable(NamedTuple):
     limits: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        """Write it as TOML; held to no limit, where there is none yet."""
+        """Write it as TOML."""
         of = self.candidate
-        lines = [write_heading(self.name), f"config = {quoted(of.reference)}"]
-        lines += [f"architecture = {quoted(of.architecture)}"] if of.architecture else []
-        lines += [f"adapter = {quoted(of.adapter)}"] if of.adapter else []
-        lines += [f"budget.{key(component)} = {limit}" for component, limit in self.limits]
-        return "".join(f"{line}\n" for line in (*lines, *([] if self.limits else ['budget = "report-only"'])))
+        said = {"config": of.reference, "architecture": of.architecture, "adapter": of.adapter}
+        keys = (f"{name} = {quoted(value)}" for name, value in said.items() if value)
+        return write_table(self.name, keys, self.limits)
 
 
 class Proposal(NamedTuple):
@@ -102,10 +101,10 @@ def propose(project: Project, registry: Registry) -> Proposal:
     """Propose a table for every config of the project that is not declared yet and that passes its own limits."""
     files = list_files(project.root)
     code = Code(files, registry)
-    found = find_configs(files, registry, code, project.settings.hub)
+    configs = Configs(files, registry, code, project.settings.hub)
     declared = set(_list_declared_places(project))
-    by_hand = [one for one in found.by_hand if _find_place(project.root, one.reference) not in declared]
-    candidates = sorted(found.certain, key=lambda each: (each.place.count("/"), each.place))
+    by_hand = [one for one in configs.by_hand if _find_place(project.root, one.reference) not in declared]
+    candidates = sorted(configs.certain, key=lambda each: (each.place.count("/"), each.place))
     if len(candidates) > MOST_TABLES:
         why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
         by_hand += [ByHand(each.place, why) for each in candidates[MOST_TABLES:]]
@@ -114,45 +113,44 @@ def propose(project: Project, registry: Registry) -> Proposal:
     for candidate in candidates[:MOST_TABLES]:
         is_declared = _find_place(project.root, candidate.place) in declared
         settled |= {candidate.place} if is_declared else set()
-        counted += _count_candidate(candidate, project, registry, [] if is_declared else by_hand)
+        one = _count_candidate(candidate, project, registry)
+        if isinstance(one, _Counted):
+            counted.append(one)
+        elif not is_declared:
+            by_hand.append(one)
     copies = _find_copies(counted, settled, files)
-    taken = {*project.settings.models}
     tables: list[ProposedTable] = []
     for each in counted:
         if each.place not in settled and each.place not in copies:
+            taken = {*project.settings.models, *(table.name for table in tables)}
             name = make_name(_find_telling_path(each.candidate), each.candidate.family, taken)
-            if table := _make_table(each, name, project, code, by_hand):
-                tables.append(table)
-                taken.add(name)
-    left_out = [*_describe_copies(copies), *describe_others(found.others), *files.left_out]
+            found = _make_table(each, name, project, code)
+            if isinstance(found, ProposedTable):
+                tables.append(found)
+            else:
+                by_hand.append(found)
+    left_out = [*_describe_copies(copies), *describe_others(configs.others), *files.left_out]
     return Proposal(tables, by_hand, left_out, code)
 
 
-def _count_candidate(
-    candidate: Candidate, project: Project, registry: Registry, by_hand: list[ByHand]
-) -> list[_Counted]:
+def _count_candidate(candidate: Candidate, project: Project, registry: Registry) -> _Counted | ByHand:
     """Count a candidate by its closed form; one that cannot be used becomes a line."""
     settings = project.parse_beside(str(ProposedTable("model", candidate)))
     subject = examine(settings.models["model"], settings, registry)
     if subject.derivation is None or subject.errors:
-        by_hand.append(explain(subject.errors, candidate.place))
-        return []
-    return [_Counted(candidate, subject, subject.derivation)]
+        return explain(subject.errors, candidate.place)
+    return _Counted(candidate, subject, subject.derivation)
 
 
-def _make_table(
-    counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]
-) -> ProposedTable | None:
-    """Make the table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
+def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> ProposedTable | ByHand:
+    """Make the table with a budget; a line where the gate would fail it: whoever starts has to start from a pass."""
     table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
     settings = project.parse_beside(str(table))
     review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
     wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
     own = next(filter(None, map(code.describe_key, counted.derivation.values.unknown)), "")
-    if problem := f"{wrong[0].message}; {wrong[0].fix}" if wrong else own:
-        by_hand.append(ByHand(counted.place, problem))
-        return None
-    return table
+    problem = f"{wrong[0].message}; {wrong[0].fix}" if wrong else own
+    return ByHand(counted.place, problem) if problem else table
 
 
 # what is declared already
@@ -220,11 +218,6 @@ def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
 
 
 # names: after the folder or the file, and like no other
-
-
-def write_heading(name: str) -> str:
-    """Write the first line of a model's table: ``[tool.bertsize.models.encoder]``."""
-    return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
 
 
 def make_name(path: str, family: str, taken: Collection[str]) -> str:
