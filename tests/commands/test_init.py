@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+import tomli
 
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.init.command import NOTHING
+from pytest_bertsize.commands.init.command import NOTHING, print_toml
 from tests.conftest import TINY
 from tests.support.starting_projects import GOOGLE, by_hand, lay, started
 
@@ -198,6 +200,13 @@ def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path,
 
 
 # how it is shown
+
+
+def test_a_table_is_read_back_from_an_output_that_cannot_show_it() -> None:
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print_toml('x = "кодер"', shown)
+    shown.seek(0)
+    assert tomli.loads(shown.read()) == {"x": "кодер"}
 
 
 def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_what_is_printed_is_what_would_be_written_and_ends_with_the_command_that
         "nothing is written; this writes the table and its lock: "
         'bertsize init own:Tagger --name mine --kwargs \'{"labels": 3, "num_labels": 5}\' --write'
     )
+    assert "building it 8 times more," in err  # the vocabulary, 103, is no part of 81, the largest size
     assert "- extra reads num_labels from kwargs, and not from the config\n" in err
     init(root, "Tagger", name="mine", kwargs=kwargs, writes=True)
     assert (root / "pyproject.toml").read_text().endswith(out)

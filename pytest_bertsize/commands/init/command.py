@@ -59,7 +59,8 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
                 rewrite.replace_pyproject(before.path, before.text, after)
                 _say_written(before, found, out)
             else:
-                _print_tables(before, found, after, out)
+                appended = "\n" + "\n".join(map(str, found.tables))  # perhaps to a file without a newline at its end
+                print_toml(after if before.is_new else appended, out)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     command = choose_next(before)
@@ -115,9 +116,8 @@ def warn_of_roots(project: Project) -> Iterator[str]:
         )
 
 
-def _print_tables(before: Project, found: Proposal, after: str, out: TextIO) -> None:
-    """Print what can be appended to the file, which may have no newline at its end."""
-    text = after if before.is_new else "\n" + "\n".join(map(str, found.tables))
+def print_toml(text: str, out: TextIO) -> None:
+    """Print tables to be pasted: a letter that the output cannot show is written as TOML escapes it."""
     try:
         text.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:

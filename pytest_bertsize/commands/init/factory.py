@@ -16,7 +16,7 @@ from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
-from pytest_bertsize.commands.init.command import choose_next, warn_of_roots, wrap_text
+from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_of_roots, wrap_text
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
@@ -91,7 +91,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         say(f"next: {choose_next(project)}, and commit both files", out)
     else:
-        say("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))).rstrip("\n"), out)
+        print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
     for line in warn_of_roots(project):
         say(wrap_text(line), err)

@@ -311,21 +311,28 @@ class Variation:
 
 
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
-    """Return a variation for each size of the backbones, and for each whole number among the arguments."""
+    """Return a variation for each size of the backbones, and for each whole number among the arguments.
+
+    One that is larger than every number of the rows is no summand of them, and needs none.
+    """
+    most = max(int(size) for row in draft.extra for size in (*row.sizes, row.count))
     found: dict[tuple[str, int], Variation] = {}
     for each in backbones:
         place = f"{each.finished.path}." if len(backbones) > 1 else ""
         for name in (*(size.key for size in each.family.keys.sizes), "num_labels"):
             was, key = each.finished.config.get(name), f"{place}{name}"
             is_readable = key not in draft.numbers and re.fullmatch(KEY, key, re.ASCII)
-            if is_readable and type(was) is int and was > 1 and (name, was) not in found:
+            if is_readable and type(was) is int and 1 < was <= most and (name, was) not in found:
                 value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
                 found[name, was] = Variation(key, was, value, varied)
-    of_arguments = []
-    for name, was in draft.numbers.items():
-        varied = request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
-        of_arguments.append(Variation(name, was, was + 1, varied))
+    of_arguments = [
+        Variation(
+            name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
+        )
+        for name, was in draft.numbers.items()
+        if was <= most
+    ]
     return [*found.values(), *of_arguments]
 
 
