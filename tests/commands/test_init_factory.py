@@ -363,7 +363,7 @@ def test_another_release_than_the_project_pins_is_said(root: Path) -> None:
 # paths and sizes
 
 
-NAMES = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.top.w", "b.w"]
+NAMES = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.layer.norm.w", "a.top.w", "b.w"]
 
 
 @pytest.mark.parametrize(
@@ -374,6 +374,7 @@ NAMES = ["a.layer.0.w", "a.layer.0.b", "a.layer.1.w", "a.layer.2.w", "a.top.w", 
         (["a.layer.0.w", "a.layer.0.b", "a.layer.1.w"], ["a.layer[:2]"]),
         (["a.layer.1.w", "a.layer.2.w"], ["a.layer[1:]"]),
         (["a.layer.1.w"], ["a.layer.1"]),
+        (["a.layer.1.w", "a.layer.2.w", "a.layer.norm.w", "a.top.w"], ["a.layer[1:]", "a.layer.norm", "a.top"]),
         (["a.layer.0.w", "a.layer.0.b", "a.layer.2.w"], ["a.layer.0", "a.layer.2"]),
         ([name for name in NAMES if name.startswith("a")], ["a"]),
         (NAMES, ["a", "b"]),

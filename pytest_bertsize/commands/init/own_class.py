@@ -32,7 +32,7 @@ LARGE = 5
 """A component below another has a limit of its own from a fifth of the total on."""
 ROWS_OF_MODULES = 20
 """A module of a class without a closed form has one from a twentieth on."""
-_LISTED = re.compile(r"(.+)\.(\d+)")
+_INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -259,41 +259,27 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
             yield component, write_limit_above(count)
 
 
-def name_modules(chosen: Collection[str], names: Iterable[str]) -> list[str]:
+def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
     """Return paths that hold these tensors and no others, layers of a list as a range: ``encoder.layer[6:]``."""
-    everything = [*names]
 
-    def walk(path: str) -> Iterator[str]:
-        inside = [name for name in everything if f"{name}.".startswith(f"{path}.") or not path]
-        held = [name for name in inside if name in chosen]
-        if path and len(held) == len(inside):
+    def walk(path: str, inside: Collection[str]) -> Iterator[str]:
+        if path and all(name in chosen for name in inside):
             yield path
-        elif held:
-            depth = path.count(".") + 1 if path else 0
-            parts = dict.fromkeys(name.split(".")[depth] for name in held)
-            for part in parts:
-                yield from walk(f"{path}.{part}" if path else part)
+            return
+        below: dict[str, list[str]] = {}
+        for name in inside:
+            below.setdefault(name.removeprefix(f"{path}.").split(".")[0], []).append(name)
+        layers = sorted(int(part) for part in below if path and _INDEX.fullmatch(part))
+        whole = [index for index in layers if all(name in chosen for name in below[str(index)])]
+        is_range = len(whole) > 1 and whole == [*range(whole[0], whole[-1] + 1)]
+        if is_range:
+            yield f"{path}[{whole[0] or ''}:{'' if whole[-1] == layers[-1] else whole[-1] + 1}]"
+        for part, held in below.items():
+            is_named = is_range and part in map(str, whole)
+            if not is_named and any(name in chosen for name in held):
+                yield from walk(f"{path}.{part}" if path else part, held)
 
-    return [*_fold_layers([*walk("")], everything)]
-
-
-def _fold_layers(paths: list[str], names: list[str]) -> Iterator[str]:
-    lists: dict[str, list[int]] = {}
-    for path in paths:
-        if layer := _LISTED.fullmatch(path):
-            lists.setdefault(layer[1], []).append(int(layer[2]))
-    for path in paths:
-        layer = _LISTED.fullmatch(path)
-        if layer is None:
-            yield path
-        elif (indices := lists.pop(layer[1], None)) is not None:
-            outer = f"{layer[1]}."
-            last = max(int(name.removeprefix(outer).split(".")[0]) for name in names if name.startswith(outer))
-            first, end = min(indices), max(indices)
-            if len(indices) == end - first + 1 > 1:
-                yield f"{layer[1]}[{first or ''}:{'' if end == last else end + 1}]"
-            else:
-                yield from (f"{outer}{index}" for index in indices)
+    return [*walk("", names)]
 
 
 # sizes as keys: what becomes of a row where one size is another
