@@ -50,15 +50,15 @@ MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
 RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
 """A module of each layer that a range means: ``bert.encoder.layer[6:].adapter``."""
-KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
-"""Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``."""
+KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
+"""Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``, ``0.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
-
+COMPONENT = r"[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}"
 
 Component = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}\Z",
+        pattern=rf"^{COMPONENT}\Z",
         extra_json_schema={"not": {"pattern": rf"^(?:{'|'.join(sorted(NO_COMPONENTS))})(?:\.|$)"}},
     ),
 ]
@@ -209,7 +209,7 @@ class Extra(Struct, frozen=True):
 
 
 def is_component(name: str) -> bool:
-    return re.fullmatch(KEY, name, re.ASCII) is not None and name.partition(".")[0] not in NO_COMPONENTS
+    return re.fullmatch(COMPONENT, name) is not None and name.partition(".")[0] not in NO_COMPONENTS
 
 
 def _is_size(size: object) -> bool:

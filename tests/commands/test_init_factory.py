@@ -169,7 +169,7 @@ def test_backbones_that_are_one_are_tied(root: Path) -> None:
 
 def test_backbones_that_are_two_are_not_and_numbers_name_modules(root: Path) -> None:
     model = written(root, "Row")
-    assert (model.backbones, model.tied, rows(model)) == ({"0": "", "1": ""}, {}, {"2": "2 linear[48, 5]"})
+    assert (model.backbones, model.tied, rows(model)) == ({"0": "", "1": ""}, {}, {"2": "2 linear['0.hidden_size', 5]"})
 
 
 def test_a_class_that_derives_from_the_library_has_its_sizes_by_the_keys_of_the_config(root: Path) -> None:
