@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -38,6 +38,8 @@ MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
 LONGEST_NUMBER = 14_000
 """Bits: of no more than the 4,300 decimal digits that Python writes."""
+DEEPEST = 3
+"""Tables in each other in which one of ours is looked for."""
 MOST_SHOWN = 20
 """Mistakes; who has made more has made one of them many times."""
 NO_LOCK = 'it is held to the lock of the project, and there is none: write lock = "bertsize.lock" in [tool.bertsize]'
@@ -149,9 +151,11 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
     document = _parse_toml(text, path)
-    return _read_settings(
-        document, _find_table(document, path), text, path, matches or partial(find_matches, path.parent)
-    )
+    table = _find_table(document, path)
+    if beside := next(_list_misspelt(document), ()):
+        named = printable(".".join(beside))
+        raise SettingsError(f"{path}: the models of [{named}] would not be checked: write [tool.bertsize.models.NAME]")
+    return _read_settings(document, table, text, path, matches or partial(find_matches, path.parent))
 
 
 def _read_python_path(document: dict[str, Any]) -> tuple[str, ...]:
@@ -450,3 +454,16 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     if not isinstance(table, dict) or (table.get("models", {}) == {} and table.keys() <= no_other):
         raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table
+
+
+def _list_misspelt(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield tables of models that were probably meant to be ours, such as ``tool.bertsizes``."""
+    for name, inner in document.items():
+        path = (*above, name)
+        if path == TABLE or not isinstance(inner, dict):
+            continue
+        bare = re.sub(r"[-_.]|pytest", "", name.lower())
+        if isinstance(inner.get("models"), dict) and nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.85):
+            yield path
+        if len(path) < DEEPEST:
+            yield from _list_misspelt(inner, path)
