@@ -62,6 +62,14 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     return config_at(nest(value, key_path), file, key_path, document.lines.get, content, unknown=unknown)
 
 
+def write_number(text: str) -> str:
+    """Return a number that YAML 1.1 reads as text as it reads it: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
+    if not _NUMBER.fullmatch(text):
+        return ""
+    digits, _, power = text.lower().partition("e")
+    return f"{digits if '.' in digits else f'{digits}.0'}e{power if power[0] in '+-' else f'+{power}'}"
+
+
 class _Entry(NamedTuple):
     line: int
     """Of the key."""

@@ -15,6 +15,7 @@ from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Growth
+from pytest_bertsize.table.model import YAML
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -139,7 +140,17 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
 
     is_own, on_cpu = subject.model.factory is not None, subject.model.build.device == "cpu"
     message = f"{subject.architecture} could not be built: {failed.reason}"
-    return Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
+    found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
+    config = subject.config
+    if is_own or config is None or not config.file.endswith(YAML):
+        return found
+    from pytest_bertsize.config.yaml import write_number
+
+    for key, value in config.data.items():
+        if isinstance(value, str) and repr(value) in failed.reason and (number := write_number(value)):
+            fix = f"YAML 1.1 reads {value} as text: write {key}: {number}"
+            return found._replace(fix=fix, file=config.file, line=config.line(key))
+    return found
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:

@@ -165,8 +165,13 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
     expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
     total = None if expected is None else flops.total(expected)
     if built is None:
-        if expected is None or total is None:
+        if form is None or expected is None or total is None:
             raise BadValue("there is no closed form for its FLOPs, and nothing is built")
+        positions = form.dims.sizes.get("P") or measure.seq_len
+        if measure.seq_len > positions:
+            raise BadValue(
+                f"its FLOPs cannot be counted: seq_len {measure.seq_len:,} is beyond its {positions:,} positions"
+            )
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:
         why = built.problems.get("flops", "the helper process said nothing of them")

@@ -320,3 +320,10 @@ def test_a_file_that_hydra_composes_of_others_is_refused(defaults: str, named: s
     message = f"its defaults name {named}, and only hydra composes such files"
     assert (finding.line, finding.message) == (2, message)
     assert finding.fix.startswith('name a function of the project that does, as in config = "module:make": it returns ')
+
+
+@pytest.mark.parametrize(("text", "number"), [("1e-12", "1.0e-12"), ("2.5E6", "2.5e+6"), ("gelu", ""), ("12", "")])
+def test_a_number_that_is_read_as_text_is_written_with_point_and_sign(text: str, number: str) -> None:
+    assert ours.write_number(text) == number
+    assert not number or yaml.safe_load(text) == text
+    assert not number or yaml.safe_load(number) == float(text)

@@ -248,6 +248,13 @@ def test_a_budget_of_flops_is_held_by_the_closed_form(project: Project, limit: s
     assert pytester.runpytest(*OPTIONS).ret == pytester.runpytest("--bert-budget").ret == status
 
 
+def test_flops_of_more_tokens_than_positions_are_an_error(project: Project) -> None:
+    pytester = project(limited("budget.flops = { max = 900_000_000, seq_len = 41 }"))
+    result = pytester.runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "its FLOPs cannot be counted: seq_len 41 is beyond its 40 positions" in in_one_line(result.stdout.str())
+
+
 def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, tiny: dict[str, Any]) -> None:
     mpnet = {**tiny, "model_type": "mpnet", "architectures": ["MPNetModel"]}
     del mpnet["type_vocab_size"]
