@@ -45,7 +45,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     if against.is_there and not (against.changes or against.why):
         return found
     is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
-    finding = _make_finding(against, found.name, lock, "error" if is_error else "note")
+    finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
         finding = finding._replace(fix=f"if that is meant, its table comes first, and then {ANEW}")
     return found.with_findings(finding)
@@ -62,7 +62,7 @@ def _has_growth_by_lock(found: Review) -> bool:
     return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
 
 
-def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severity) -> Finding:
+def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Severity) -> Finding:
     file = printable(lock.file)
     if lock.text is None:
         message = f"there is no {file}, which the table names as its lock"
@@ -70,10 +70,12 @@ def _make_finding(against: AgainstLock, name: str, lock: Lock, severity: Severit
     if not against.is_there:
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"have it written there: {ANEW}", severity, file=lock.file)
-    line = find_line(lock.text, ("models", name))
+    line = find_line(lock.text, ("models", found.name))
     why = f" ({against.why})" if against.why else ""
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
     fix = f"if that is meant, accept it: {ANEW}"
+    if found.in_hand is not None:  # which a run does not build
+        fix = f"if that is meant, have the table make it as well (its config, kwargs or code), and accept it: {ANEW}"
     message = f"it is not as {file} has it: {differences}{why}"
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 

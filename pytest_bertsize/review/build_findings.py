@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
 from pytest_bertsize.findings import Finding
+from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
@@ -120,7 +121,8 @@ def check_ties(built: Built) -> list[Finding]:
     lost = built.lost_ties()
     if not lost:
         return []
-    message = f"{', '.join(lost)}: what shares a tensor in the built model is not what its class declares"
+    named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
+    message = f"{named}: what shares a tensor in the built model is not what its class declares"
     return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
 
 

@@ -27,6 +27,8 @@ DECLARE = (
     "declare it in a table with what it has beside the library's class (bertsize init), and name that, or hold it to "
     "limits alone: closed_form=False"
 )
+TIE = "tie them again (model.tie_weights()), or write tie_word_embeddings = false"
+KEEP_APART = "make each a module of its own, or declare by factory what makes this model, with tied = { … }"
 CHANGED = "the model was changed after it was made, or it was made from another config"
 
 
@@ -90,7 +92,9 @@ def _mend_in_hand(found: Review, built: Built, held: InHand) -> Iterator[Finding
             yield each._replace(fix=f"{guess}{cause}".removesuffix("; "))
             cause = ""
         elif each.kind == "untied":
-            yield each._replace(fix="tie them again (model.tie_weights()), or write tie_word_embeddings = false")
+            names = {*built.lost_ties()}
+            is_parted = any(tensor.name in names and not tensor.tied_to for tensor in built.tensors)
+            yield each._replace(fix=TIE if is_parted else KEEP_APART)
         else:
             yield each
 

@@ -86,9 +86,10 @@ def _check_bounds(
         is_as_derived = measured.expected in {None, measured.actual}
         fix = _suggest_float16(count, bound, measured)
     else:
-        is_free = limit.component == TRAINABLE and review.freezes_at_will
+        is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
         is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
-        cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived else ""
+        is_counted = str(limit.written_at(limit.bound(kind)))[-1].isdigit()  # and not rounded, as "20.0K" is
+        cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived and is_counted else ""
         cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
     accept = _write_accepted(kind, limit, count) if is_as_derived else CLOSED_FORM_FIRST

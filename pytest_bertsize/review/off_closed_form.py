@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.differences import DISTINCT, Difference, compare_inventories
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pattern
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _describe_in_table(differences: Sequence[Difference], command: str) -> str:
     """Return what to write in the table of a project's class."""
     for each in differences:
         if each.kind == "tied":
-            return f'write tied = {{ {each.name} = "{each.other}" }}, or mend the class'
+            return f"write tied = {inline({each.name: each.other})}, or mend the class"
     return f"mend the class, or its table: {command} prints it as it is now"
 
 

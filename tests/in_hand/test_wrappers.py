@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import peft
@@ -124,6 +125,34 @@ def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
     assert "parted as it was moved to the meta device" in fail(make().to("meta"), "encoder")
 
 
+class Beside(nn.DataParallel):  # type: ignore[misc]
+    """With parameters of its own, which are trained as well."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.aux = nn.Linear(3, 3)
+
+
+def test_what_a_wrapper_has_beside_the_model_is_counted(declare: Declare) -> None:
+    declare()
+    assert "aux is new: 12 (weight 3×3, bias 3)" in fail(Beside(make()), "encoder")
+
+
+def test_layers_that_share_their_tensors_by_hand_are_told_as_that(declare: Declare) -> None:
+    declare()
+    model = make()
+    model.bert.encoder.layer[1] = model.bert.encoder.layer[0]
+    said = " ".join(fail(model, "encoder").split())
+    assert "✗ bert.encoder.layer.1.attention.output.LayerNorm.bias, " in said
+    assert "make each a module of its own, or declare by factory" in said
+
+
+def test_a_model_that_the_lock_does_not_have_is_not_accepted_by_a_run_alone(declare: Declare) -> None:
+    declare(f'[tool.bertsize]\nlock = {{ file = "a.lock", strict = true }}\n{TABLE}')
+    Path("a.lock").write_text('lock = 1\n[models.encoder.tensors]\n"a.weight" = [1]\n')
+    assert "have the table make it as well" in " ".join(fail(make(), "encoder").split())
+
+
 # adapters
 
 LORA = TABLE.replace("budget", 'adapter = { r = 8, target_modules = ["query", "value"] }\nbudget', 1).replace(
@@ -158,3 +187,18 @@ def test_an_adapter_in_the_model_itself_is_named_too(declare: Declare) -> None:
     model = make()
     peft.inject_adapter_in_model(peft.LoraConfig(target_modules=["query"]), model)
     assert "the model has an adapter (Linear), and its table declares none" in fail(model, "encoder")
+
+
+def test_an_adapter_may_have_a_name_of_its_own_if_it_is_the_only_one(declare: Declare) -> None:
+    declare(LORA)
+    config = peft.LoraConfig(r=8, target_modules=["query", "value"])
+    adapted = peft.get_peft_model(make(), config, adapter_name="mine")
+    assert check_model(adapted, "encoder").actual["adapters.lora"] == 4_608  # type: ignore[index]
+    adapted.add_adapter("second", config)
+    assert "the model has 2 adapters (mine, second)" in " ".join(fail(adapted, "encoder").split())
+
+
+def test_a_mixed_model_of_peft_is_held_like_any_other(declare: Declare) -> None:
+    declare(LORA)
+    config = peft.LoraConfig(r=8, target_modules=["query", "value"])
+    assert check_model(peft.get_peft_model(make(), config, mixed=True), "encoder").verdict == "passed"

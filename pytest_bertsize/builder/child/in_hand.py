@@ -74,7 +74,8 @@ def take_in_hand(model: Any) -> InHand:
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
         return InHand(module, module, _find_adapter(module.modules()))
     kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
-    return InHand(module, unwrap(module.get_base_model()), ", ".join(dict.fromkeys(kinds)))
+    inner = module.base_model.model if isinstance(module, peft.PeftMixedModel) else module.get_base_model()
+    return InHand(module, unwrap(inner), ", ".join(dict.fromkeys(kinds)))
 
 
 def _is_module(model: Any) -> bool:
@@ -112,13 +113,34 @@ def list_in_hand(held: InHand) -> Built:
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
         parted = "its tied tensors were parted as it was moved to the meta device, by .to or by offloading"
         raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")
-    return built
+    return _call_default(built, held) if held.is_adapted else built
+
+
+def _call_default(built: Built, held: InHand) -> Built:
+    """Return it with the only adapter by the name that PEFT gives one: a table has no name for it."""
+    names = [*held.module.peft_config]
+    if len(names) > 1:
+        raise Refused(
+            f"the model has {len(names)} adapters ({', '.join(names)}), and a table declares one", "delete the others"
+        )
+
+    def rename(name: str) -> str:
+        return ".".join("default" if part == names[0] else part for part in name.split("."))
+
+    if names == ["default"]:
+        return built
+    tensors = tuple(
+        each._replace(name=rename(each.name), tied_to=rename(each.tied_to) if each.tied_to else None)
+        for each in built.tensors
+    )
+    ties = {rename(one): rename(other) for one, other in built.declared_ties.items()}
+    return built._replace(tensors=tensors, declared_ties=ties)
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:
     """Refuse tensors of one process that are parts of what all processes have together."""
     for path, module in modules.items():
-        if hasattr(module, "_fsdp_wrapped_module"):
+        if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
             raise Refused(f"{path or 'the model'} is sharded by FSDP, and has the shapes of a shard here", BEFORE)
         for name, parameter in module._parameters.items():  # noqa: SLF001
             if hasattr(parameter, "ds_id"):

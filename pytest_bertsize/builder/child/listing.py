@@ -101,6 +101,8 @@ def unwrap(module: nn.Module) -> nn.Module:
 def _find_wrapped(module: nn.Module) -> nn.Module | None:
     is_parallel = any(each.__name__ in PARALLEL for each in type(module).__mro__)
     inner = module._modules  # noqa: SLF001
+    if len(inner) != 1 or module._parameters:  # noqa: SLF001  (it has something beside what it wraps)
+        return None
     return next((inner[name] for name in (*WRAPPED, *(["module"] if is_parallel else [])) if name in inner), None)
 
 
