@@ -309,14 +309,16 @@ def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_
 
 
 @pytest.mark.parametrize(
-    ("factory", "said"),
+    ("factory", "kwargs", "said"),
     [
-        ("Missing", "the module own has no Missing; correct the name"),
-        ("Plain.forward", "could not be built"),
+        ("Missing", {}, "the module own has no Missing; correct the name"),
+        ("Plain", {"x": 1}, "unexpected keyword argument 'x'; correct --kwargs, or name a function"),
     ],
 )
-def test_what_fails_otherwise_is_told_without_a_function_to_paste(root: Path, factory: str, said: str) -> None:
-    status, out, err = init(root, factory)
+def test_what_fails_otherwise_is_told_without_a_function_to_paste(
+    root: Path, factory: str, kwargs: dict[str, int], said: str
+) -> None:
+    status, out, err = init(root, factory, kwargs=kwargs)
     assert (status, out) == (FOUND, "")
     assert said in err
     assert ("bertsize_models" in err) == ("is called with" in err)

@@ -226,8 +226,7 @@ def _name_after(factory: str) -> str:
 def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
     if failed.kind is Why.ARGUMENTS:
-        config = "" if wish.config else "--config or "
-        give = f"{'correct' if wish.kwargs else 'give it'} {config}--kwargs"
+        give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
         fix = f"{give}, or name a function that calls it with what it needs"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
     if failed.kind is not Why.ARGUMENTS:

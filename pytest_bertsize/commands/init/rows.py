@@ -65,9 +65,10 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
     while waiting:
         name = next(iter(waiting))
         parts = name.split(".")
-        for path in (".".join(parts[:depth]) for depth in range(1, len(parts))):
+        paths = (".".join(parts[:depth]) for depth in range(1, len(parts)))
+        for path in (each for each in paths if kinds.get(each) in _GUESSES):
             inside = {each: waiting[each] for each in waiting if each.startswith(f"{path}.")}
-            if row := _describe_module(path, kinds.get(path, ""), inside):
+            if row := _describe_module(path, kinds[path], inside):
                 yield row
                 waiting = {each: tensor for each, tensor in waiting.items() if each not in inside}
                 break
@@ -79,8 +80,6 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
 
 def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row | None:
     """Return what a block of ours says, if it says just that."""
-    if kind not in _GUESSES:
-        return None
     shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
     block, guess = _GUESSES[kind]
     ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
