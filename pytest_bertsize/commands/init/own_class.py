@@ -301,7 +301,7 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
 
     One that is larger than every number of the rows is no summand of them, and needs none.
     """
-    most = max(int(size) for row in draft.extra for size in (*row.sizes, row.count))
+    most = max(int(size) for row in draft.extra for size in row.numbers)
     found: dict[tuple[str, int], Variation] = {}
     for each in backbones:
         place = f"{each.finished.path}." if len(backbones) > 1 else ""
@@ -336,8 +336,9 @@ def _find_rows(rows: Iterable[Row], built: Built) -> list[Row]:
 
 def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
     alike = [(each, other) for each, other in varied if (other.block, len(other.sizes)) == (row.block, len(row.sizes))]
-    sizes = [_write_size(size, [(each, other.sizes[at]) for each, other in alike]) for at, size in enumerate(row.sizes)]
-    count = _write_size(row.count, [(each, other.count) for each, other in alike]) if row.count else 0
+    *sizes, count = (
+        _write_size(size, [(each, other.numbers[at]) for each, other in alike]) for at, size in enumerate(row.numbers)
+    )
     return replace(row, sizes=tuple(sizes), count=count)
 
 

@@ -42,6 +42,11 @@ class Row:
     count: int | str = 0
     """How many there are in a list; 0 for one that is in none."""
 
+    @property
+    def numbers(self) -> tuple[int | str, ...]:
+        """Its sizes and, behind them, the count."""
+        return (*self.sizes, self.count)
+
     def __str__(self) -> str:
         also = {**self.arguments, **({"count": self.count} if self.count else {})}
         said = [f"name = {json.dumps(self.name)}", f"{self.block} = {_write_sizes(self.sizes)}"]
@@ -121,11 +126,6 @@ def _read_bias(shapes: Shapes, name: str = "bias") -> dict[str, Any]:
     return {} if name in shapes else {"bias": False}
 
 
-def _guess_linear(shapes: Shapes) -> Guess:
-    outputs, inputs = shapes["weight"]
-    return (inputs, outputs), _read_bias(shapes)
-
-
 def _guess_table(shapes: Shapes) -> Guess:
     return shapes["weight"], {}
 
@@ -134,7 +134,8 @@ def _guess_norm(shapes: Shapes) -> Guess:
     return shapes["weight"], _read_bias(shapes)
 
 
-def _guess_convolution(shapes: Shapes) -> Guess:
+def _guess_linear(shapes: Shapes) -> Guess:
+    """Return the sizes of a Linear, or of a convolution, which has a kernel as well."""
     outputs, inputs, *kernel = shapes["weight"]
     square = kernel[:1] if len(set(kernel)) == 1 else kernel
     return (inputs, outputs, *square), _read_bias(shapes)
@@ -163,8 +164,8 @@ _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
     "EmbeddingBag": ("embedding", _guess_table),
     "LayerNorm": ("layer_norm", _guess_norm),
     "RMSNorm": ("rms_norm", _guess_table),
-    "Conv1d": ("conv1d", _guess_convolution),
-    "Conv2d": ("conv2d", _guess_convolution),
+    "Conv1d": ("conv1d", _guess_linear),
+    "Conv2d": ("conv2d", _guess_linear),
     "LSTM": ("lstm", _guess_recurrent),
     "GRU": ("gru", _guess_recurrent),
     "MultiheadAttention": ("multihead_attention", _guess_attention),
