@@ -68,9 +68,9 @@ def find_in(names: Iterable[str], name: str) -> str | None:
 def find_published(name: str, revision: str = MAIN) -> Published | None:
     """Look a name up in the catalogue, else in the cache of this machine; ``None`` where neither has it.
 
-    :param revision: of the cache; the catalogue has one of each.
+    :param revision: of the cache; the catalogue has that of each name alone.
     """
-    return in_catalogue(name) or in_cache(name, revision)
+    return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 
 
 def in_catalogue(name: str) -> Published | None:
@@ -130,8 +130,10 @@ class Fetching(NamedTuple):
     sentence: str  # with the key of the table that names it
 
 
-def suggest_fetching(name: str) -> Fetching:
-    folder = f"configs/{name.rpartition('/')[2]}"
-    command = f"run hf download {name} {CONFIG} --local-dir {folder}"
-    key = f'hub = {{ "{name}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
+def suggest_fetching(name: str, revision: str | None = None) -> Fetching:
+    """:param revision: one that the name by itself does not mean."""
+    at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")
+    folder = f"configs/{name.rpartition('/')[2]}{at}"
+    command = f"run hf download {name} {CONFIG}{option} --local-dir {folder}"
+    key = f'hub = {{ "{name}{at}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
     return Fetching(command, f"{command}, commit the file, and write {key}")

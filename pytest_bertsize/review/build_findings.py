@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
@@ -12,6 +13,8 @@ from pytest_bertsize.release import NEWEST, Unsupported, read_version
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, Finished
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
+ADAPTER = "adapter_config.json"
 LARGE_BUFFERS = 100
 """Buffers are reported from a hundredth of the parameters on."""
 MOST_NAMED = 3
@@ -144,6 +148,21 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 def _is_saved(buffer: Buffer) -> bool:
     """Return whether a checkpoint has it; a mask is neither weights nor large."""
     return buffer.saved and buffer.dtype != "bool"
+
+
+def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[Finding]:
+    """Return an error where ``from_pretrained`` would add an adapter to a model whose table declares none."""
+    if model.adapter is not None or model.factory:
+        return []
+    files = [PurePosixPath(each.file) for each in (*config.parts.values(), config)]
+    folders = (each.parent for each in files if each.name == "config.json")
+    found = next((path for folder in folders if (root / (path := folder / ADAPTER)).is_file()), None)
+    if found is None:
+        return []
+    away = "move that file to another folder"
+    fix = away if config.modules else f'write adapter = "{printable(str(found))}", or {away}'
+    message = f"{printable(str(found))} is an adapter, which from_pretrained adds to what its folder holds"
+    return [Finding("config-invalid", message, fix, table_key=("config",), elsewhere=(away,))]
 
 
 def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:

@@ -152,7 +152,9 @@ def examine(
         finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
         return replace(known, findings=(finding,))
     stored = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
-    findings = (*build_findings.note_published_configs(known.published, "config"), *known.findings)
+    published = build_findings.note_published_configs(known.published, "config")
+    beside_config = build_findings.check_adapter_beside(model, config, settings.root)
+    findings = (*published, *beside_config, *known.findings)
     return replace(known, request=request._replace(filed=stored), findings=findings)
 
 

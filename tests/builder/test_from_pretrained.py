@@ -42,18 +42,19 @@ def request(root: Path, body: str) -> Request:
     return Request("m", "", "", {}, {}, root=str(root), factory="made:build", config_given=False, hub=hub)
 
 
-Build = Callable[[str], Any]
+Build = Callable[..., Any]
 
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     """Build by a factory with a body, in this process."""
 
-    def made(body: str) -> Any:
+    def made(body: str, **hub: Any) -> Any:
         monkeypatch.setattr(sys, "path", [*sys.path])
         monkeypatch.delitem(sys.modules, "made", raising=False)
         try:
-            return instantiate(request(tmp_path, body))
+            asked = request(tmp_path, body)
+            return instantiate(asked._replace(hub={**asked.hub, **hub}))
         finally:
             sys.modules.pop("made", None)
 
@@ -149,7 +150,45 @@ REFUSALS = {
         "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, which needs them; leave load_in_4bit out"
     ),
     'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
-        "'.' holds an adapter, which from_pretrained would add; name adapter in the model's table"
+        "'.' holds an adapter, which from_pretrained would add; "
+        'let the factory make the base model, and write adapter = "adapter_config.json" in the model\'s table'
+    ),
+    # the library makes acme/tiny of it, and puts the adapter on that
+    'open("adapter_config.json", "w").write(\'{"base_model_name_or_path": "acme/tiny"}\'); '
+    'return AutoModel.from_pretrained(".")': (
+        "'.' holds an adapter, which from_pretrained would add; "
+        'let the factory make the base model, and write adapter = "adapter_config.json" in the model\'s table'
+    ),
+    'open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pretrained("acme/tiny")': (
+        "'acme/tiny' holds an adapter, which from_pretrained would add; "
+        'let the factory make the base model, and write adapter = "configs/adapter_config.json" in the model\'s table'
+    ),
+    'AutoModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})': (
+        "from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; "
+        "write config=AutoConfig.from_pretrained('acme/tiny', **{…})"
+    ),
+    'BertModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})': (
+        "from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; "
+        "write config=AutoConfig.from_pretrained('acme/tiny', **{…})"
+    ),
+    'AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")': (
+        "from_pretrained('acme/tiny', config='acme/other') is given a str, which transformers does not read; "
+        "write config=AutoConfig.from_pretrained('acme/other')"
+    ),
+    **{
+        f'{of}.from_pretrained("bert-base-uncased", revision="v2")': (
+            "nothing here has the config of from_pretrained('bert-base-uncased', revision='v2'): neither hub in "
+            "[tool.bertsize], nor the hub cache; run hf download bert-base-uncased config.json --revision v2 "
+            "--local-dir configs/bert-base-uncased@v2, commit the file, and write "
+            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize]'
+        )
+        for of in ("AutoModel", "BertModel", "AutoConfig", "AutoTokenizer")
+    },
+    'AutoModel.from_pretrained("acme/tiny", revision="v2")': (
+        "nothing here has the config of from_pretrained('acme/tiny', revision='v2'): neither hub in "
+        "[tool.bertsize], nor the hub cache; run hf download acme/tiny config.json --revision v2 "
+        "--local-dir configs/tiny@v2, commit the file, and write "
+        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize]'
     ),
     'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
         "it asked the hub for weights.bin of 'acme/none'; "
@@ -177,6 +216,23 @@ def test_what_cannot_be_answered_is_refused_by_name(body: str, build: Build) -> 
     with pytest.raises(Refused) as refused:
         build(body if "return " in body else f"return {body}")
     assert "; ".join(filter(None, (str(refused.value), refused.value.fix))) == REFUSALS[body]
+
+
+@pytest.mark.parametrize("revision", ["v3", "abc" + "0" * 37])
+def test_another_revision_is_that_of_the_table_or_of_the_cache(
+    revision: str, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {**TINY, "num_hidden_layers": 1}
+    snapshot = tmp_path / "hub" / "models--bert-base-uncased" / "snapshots" / ("abc" + "0" * 37)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text(json.dumps(small), "utf-8")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    hub = {"bert-base-uncased@v3": {"config": small, "file": "old.json", "folder": str(tmp_path)}}
+    found = build(f'return AutoModel.from_pretrained("bert-base-uncased", revision="{revision}")', **hub)
+    assert len(found.encoder.layer) == 1
+    origins = {"v3": "old.json, as hub in [tool.bertsize] says"}
+    origin = origins.get(revision, f"the hub cache, revision {revision[:12]}")
+    assert from_pretrained.list_answers() == (Answered(f"bert-base-uncased@{revision}", origin),)
 
 
 def test_rows_are_added_for_tokens(build: Build) -> None:

@@ -112,7 +112,7 @@ def test_an_adapter_is_proposed_on_a_base_that_is_known_as_the_class_that_it_is_
     ],
 )
 def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, adapter: dict[str, Any], why: str) -> None:
-    lay(tmp_path, **{"it/adapter_config.json": {**LORA, **adapter}})
+    lay(tmp_path, **{"it/adapter_config.json": {**LORA, **adapter}, "it/config.json": TINY})
     assert started(tmp_path)[0] == NOTHING
     (line,) = by_hand(tmp_path)
     assert line.partition(": ")[2] == why

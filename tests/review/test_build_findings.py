@@ -157,3 +157,22 @@ def test_another_one_is_an_error(tmp_path: Path) -> None:
 def test_one_that_is_not_known_is_an_error(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, Release(4, 57, 6), "5.0.1")
     assert "transformers 5.0.1 loses ties on the meta device" in error
+
+
+BESIDE = """config-invalid: pyproject.toml:2: both/adapter_config.json is an adapter, which from_pretrained adds to what its \
+folder holds; write adapter = "both/adapter_config.json", or move that file to another folder"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told"), [("", [BESIDE]), ("adapter = { r = 8, target_modules = ['query'] }", [])], ids=["none", "another"]
+)
+def test_an_adapter_that_from_pretrained_would_add_has_to_be_declared(
+    more: str, told: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "config.json").write_text(json.dumps(CONFIG), "utf-8")
+    (tmp_path / "both" / "adapter_config.json").write_text("{}", "utf-8")
+    table = f'[tool.bertsize.models.x]\nconfig = "both"\nbudget = "report-only"\n{more}\n'
+    settings = parse(table, tmp_path / "pyproject.toml")
+    found = conclude(examine(settings.models["x"], settings, Registry()), None)
+    assert [f"{each.kind}: {each.sentence}" for each in found.errors] == told

@@ -86,13 +86,13 @@ def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tup
     import huggingface_hub.file_download
     from transformers import PretrainedConfig
     from transformers.modeling_utils import PreTrainedModel
-    from transformers.models.auto import auto_factory, configuration_auto, tokenization_auto
+    from transformers.models.auto import auto_factory, configuration_auto, modeling_auto, tokenization_auto
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
     from transformers.utils import hub as of_library
 
     config_dict, resize = vars(PretrainedConfig)["get_config_dict"], vars(PreTrainedModel)["resize_token_embeddings"]
     yield PretrainedConfig, "get_config_dict", classmethod(partial(_get_config_dict, hub, config_dict.__func__))
-    yield PreTrainedModel, "from_pretrained", classmethod(_make_model)
+    yield PreTrainedModel, "from_pretrained", classmethod(partial(_make_model, hub))
     yield PreTrainedModel, "resize_token_embeddings", _replace_resize(resize)
     for tokenizers in (PreTrainedTokenizerBase, tokenization_auto.AutoTokenizer):
         own = vars(tokenizers)["from_pretrained"].__func__
@@ -100,7 +100,12 @@ def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tup
     for module in (auto_factory, configuration_auto, of_library):
         yield module, "resolve_revision", lambda _, revision=None, **__: revision
     yield auto_factory, "cached_file", lambda *_, **__: None  # asked for a commit's name alone
-    yield auto_factory, "find_adapter_config_file", _find_adapter
+    yield auto_factory, "find_adapter_config_file", partial(_refuse_adapter, hub)
+    base = auto_factory._BaseAutoModelClass  # noqa: SLF001
+    for kind in (base, *(each for each in vars(modeling_auto).values() if isinstance(each, type))):
+        if issubclass(kind, base) and "from_pretrained" in vars(kind):  # of which each has a copy
+            own = vars(kind)["from_pretrained"].__func__
+            yield kind, "from_pretrained", classmethod(partial(_make_by_auto, own))
     for module in (huggingface_hub, huggingface_hub.file_download, huggingface_hub._snapshot_download, of_library):  # noqa: SLF001
         yield module, "hf_hub_download", partial(_download, hub, make_folder)
         yield module, "snapshot_download", partial(_download, hub, make_folder)
@@ -113,35 +118,44 @@ def list_answers() -> tuple[Answered, ...]:
 # configs
 
 
-def _find_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find the config by a name that is no folder of the project.
+def _name_at(name: str, revision: str | None) -> str:
+    """Return what ``hub`` calls a name at a revision: ``acme/tiny@v2``."""
+    return name if revision in {None, "", MAIN} else f"{name}@{revision}"
+
+
+def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
+    """Find the config by a name that is no folder of the project, and its folder; ``None`` where nothing has it.
+
+    :raises Refused: for a file that ``hub`` names and nobody can read.
+    """
+    if (mapped := find_in(hub, _name_at(name, revision))) is None:
+        return find_published(name, revision or MAIN) if is_name(name) else None
+    said = hub[mapped]
+    if "error" in said:
+        raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
+    origin = f"{said['file']}, as hub in [tool.bertsize] says"
+    return Published(mapped, json.dumps(said["config"]).encode(), origin, Path(said["folder"]))
+
+
+def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
+    """Find the same.
 
     :raises Refused: when nothing has it.
     """
-    asked = f"from_pretrained({name!r})"
+    revision = arguments.get("revision")
+    at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
+    asked = f"from_pretrained({name!r}{at})"
     if not is_name(name):
         fix = "write the path of a folder with a config.json, from the project's root, or a name of the hub"
         raise Refused(f"{asked} names no file or folder that is there", fix)
     if arguments.get("subfolder"):
         refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", COPY.format(name)))
-    if (mapped := find_in(hub, name)) is not None:
-        said = hub[mapped]
-        if "error" in said:
-            raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
-        return Published(mapped, json.dumps(said["config"]).encode(), f"{said['file']}, as hub in [tool.bertsize] says")
-    found = find_published(name, str(arguments.get("revision") or MAIN))
-    if found is None:
-        places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
-        refuse(Refused(f"nothing here has the config of {asked}: {places}", suggest_fetching(name).sentence))
+    if (found := _find_published(hub, name, revision)) is None:
+        places = f"neither hub in [tool.bertsize], nor {'' if at else 'the catalogue, nor '}the hub cache"
+        fix = suggest_fetching(name, revision if at else None).sentence
+        refuse(Refused(f"nothing here has the config of {asked}: {places}", fix))
+    ANSWERED.setdefault(_name_at(name, revision), found.origin)
     return found
-
-
-def _find_folder(hub: Hub, name: str) -> Path | None:
-    """Return where the files lie that stand beside the config of a name."""
-    if (mapped := find_in(hub, name)) is not None:
-        return Path(hub[mapped]["folder"]) if hub[mapped].get("folder") else None
-    found = find_published(name) if is_name(name) else None
-    return found.folder if found else None
 
 
 def _get_config_dict(
@@ -151,14 +165,12 @@ def _get_config_dict(
     arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         found, rest = own(cls, name, **arguments)
-        origin = "its folder" if os.path.isdir(name) else "its file"  # noqa: PTH112
+        ANSWERED.setdefault(name, "its folder" if os.path.isdir(name) else "its file")  # noqa: PTH112
     else:
-        published = _find_published(hub, name, arguments)
-        found, origin = _parse_config(published), published.origin
+        found = _parse_config(_get_published(hub, name, arguments))
         rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
     if found.get("quantization_config"):
         raise Refused(f"the config of {name!r} is of packed weights (quantization_config)", COPY.format(name))
-    ANSWERED.setdefault(name, origin)
     return found, rest
 
 
@@ -176,8 +188,28 @@ def _parse_config(published: Published) -> dict[str, Any]:
 # models
 
 
+def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
+    """Refuse what an ``AutoModel`` takes for ``config`` and does not look at: all but an object."""
+    from transformers import PretrainedConfig
+
+    given = named.get("config")
+    if given is not None and not isinstance(given, PretrainedConfig):
+        _refuse_config(name, given)
+    return own(cls, name, *arguments, **named)
+
+
+def _refuse_config(name: Any, given: object) -> None:
+    is_dict = isinstance(given, dict)
+    said = "{…}" if is_dict else repr(given)
+    passed_over = (
+        f"from_pretrained({name!r}, config={said}) is given a {type(given).__name__}, which transformers does not read"
+    )
+    keys = f"{name!r}, **{{…}}" if is_dict else said
+    refuse(Refused(passed_over, f"write config=AutoConfig.from_pretrained({keys})"))
+
+
 def _make_model(
-    cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, config: Any = None, **named: Any
+    hub: Hub, cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, config: Any = None, **named: Any
 ) -> Any:
     """Make a model of random shapes: what ``PreTrainedModel.from_pretrained`` does, without what it loads."""
     from transformers import PretrainedConfig
@@ -186,15 +218,16 @@ def _make_model(
     if packed := next((key for key in PACKED if named.pop(key, None)), None):
         packs = f"from_pretrained({name!r}, {packed}=…) packs the weights, which needs them"
         raise Refused(packs, f"leave {packed} out")
-    if name is not None and _find_adapter(name):
-        holds = f"{name!r} holds an adapter, which from_pretrained would add"
-        raise Refused(holds, "name adapter in the model's table")
+    of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
+    _refuse_adapter(hub, name, **{key: of_adapter[key] for key in ("revision", "subfolder") if key in of_adapter})
+    if isinstance(config, dict):
+        _refuse_config(name, config)
     wants_info = named.pop("output_loading_info", False)
     of_hub = {key: named[key] for key in OF_THE_HUB if key in named}
     rest = {key: value for key, value in named.items() if key not in OF_LOADING}
     if isinstance(config, PretrainedConfig):
         config = copy.deepcopy(config)
-        ANSWERED.setdefault(str(name), "the config that it is given")
+        ANSWERED.setdefault(_name_at(str(name), named.get("revision")), "the config that it is given")
     else:
         asked = name if config is None else config
         config, rest = cls.config_class.from_pretrained(asked, return_unused_kwargs=True, **of_hub, **rest)
@@ -219,10 +252,22 @@ def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
     return resize_token_embeddings
 
 
-def _find_adapter(name: Any, **_: Any) -> str | None:
-    """Return the config of an adapter in a local folder, by which the library takes it for one."""
-    path = os.path.join(os.fspath(name), "adapter_config.json") if name is not None else ""  # noqa: PTH118
-    return path if os.path.isfile(path) else None  # noqa: PTH113
+def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder: str = "", **_: Any) -> None:
+    """Refuse a name whose folder has the config of an adapter, which the library takes for one where there is PEFT."""
+    folder = _find_folder(hub, name, revision) if name is not None else None
+    path = folder / (subfolder or "") / "adapter_config.json" if folder else None
+    if path is not None and path.is_file():
+        said = os.path.relpath(path) if path.is_absolute() else path
+        fix = f'let the factory make the base model, and write adapter = "{said}" in the model\'s table'
+        refuse(Refused(f"{os.fspath(name)!r} holds an adapter, which from_pretrained would add", fix))
+
+
+def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
+    """Return where the files lie that stand beside the config of a name: the path itself where it is one."""
+    if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
+        return Path(name)
+    found = _find_published(hub, os.fspath(name), revision)
+    return found.folder if found else None
 
 
 # tokenizers, and files
@@ -231,23 +276,22 @@ def _find_adapter(name: Any, **_: Any) -> str | None:
 def _make_tokenizer(
     hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any
 ) -> Any:
-    name = os.fspath(pretrained_model_name_or_path)
-    is_there = os.path.exists(name)  # noqa: PTH110
-    here = Path(name) if is_there else _find_folder(hub, name)
+    name, subfolder = os.fspath(pretrained_model_name_or_path), named.pop("subfolder", None) or ""
+    folder = _find_folder(hub, name, named.get("revision"))
+    here = folder / subfolder if folder else None
     if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
         return own(cls, os.fspath(here), *arguments, **named)
-    if here is not None and is_there:
+    if here is not None and os.path.exists(name):  # noqa: PTH110
         path = here / CONFIG
         if not path.is_file():
-            lacks = f"the folder {name!r} holds no tokenizer and no {CONFIG}"
+            lacks = f"the folder {os.fspath(here)!r} holds no tokenizer and no {CONFIG}"
             raise Refused(lacks, "write one of them into it")
         with path.open("rb") as stream:
-            published, origin = Published(name, stream.read(LARGEST + 1), f"the folder {name}"), "its folder"
+            published = Published(name, stream.read(LARGEST + 1), f"the folder {name}")
+        ANSWERED.setdefault(name, "its folder")
     else:
-        published = _find_published(hub, name, named)
-        origin = published.origin
-    ANSWERED.setdefault(name, origin)
-    return Tokenizer(name, _parse_config(published))
+        published = _get_published(hub, name, {**named, "subfolder": subfolder})
+    return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published))
 
 
 def _download(
@@ -263,14 +307,14 @@ def _download(
 
     All files of a model that its library's authors did not publish may be more than what such a folder has.
     """
-    folder = _find_folder(hub, repo_id)
+    found = _find_published(hub, repo_id, named.get("revision"))
+    folder = found.folder if found else None
     path = folder / (subfolder or "") / filename if folder else None
     if path is not None and ".." not in path.parts and path.exists():
         return str(path)
     is_config = filename == CONFIG or (not filename and "/" not in normalize_name(repo_id))
     if folder is None and is_config and not subfolder:
-        published = _find_published(hub, repo_id, named)
-        ANSWERED.setdefault(repo_id, published.origin)
+        published = _get_published(hub, repo_id, named)
         written = Path(make_folder(), normalize_name(published.name))
         written.mkdir(parents=True, exist_ok=True)
         (written / CONFIG).write_bytes(published.config)

@@ -94,13 +94,13 @@ class Configs:
         self.others: dict[str, list[str]] = defaultdict(list)
         """Files by their model_type, of families that are not known."""
         self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
-        self._of_modules: set[str] = set()
-        """Configs in a folder of several modules, which are no models of their own."""
+        self._of_others: set[str] = set()
+        """Configs in a folder of several modules, or with an adapter, which are no models of their own."""
         for file, content in files.read_all(files.configs, "JSON and YAML"):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._read(file, content)
-        self.certain = [each for each in self.certain if each.place not in self._of_modules]
-        self.by_hand = [each for each in self.by_hand if each.reference not in self._of_modules]
+        self.certain = [each for each in self.certain if each.place not in self._of_others]
+        self.by_hand = [each for each in self.by_hand if each.reference not in self._of_others]
 
     def _read(self, file: str, content: bytes) -> None:
         name = PurePosixPath(file).name
@@ -179,6 +179,7 @@ class Configs:
                 self._leave_by_hand(f"{file}#{path}", why)
 
     def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
+        self._of_others |= {str(PurePosixPath(file).parent / name) for name in NAMES}
         base, task = data.get("base_model_name_or_path"), data.get("task_type")
         config = self._read_base(base) if isinstance(base, str) else None
         if config is None:
@@ -224,7 +225,7 @@ class Configs:
             return
         folder = PurePosixPath(file).parent
         for entry in entries:
-            self._of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
+            self._of_others |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
         if _can_be_named(file):
             self.certain.append(Candidate(str(folder), "sentence-transformers"))
 
