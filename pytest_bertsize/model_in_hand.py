@@ -225,6 +225,9 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
         itself = next((each for each in built.finished if not each.path), None)
         if not model.closed_form:
             subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
+            if held.adapter:  # with which there is none
+                notes = tuple(each for each in subject.findings if each.severity != "warning")
+                subject = replace(subject, findings=notes)
         elif itself is None:
             built = _miss_closed_form(held)
         else:

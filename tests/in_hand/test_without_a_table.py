@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
 import transformers
 from torch import nn
@@ -117,3 +118,10 @@ def test_every_class_agrees_with_its_own_config_after_it_is_made(family: str, ar
     model = cls(cls.config_class(**values), **case.options)
     review = check_model(model, options=dict(case.options) or None)
     assert review.actual["total"] == review.expected["total"]  # type: ignore[index]
+
+
+def test_no_closed_form_is_advised_for_what_an_adapter_has_changed() -> None:
+    adapted = peft.get_peft_model(make(), peft.IA3Config(target_modules=["query"], feedforward_modules=[]))
+    review = check_model(adapted, closed_form=False, total="99K")
+    assert [each.severity for each in review.findings] == ["note"]
+    assert "warning" in [each.severity for each in check_model(make(), closed_form=False, total="99K").findings]
