@@ -75,8 +75,9 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
     about_run = [] if report.complete else [f"NOT CHECKED: {', '.join(report.not_checked)}"]
     about_run += list_removed(base, failed=True) if base else ()
     missing = [f"not compared with {base.revision}: {base.problem}"] if base and base.problem else []
+    news = [". ".join(filter(None, (report.headline, report.news)))] if report.changed else []
     return [
-        *(_write_commands("notice", [report.headline], (), folder) if report.changed else ()),
+        *_write_commands("notice", news, (), folder),
         *_write_commands("error", about_run, errors, folder),
         *_write_commands("warning", missing, [row for row in rows if row[1].severity == "warning"], folder),
     ]

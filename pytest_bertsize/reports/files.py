@@ -105,6 +105,7 @@ class ReportFiles:
         run = RunReport(
             schema=1,
             headline="",
+            news="",
             changed=True,
             mode="full" if self.builds else "no-build",
             versions={**known, "python": versions.get("python", platform.python_version())},
@@ -118,7 +119,8 @@ class ReportFiles:
             models=list(models),
             complete=not not_checked,
         )
-        return replace(run, headline=headline.describe_run(run), changed=headline.has_news(run))
+        lines = {"headline": headline.describe_run(run), "news": headline.describe_news(run)}
+        return replace(run, **lines, changed=headline.has_news(run))
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""

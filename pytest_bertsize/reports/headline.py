@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import UNCHECKED
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports.sentences import name_change, pick_deepest, short_revision, show_percent
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
+    from pytest_bertsize.findings import Kind
     from pytest_bertsize.reports.report import Base, Component, ModelReport, RunReport
 
 MOST_NAMED = 3
 """Models that a line names, before the rest is counted."""
 NOT_BUILT = "by the closed form, not built"
+LONGEST = 140
+"""Characters of the line of several models."""
+_SHORT: Mapping[Kind, str] = {
+    "config-refused": "its config is refused",
+    "config-invalid": "its config or table is invalid",
+    "unknown-closed-form": "no closed form",
+    "build-failed": "not built",
+    "read-otherwise": "its config is read otherwise",
+    "off-closed-form": "off its closed form",
+    "untied": "a tie is lost",
+    "over-budget": "over its budget",
+    "under-budget": "under its budget",
+    "over-growth": "it grew by more than its limit",
+    "differs-from-lock": "not as in its lock",
+    "checkpoint-differs": "not as in its checkpoint",
+    "budget-loosened": "a looser budget",
+    "not-compared": "not compared with the base",
+}
+"""What fails a model, the most urgent first."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise"}
 """Errors that say more than a limit that does not hold."""
 
@@ -122,20 +143,28 @@ def _name_limit(row: Component) -> str:
 
 
 def describe_run(report: RunReport) -> str:
-    """One model's own line where there is no other; of several how many failed and changed, the net, and the worst."""
-    base, first = report.base, most_urgent(report.models)
-    missing = [f"not compared with {base.revision}"] if base and base.problem else []
+    """``4 of 5 models failed: cls, lora, tagger, tiny (worst: cls, 967K over 37.5M)``; of one model its own line."""
     if only := report.only_model:
+        missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
         return "; ".join([only.headline, *missing])
-    named = [first.headline] if first else []
-    if first:
-        largest = max(report.models, key=lambda model: abs(model.base_delta))
-        if abs(largest.base_delta) > abs(first.base_delta):
-            named.append(f"the most changed is {largest.name}, {signed(largest.base_delta)}")
-    counted = first and first.parameter_count is not None and (first.base or first.verdict == "passed")
-    if report.mode == "no-build" and not (first and counted and not first.built):  # the line of a model says it too
-        missing.append("by the closed form: nothing was built")
-    return "; ".join([*_describe_verdicts(report), *_describe_changes(report, first), *missing, *named])
+    return "; ".join(_describe_verdicts(report))
+
+
+def describe_news(report: RunReport) -> str:
+    """Return the second line of several models: what changed since the base, which did most, what was not compared."""
+    if report.only_model:
+        return ""
+    base, changed = report.base, [model for model in report.models if model.is_compared and not model.is_unchanged]
+    found = [*_describe_changes(report)]
+    if without := sum(not model.closed_form for model in report.models):
+        found.append(f"{exact(without)} not compared with a closed form")
+    if base and base.problem:
+        found.append(f"not compared with {base.revision}")
+    if report.mode == "no-build":
+        found.append("by the closed form: nothing was built")
+    most = [max(changed, key=lambda model: abs(model.base_delta))] if changed else []
+    loosened = [f"{model.name}: {said}" for model in report.models if (said := _describe_loosening(model))]
+    return "; ".join([*found, *(loosened if not changed else []), *(model.headline for model in most)])
 
 
 def _describe_verdicts(report: RunReport) -> Iterator[str]:
@@ -144,31 +173,53 @@ def _describe_verdicts(report: RunReport) -> Iterator[str]:
     if not report.complete:
         which = f"{exact(missing)} of {configured} models {'was' if missing == 1 else 'were'} not checked"
         yield f"INCOMPLETE: {which if missing else 'this run did not finish'}"
-    if failed := report.failed - len(left):
-        yield f"{exact(failed)} of {configured} models failed"
+    if failed := [model for model in models if model.verdict == "failed"]:
+        yield _name_failed(failed, f"{exact(len(failed))} of {configured} models failed")
     if left:
         yield f"{plural(len(left), 'model')} left the table without a reason: {listed(left, MOST_NAMED)}"
     if report.complete and not report.failed:
         yield f"All {configured} models passed" if models else "No model was checked"
-    if without := sum(not model.closed_form for model in models):
-        yield f"{exact(without)} not compared with a closed form"
 
 
-def _describe_changes(report: RunReport, first: ModelReport | None) -> Iterator[str]:
+def _name_failed(failed: Sequence[ModelReport], count: str) -> str:
+    """Name as many as the line has room for, and the one that is off by most."""
+    worst = max(failed, key=lambda model: -_find_room(model))
+    why = f" ({f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)})"
+    names = [model.name for model in failed]
+    lines = (f"{count}: {listed(names, most)}{why}" for most in range(len(names), 1, -1))
+    return next((line for line in lines if len(line) <= LONGEST), f"{count}: {listed(names, 1)}{why}")
+
+
+def _find_room(model: ModelReport) -> int:
+    """Return the room that a limit leaves: of the total, else of the component that is off by most."""
+    whole = model.total_row
+    rows = [whole] if whole and (whole.room_left or 0) < 0 else model.components
+    return min((row.room_left for row in rows if row.room_left is not None), default=0)
+
+
+def _describe_worst(model: ModelReport) -> str:
+    """``967K over 37.5M``, ``head 2.5K over 1K``, else what kind of finding fails it."""
+    room = _find_room(model)
+    row = next((row for row in reversed(model.components) if row.room_left == room), None)
+    errors = [each.kind for each in model.findings if each.severity == "error"]
+    if row is None or room >= 0 or _BEFORE_A_LIMIT & {*errors}:
+        return next((said for kind, said in _SHORT.items() if kind in errors), "not counted")
+    side = "under" if row.min is not None and (row.known_count or 0) < row.min else "over"
+    name = "" if row.name == TOTAL else f"{row.name} "
+    return f"{name}{compact_left(room).removeprefix('-')} {side} {_name_limit(row)}"
+
+
+def _describe_changes(report: RunReport) -> Iterator[str]:
     """Say what became of the models that both sides have, and count those that only one has."""
     models, base = report.models, report.base
     if base is None or base.problem:
-        counts = [model.parameter_count for model in models if model.parameter_count is not None]
-        if counts and report.complete and base is None:
-            yield f"{exact(sum(counts))} parameters"
         return
     compared = [model for model in models if model.is_compared]
     if moved := [model for model in compared if not model.is_unchanged]:
-        net = sum(model.base_delta for model in compared)
+        net = sum(model.base_delta for model in compared) if moved[1:] else 0
         before = sum((model.parameter_count or 0) - model.base_delta for model in compared)
         percent = f" ({show_percent(net, before)})" if net and before else ""
-        # what the only changed model's own line says is not said twice
-        yield f"{exact(len(moved))} changed{'' if moved == [first] else f', net {signed(net)}{percent}'}"
+        yield f"{exact(len(moved))} changed{f', net {signed(net)}{percent}' if net else ''}"
     elif compared and any(model.parameter_count is None for model in models):
         yield f"{exact(len(compared))} as at {base.revision}"
     elif compared:
@@ -180,16 +231,6 @@ def _describe_changes(report: RunReport, first: ModelReport | None) -> Iterator[
         yield f"{exact(removed)} removed"
     if base.not_compared:
         yield f"{exact(len(base.not_compared))} not compared with {base.revision}"
-
-
-def most_urgent(models: Sequence[ModelReport]) -> ModelReport | None:
-    """Return what failed and changed most, else what changed most, else a model with another limit or name."""
-    by_change = sorted(models, key=lambda model: -abs(model.base_delta))
-    failed = [model for model in by_change if model.verdict == "failed"]
-    changed = [model for model in by_change if model.base_delta]
-    loosened = [model for model in models if _describe_loosening(model)]
-    moved = [model for model in models if model.is_compared and not model.is_unchanged]
-    return next(iter([*failed, *changed, *loosened, *moved]), None)
 
 
 def has_news(report: RunReport) -> bool:

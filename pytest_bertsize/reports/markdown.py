@@ -89,7 +89,7 @@ def render_page(report: RunReport) -> str:
     top = "\n\n".join([MARK, *_describe_top(report)])
     foot = _describe_run(report)
     after_title = 1 if report.only_model else 0  # the title is its headline
-    described = [_describe_model(each, in_title=each.headline in report.headline)[after_title:] for each in told]
+    described = [_describe_model(each)[after_title:] for each in told]
     stand_ins = [text(each) for each in sentences.name_stand_ins(report.models)]
     folded = _fold_away("Stand-ins for what is not there", _list_lines(stand_ins, MOST_MODELS, "more are"))
     others = [_describe_overview(told, len(models) - len(told)), [folded] if stand_ins else []]
@@ -137,6 +137,8 @@ def _describe_top(report: RunReport) -> Iterator[str]:
     """Describe the run: its headline, what was not checked or not compared, and which models are gone."""
     base = report.base
     yield f"## {'✗' if report.failed or not report.complete else '✓'} {text(report.headline)}"
+    if report.news:
+        yield text(report.news)
     if not report.complete:
         yield (
             f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>\n"
@@ -212,14 +214,11 @@ def _describe_run(report: RunReport) -> str:
 # one model
 
 
-def _describe_model(model: ModelReport, *, in_title: bool = False) -> list[Part]:
-    """The headline is the first; what changed stands before what is found, and before what to write to accept it.
-
-    :param in_title: whether the page's title says the headline, of which the name is enough then.
-    """
+def _describe_model(model: ModelReport) -> list[Part]:
+    """The headline is the first; what changed stands before what is found, and before what to write to accept it."""
     choices, changes = model.choices, sentences.compare_with_base(model)
     parts = [
-        Part(f"### {_mark_verdict(model)} {text(model.name if in_title else model.headline)}"),
+        Part(f"### {_mark_verdict(model)} {text(model.headline)}"),
         Part(_describe_subject(model)),
     ]
     if changes and (model.is_compared or changes[1:]):

@@ -85,7 +85,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
     written = "" if reports.problems else "".join(f"; {path.name} written" for path in reports.paths)
     yield Line(f"{sentences.describe_run(report)}{written}")
     if base or report.failed:  # of any other run the table has said it
-        yield Line(to_terminal(report.headline, style))
+        yield Line("\n".join(to_terminal(each, style) for each in (report.headline, report.news) if each))
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:

@@ -355,7 +355,8 @@ class RunReport(Object):
     """The whole of the JSON report, schema 1: what all report files are made from."""
 
     schema: Annotated[int, says("1.")]
-    headline: Annotated[str, says("Of one model its own line; of several counts of failed and changed, net and worst.")]
+    headline: Annotated[str, says("Of one model its own line; of several who failed, and the worst of them.")]
+    news: Annotated[str, says("Of several models: what changed since the base, and what was not compared.")]
     changed: Annotated[bool, says("Whether there is news: a failure, what was not checked or compared, a change.")]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are what the closed forms say.")]
     versions: Annotated[

@@ -53,7 +53,7 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     assert text.partition("\n\n   model")[0] in inside
     assert text.splitlines()[-2:] == [
         "2 configured, 2 checked, 1 failed",
-        "1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)",
+        "1 of 2 models failed: bursts (head 1 over 2,548)",
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: P
     out = io.StringIO()
     assert check(Path(), Helper(), out=out) == FOUND
     assert "lost: lost.json: there is no such file" in out.getvalue()
-    line = "2 of 3 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
+    line = "2 of 3 models failed: bursts, lost (worst: bursts, head 1 over 2,548)"
     assert out.getvalue().endswith(f"3 configured, 3 checked, 2 failed\n{line}\n")
 
 

@@ -120,6 +120,7 @@ def test_every_class_agrees_with_its_own_config_after_it_is_made(family: str, ar
     assert review.actual["total"] == review.expected["total"]  # type: ignore[index]
 
 
+@pytest.mark.filterwarnings("ignore")  # of PEFT
 def test_no_closed_form_is_advised_for_what_an_adapter_has_changed() -> None:
     adapted = peft.get_peft_model(make(), peft.IA3Config(target_modules=["query"], feedforward_modules=[]))
     review = check_model(adapted, closed_form=False, total="99K")

@@ -25,7 +25,8 @@ FLOORS = (
     ("checkpoint",),
     ("builder", "table"),
     ("differences", "dtypes", "files", "quantity"),
-    ("__init__", "findings", "folding", "inventory", "release", "wording"),
+    ("__init__", "findings", "folding", "inventory", "release"),
+    ("wording",),
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 

@@ -28,7 +28,7 @@ BURSTS = (
 )
 
 
-LINE = "::notice title=bertsize::1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
+LINE = "::notice title=bertsize::1 of 2 models failed: bursts (head 1 over 2,548)"
 """Two models of 59,549 parameters; not compared with a base."""
 
 
@@ -57,7 +57,7 @@ def commands(report: RunReport, folder: str = "") -> list[str]:
 def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
     told = list_commands(run(failing(), complete=False, not_checked=["a"]), "")
     assert told[0].startswith(
-        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed; "
+        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (37.6M over 110M)"
     )
     assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
     assert told[1] == "::error title=bertsize::NOT CHECKED: a"
@@ -164,9 +164,9 @@ def test_a_run_puts_its_page_once_behind_what_stands_there(
     before, *pages = summary.read_text("utf-8").split(MARK)
     assert before == "# Lint\nall well\n\n"
     (page,) = pages
-    assert "## ✗ 1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)" in page
+    assert "## ✗ 1 of 2 models failed: bursts (head 1 over 2,548)" in page
     assert "<sub>Model size: 2 configured, 2 checked, 1 failed. " in page
-    assert "### ✗ bursts\n" in page
+    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)\n" in page
     assert page.count("bursts: head 2,549, limit 2,548 (+1)") == 1
     assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
 

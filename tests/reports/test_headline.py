@@ -174,13 +174,35 @@ def test_a_share_of_the_total(part: int | None, whole: int, said: str) -> None:
 # several models
 
 
-def test_failures_come_first_and_who_changed_more_is_named_behind_them() -> None:
+def test_it_names_who_failed_and_the_worst_and_the_second_line_who_changed_most() -> None:
     report = run(grown("a", 14, total="130M"), grown("b", total="110M"))
-    assert report.headline == (
-        "1 of 2 models failed; 2 changed, net +21,263,616 (+9.7 %); "
-        "b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M; "
-        "the most changed is a, +14,175,744"
+    assert report.headline == "1 of 2 models failed: b (6.7M over 110M)"
+    assert report.news == (
+        "2 changed, net +21,263,616 (+9.7 %); "
+        "a: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
     )
+
+
+def test_of_several_that_failed_the_worst_is_named_and_the_line_has_room_for_it() -> None:
+    models = [grown(f"model-{n}", 13 + n % 2, total="110M") for n in range(40)]
+    line = run(*models).headline
+    assert line.startswith("40 of 40 models failed: model-0, model-1, ")
+    assert line.endswith(" more (worst: model-1, 13.7M over 110M)")
+    assert 120 < len(line) <= 140
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (grown(total="120M", head=1), "head 623K over 1"),
+        (grown(total={"min": "120M"}), "3.4M under 120M"),
+        (refused(), "its config is refused"),
+        (not_built(), "not built"),
+    ],
+    ids=["component", "minimum", "refused", "not built"],
+)
+def test_what_fails_a_model_is_said_in_a_few_words(model: ModelReport, why: str) -> None:
+    assert run(passing("a"), model).headline.endswith(f" ({why})")
 
 
 def unread() -> ModelReport:
@@ -200,84 +222,84 @@ def loosened(component: str | None = None) -> ModelReport:
 
 
 @pytest.mark.parametrize(
-    ("report", "line"),
+    ("report", "line", "news"),
     [
         (
             run(passing("a"), grown("b", total="120M"), grown("c", 14, total="130M")),
+            "All 3 models passed",
             (
-                "All 3 models passed; 2 changed, net +21,263,616 (+6.5 %); "
+                "2 changed, net +21,263,616 (+6.5 %); "
                 "c: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
             ),
         ),
         (
             run(passing("a"), grown("b", total="110M")),  # its own line says the net
-            (
-                "1 of 2 models failed; 1 changed; "
-                "b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"
-            ),
+            "1 of 2 models failed: b (6.7M over 110M)",
+            ("1 changed; b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"),
         ),
-        (
-            run(passing("a"), unread()),
-            '1 of 2 models failed; 1 as at main; b: config.json:3: the key "auto_map" runs code; remove it',
-        ),
+        (run(passing("a"), unread()), "1 of 2 models failed: b (its config is refused)", "1 as at main"),
         (
             run(passing("c"), other_name()),
+            "All 2 models passed",
             (
-                "All 2 models passed; 1 changed; "
+                "1 changed; "
                 "b: 109,514,298 parameters, as at main, renamed: the table at main calls it a; within its 110.2M"
             ),
         ),
         (
             run(passing("a"), loosened("total")),
-            (
-                "All 2 models passed; none changed against main; "
-                "encoder: 109,514,298 parameters, as at main; within its 110.2M; loosened here: total"
-            ),
+            "All 2 models passed",
+            "none changed against main; encoder: loosened here: total",
         ),
         (
             run(loosened()),
             "encoder: 109,514,298 parameters, as at main; within its 110.2M; its budget is loosened here",
+            "",
         ),
-        (run(replace(WITHIN, name="a"), WITHIN), "All 2 models passed; 219,028,596 parameters"),
+        (run(replace(WITHIN, name="a"), WITHIN), "All 2 models passed", ""),
         (
             run(passing(), base=compared(removed=[gone("old", failed=True), gone("older")]), failed=1),
-            "1 model left the table without a reason: old; none changed against main; 1 removed",
+            "1 model left the table without a reason: old",
+            "none changed against main; 1 removed",
         ),
-    ],
-    ids=["net", "one", "not counted", "renamed", "loosened", "loosened alone", "without a base", "left"],
-)
-def test_of_several_it_says_how_many_failed_and_changed_and_the_line_of_the_most_urgent(
-    report: RunReport, line: str
-) -> None:
-    assert report.headline == line
-
-
-@pytest.mark.parametrize(
-    ("report", "said"),
-    [
         (
             run(passing(), configured=3, not_checked=["b", "c"], complete=False),
-            "INCOMPLETE: 2 of 3 models were not checked; none changed against main",
+            "INCOMPLETE: 2 of 3 models were not checked",
+            "none changed against main",
         ),
-        (run(configured=1, checked=0, not_checked=["a"], complete=False), "INCOMPLETE: 1 of 1 models was not checked"),
-        (run(passing(), complete=False), "INCOMPLETE: this run did not finish; none changed against main"),
-        (run(passing("a"), passing("b"), mode="no-build"), "by the closed form: nothing was built"),
-        (run(passing("a"), without_closed_form()), "1 not compared with a closed form"),
-        (run(passing("a"), new()), "none changed against main; 1 new"),
-        (run(failing(), passing("b"), failed=2), "2 of 2 models failed"),
-        (run(passing(), base=compared(problem="git has no such commit")), "; not compared with main"),
-        (run(passing("a"), new("b"), base=compared(not_compared=["b"])), "; 1 not compared with main"),
+        (
+            run(configured=1, checked=0, not_checked=["a"], complete=False),
+            "INCOMPLETE: 1 of 1 models was not checked",
+            "",
+        ),
+        (run(passing(), complete=False), "INCOMPLETE: this run did not finish", "none changed against main"),
+        (
+            run(passing("a"), passing("b"), mode="no-build"),
+            "All 2 models passed",
+            "none changed against main; by the closed form: nothing was built",
+        ),
+        (
+            run(passing("a"), without_closed_form()),
+            "All 2 models passed",
+            "none changed against main; 1 not compared with a closed form",
+        ),
+        (run(passing("a"), new()), "All 2 models passed", "none changed against main; 1 new"),
+        (
+            run(passing("a"), new("b"), base=compared(not_compared=["b"])),
+            "All 2 models passed",
+            "none changed against main; 1 not compared with main",
+        ),
+        (
+            run(passing("a"), passing("b"), base=compared(problem="git has no such commit")),
+            "All 2 models passed",
+            "not compared with main",
+        ),
     ],
 )
-def test_what_is_no_pass_is_said_in_the_line(report: RunReport, said: str) -> None:
-    assert said in report.headline
-    assert report.complete or "passed" not in report.headline
-
-
-def test_that_nothing_was_built_is_said_once() -> None:
-    said = run(passing("a"), renamed(unbuilt(), "b"), mode="no-build").headline
-    assert said.endswith("12 → 13, by the closed form, not built; within its 120M")
-    assert "nothing was built" not in said
+def test_the_first_line_is_the_verdict_and_the_second_what_changed_or_was_not_compared(
+    report: RunReport, line: str, news: str
+) -> None:
+    assert (report.headline, report.news) == (line, news)
 
 
 # when there is news
@@ -327,10 +349,11 @@ def test_every_report_begins_with_the_same_line() -> None:
 
 def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() -> None:
     many = [passing(f"m{n}") for n in range(38)]
-    mark, line, foot = markdown(run(*many)).strip().split("\n\n")
-    assert line == "## ✓ All 38 models passed; none changed against main"
+    mark, line, news, foot = markdown(run(*many)).strip().split("\n\n")
+    assert line == "## ✓ All 38 models passed"
+    assert news == "none changed against main"
     assert (mark, foot[:5]) == ("<!-- pytest-bertsize report -->", "<sub>")
     assert "38 configured, 38 checked, 0 failed. Compared with `main` (`bbbbbbbbbbbb`)" in foot
     written = markdown(run(*many, grown("a", total="130M"), renamed(noted("warning"), "b")))
     assert "\n38 models more passed, and nothing of them changed.\n" in written
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a", "b:"]
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a:", "b:"]

@@ -86,7 +86,7 @@ SAYS = [
     ),
     (
         run(passing(), configured=3, not_checked=["a", "b"], complete=False),
-        "; none changed against main\n\n> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: `a`, `b`**\n",
+        "\n\nnone changed against main\n\n> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: `a`, `b`**\n",
     ),
     (run(configured=500, not_checked=MANY, complete=False), "`m19` and 480 more**"),
     (run(passing(), base=UNREAD), "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"),
@@ -141,7 +141,7 @@ def test_a_report_has_nothing_of_what_there_is_not(report: RunReport, unsaid: st
 
 def test_several_models_have_an_overview_and_those_that_failed_come_first() -> None:
     written = render_page(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b", "a:", "c:"]
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
     assert [line.split()[2] for line in written.splitlines() if "BertForMaskedLM |" in line] == ["b", "a", "c"]
     row = ["✗ b", "BertForMaskedLM", "147,555,444", "+38,041,146", "110M", "-37,555,444"]
     assert cells(written, "✗ b") == row

@@ -97,7 +97,7 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.report.failed, left.status) == (1, "found")
     unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
-    assert lines(unbuilt)[-1].text.endswith("; by the closed form: nothing was built")
+    assert lines(unbuilt)[-1].text.endswith("\nby the closed form: nothing was built")
 
 
 # where GitHub reads the log

@@ -239,6 +239,7 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
     found = RunReport(
         schema=1,
         headline="",
+        news="",
         changed=True,
         mode="full",
         versions={"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
@@ -253,7 +254,8 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
         complete=True,
     )
     found = structs.replace(found, **more)
-    return structs.replace(found, headline=headline.describe_run(found), changed=headline.has_news(found))
+    lines = {"headline": headline.describe_run(found), "news": headline.describe_news(found)}
+    return structs.replace(found, **lines, changed=headline.has_news(found))
 
 
 def compared(**more: Any) -> RunBase:
