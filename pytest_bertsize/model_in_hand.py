@@ -49,8 +49,8 @@ NO_TABLE = Settings(Path(), "", {})
 
 def check_model(
     model: Any,
-    name: str | None = None,
     /,
+    name: str | None = None,
     *,
     table: str | os.PathLike[str] | None = None,
     options: Mapping[str, bool] | None = None,
@@ -85,7 +85,10 @@ def check_model(
             alone = _declare(held, options or {}, closed_form=closed_form)
             found = _hold_alone(held, alone, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
     except (SettingsError, Unsupported) as error:
-        raise ValueError(str(error)) from None
+        if not CALLED:
+            raise ValueError(str(error)) from None
+        unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # to the run, which has its own word on it
+        found = conclude_in_hand(unknown, Finding("config-invalid", str(error)), held, (), None)
     except NoModule as error:
         raise TypeError(str(error)) from None
     if found.verdict == "failed" and not CALLED:
@@ -147,7 +150,7 @@ def _hold_to_table(
     written = _read_limits(limits, place)
     extra = tuple(tighten(limit, model, settings, str(place), f"a limit of {BY}") for limit in written)
     registry, lock = _read_registry(settings), read_lock(settings)
-    built = _list_adapted(held, model) or _list_tensors(held)
+    built = _list_adapted(held, model) or _list_tensors(held, own=model.factory is not None)
     of_build = built if isinstance(built, Built) and model.has_config_of_build else None
     subject = examine(without_unchecked(model), settings, registry, built=of_build)
     return note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
@@ -176,9 +179,9 @@ def _read_registry(settings: Settings) -> Registry:
     return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
 
 
-def _list_tensors(held: InHand) -> Built | Finding:
+def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
     try:
-        return list_in_hand(held)
+        return list_in_hand(held, own=own)
     except Refused as refused:
         return Finding("build-failed", printable(str(refused)), refused.fix)
 

@@ -53,3 +53,30 @@ def test_a_factory_that_checks_what_it_makes_is_judged_by_the_run(project: Proje
     result.stdout.fnmatch_lines(["encoder: total 59,549, limit 50,000 (+9,549)"])
     accepted = project(TABLE.replace("60K", "50K"), train=TRAIN).runpytest("--bert-budget", "--bert-budget-update")
     accepted.assert_outcomes(passed=1)
+
+
+def test_a_factory_may_check_what_no_table_declares_yet(project: Project) -> None:
+    train = TRAIN.replace('check_model(model, "encoder")', 'check_model(model, "not-yet")')
+    project(TABLE, train=train).runpytest("--bert-budget").assert_outcomes(passed=1)
+
+
+def test_what_a_factory_wraps_or_ties_is_the_same_for_a_run_and_in_hand(project: Project) -> None:
+    train = f"""
+{TRAIN.replace('    check_model(model, "encoder")', "")}
+def tied():
+    model = build()
+    model.bert.encoder.layer[2] = model.bert.encoder.layer[1]
+    return __import__("torch").nn.DataParallel(model)
+"""
+    table = f"""
+{TABLE.replace(":build", ":tied")}
+tied = {{ "bert.encoder.layer.2" = "bert.encoder.layer.1" }}
+"""
+    test = """
+from pytest_bertsize import check_model
+from train import tied
+
+def test_it():
+    assert check_model(tied(), name="encoder").actual["total"] == 59_549 - 16_632
+"""
+    project(table, train=train, test_train=test).runpytest("--bert-budget").assert_outcomes(passed=2)

@@ -54,6 +54,8 @@ def checkpoint_layers(model: Any) -> Any:
 class DeepSpeedEngine(nn.Module):  # type: ignore[misc]
     """As DeepSpeed's: the model is its ``module``."""
 
+    __module__ = "deepspeed.runtime.engine"
+
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.module = model
@@ -136,6 +138,17 @@ class Beside(nn.DataParallel):  # type: ignore[misc]
 def test_what_a_wrapper_has_beside_the_model_is_counted(declare: Declare) -> None:
     declare()
     assert "aux is new: 12 (weight 3×3, bias 3)" in fail(Beside(make()), "encoder")
+
+
+def test_a_class_of_the_project_that_is_called_like_a_wrapper_is_none(declare: Declare) -> None:
+    class DataParallel(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = make()
+
+    declare()
+    with pytest.raises(AssertionError, match="DataParallel"):
+        check_model(DataParallel(), total="60K")
 
 
 def test_layers_that_share_their_tensors_by_hand_are_told_as_that(declare: Declare) -> None:

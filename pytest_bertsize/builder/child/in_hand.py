@@ -98,8 +98,10 @@ def _find_adapter(modules: Iterable[Any]) -> str:
     return next((type(each).__name__ for each in modules if type(each).__module__.startswith("peft.tuners.")), "")
 
 
-def list_in_hand(held: InHand) -> Built:
+def list_in_hand(held: InHand, *, own: bool = False) -> Built:
     """List what there is, as the helper does of what it has built.
+
+    :param own: whether its table says that code of the project makes it.
 
     :raises Refused: for tensors whose shapes are not those of the model, and for what no list can have.
     """
@@ -109,7 +111,7 @@ def list_in_hand(held: InHand) -> Built:
         from pytest_bertsize.builder.child.lora import name_ties
 
         ties = name_ties(held.module, held.base, declared_ties(dict(walk_modules(held.base, wrapped=True)), ()))
-    built = take_inventory(held.module, own=held.is_own, in_hand=True, ties=ties)
+    built = take_inventory(held.module, own=own or held.is_own, in_hand=True, ties=ties)
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
         parted = "its tied tensors were parted as it was moved to the meta device, by .to or by offloading"
         raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")

@@ -27,6 +27,8 @@ INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int6
 PACKED_SHARE = 100
 
 
+WRAPPERS = frozenset({"torch", "deepspeed"})
+"""Libraries that put something around a model."""
 WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # children of what torch.compile and checkpointing put around one
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
 """Classes whose ``module`` is what each process trains as a whole."""
@@ -38,12 +40,12 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
     class declares, whatever was registered first. No method of a class is asked, which might leave something out.
 
-    :param own: whether code of the project built it.
-    :param in_hand: whether it is a model that is trained: wrappers in it have no name, and anybody may have changed it.
+    :param own: whether code of the project built it: wrappers in it have no name.
+    :param in_hand: whether it is a model that is trained, and anybody may have changed it.
     :param ties: those that its class declares; ``None`` to look for them.
     :raises Refused: for parameters that have no shape to count, or that torch cannot see.
     """
-    modules = dict(walk_modules(model, wrapped=in_hand))
+    modules = dict(walk_modules(model, wrapped=own or in_hand))
     parameters = dict(_walk_tensors(modules, "_parameters"))
     buffers = _list_buffers(modules)
     _refuse_uncountable(parameters)
@@ -99,10 +101,11 @@ def unwrap(module: nn.Module) -> nn.Module:
 
 
 def _find_wrapped(module: nn.Module) -> nn.Module | None:
-    is_parallel = any(each.__name__ in PARALLEL for each in type(module).__mro__)
-    inner = module._modules  # noqa: SLF001
-    if len(inner) != 1 or module._parameters:  # noqa: SLF001  (it has something beside what it wraps)
+    """Return what a wrapper has, and nothing beside it; a class of the project may have the names of one."""
+    library, inner = type(module).__module__.partition(".")[0], module._modules  # noqa: SLF001
+    if library not in WRAPPERS or len(inner) != 1 or module._parameters:  # noqa: SLF001
         return None
+    is_parallel = any(each.__name__ in PARALLEL for each in type(module).__mro__)
     return next((inner[name] for name in (*WRAPPED, *(["module"] if is_parallel else [])) if name in inner), None)
 
 
