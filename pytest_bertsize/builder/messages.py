@@ -108,6 +108,15 @@ class Answered(NamedTuple):
     """The length that its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
 
 
+class Untied(NamedTuple):
+    """A tie that a class of the project declares as another release of transformers reads it, and that is not there."""
+
+    path: str  # of the module that is of this class; "" for the model itself
+    name: str  # of a tensor below it
+    source: str
+    by: str  # ``"Tagger.get_output_embeddings"``
+
+
 class Built(NamedTuple):
     """A model as the helper built it, before components are known."""
 
@@ -129,6 +138,7 @@ class Built(NamedTuple):
     """A sentence for each name that this code imports and that is not there, or is there by another name."""
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in what code of the project has built
+    untied: tuple[Untied, ...] = ()
 
     def lost_ties(self) -> list[str]:
         """Names on which the tensors' identity and the class's own declaration disagree."""

@@ -122,12 +122,31 @@ def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> boo
 
 def check_ties(built: Built) -> list[Finding]:
     """Return an error where the tensors that the built model shares are not those that its class declares."""
+    found = [*_find_untied(built)]
     lost = built.lost_ties()
     if not lost:
-        return []
+        return found
     named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
     message = f"{named}: what shares a tensor in the built model is not what its class declares"
-    return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
+    fix = "report it: the class has lost a tie, or made one that it does not declare"
+    return [*found, Finding("untied", message, fix)]
+
+
+def _find_untied(built: Built) -> Iterator[Finding]:
+    """Find ties that another release would make, of each class and way the first."""
+    for each in {each.by: each for each in reversed(built.untied)}.values():
+        prefix = f"{each.path}." if each.path else ""
+        way = each.by.rpartition(".")[2]
+        other, fix = "4", f'write _tied_weights_keys = {{ "{each.name}": "{each.source}" }} and call post_init()'
+        if way == "_tied_weights_keys":
+            other, fix = "5", "write get_output_embeddings"
+        if way == "_tie_weights":
+            fix = f"assign it in the constructor, self.{each.name} = self.{each.source}"
+        else:
+            fix = f"{fix}, or tie_word_embeddings = false in its config"
+        ties = f"{each.by} ties {prefix}{each.name} to {prefix}{each.source} in transformers {other}"
+        message = f"{ties}, and not in {built.transformers}, which has built it"
+        yield Finding("untied", message, f"{fix}; or build it with the release that it is written for")
 
 
 def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:

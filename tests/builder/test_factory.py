@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from html import unescape
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -609,7 +610,10 @@ STOOD_IN = [
     "acme_logs is not installed, and nothing used it",
     "transformers.modeling_bert is not in the installed transformers, and nothing used it",
     "acme_logs.get is not installed, and its call at import returned nothing",
-    "Ends calls init_weights() where transformers 5 needs post_init(), whose part was done for it: the project itself may not run here",
+    (
+        f"Ends calls init_weights() where transformers {version('transformers')} needs post_init(), whose part was done "
+        "for it: by itself, that release does not build it"
+    ),
 ]
 
 

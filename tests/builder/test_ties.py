@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+import transformers
+from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.stand_ins import complete_init_weights
+from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.messages import Untied
+from tests.conftest import TINY
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
@@ -113,3 +119,89 @@ def test_an_output_that_is_tied_to_something_else_is_a_lost_tie_as_well() -> Non
     model.other = torch.nn.Embedding(7, 3)
     model.decoder.weight = model.other.weight
     assert take_inventory(model).lost_ties() == ["decoder.weight", "other.weight"]
+
+
+# ties of a class of the project, declared as another release reads them
+
+WORDS = "bert.embeddings.word_embeddings.weight"
+
+
+class Tagger(BertPreTrainedModel):  # type: ignore[misc]
+    """As it was written for transformers 4, which ties its output."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(BertConfig(**{**TINY, "num_hidden_layers": 1, **more}))
+        with torch.device("meta"):
+            self.bert = BertModel(self.config, add_pooling_layer=False)
+            self.output = torch.nn.Linear(TINY["hidden_size"], TINY["vocab_size"])
+        self.post_init()
+
+    def get_output_embeddings(self) -> Any:
+        return self.output
+
+
+class Mapped(Tagger):
+    """As 5 ties it."""
+
+    _tied_weights_keys = {"output.weight": WORDS}  # noqa: RUF012
+
+
+class Called(Mapped):
+    """Whose method 4 calls."""
+
+    def _tie_weights(self) -> None:
+        self.bias = self.output.bias
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.bias = torch.nn.Parameter(torch.empty(TINY["vocab_size"], device="meta"))
+
+
+@pytest.mark.parametrize(
+    ("made", "untied"),
+    [
+        (Tagger, [Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")]),
+        (lambda: Tagger(tie_word_embeddings=False), []),
+        (Mapped, []),
+        (Called, [Untied("", "bias", "output.bias", "Called._tie_weights")]),
+        (
+            lambda: torch.nn.ModuleDict({"of": Tagger()}),
+            [Untied("of", "output.weight", WORDS, "Tagger.get_output_embeddings")],
+        ),
+    ],
+    ids=["output", "a config that does not tie", "a dict", "a method", "in another module"],
+)
+def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Any, untied: list[Untied]) -> None:
+    model = made()
+    before = {name: id(each) for name, each in model.named_parameters(remove_duplicate=False)}
+    assert list(take_inventory(model, own=True).untied) == untied
+    assert {name: id(each) for name, each in model.named_parameters(remove_duplicate=False)} == before
+
+
+def test_a_tie_that_transformers_5_makes_and_4_does_not_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Mapped()
+    model.output.weight = torch.nn.Parameter(torch.empty(TINY["vocab_size"], TINY["hidden_size"], device="meta"))
+    monkeypatch.delattr(transformers.PreTrainedModel, "get_expanded_tied_weights_keys")
+    untied = Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")
+    assert take_inventory(model, own=True).untied == (untied,)
+
+
+def test_a_list_where_transformers_5_reads_a_dict_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("init_weights", "get_expanded_tied_weights_keys"):  # which are put back
+        monkeypatch.setattr(transformers.PreTrainedModel, name, getattr(transformers.PreTrainedModel, name))
+    complete_init_weights()
+    said = f"Listing lists _tied_weights_keys as transformers 4 reads them, and transformers {transformers.__version__} does not"
+    with pytest.raises(Refused, match=f"^{said}$"):
+        type("Listing", (Tagger,), {"_tied_weights_keys": ["output.weight"]})()
+
+
+def test_a_module_that_is_registered_as_none_is_named_once_for_its_class() -> None:
+    class Late(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_module("head", None)
+
+    model = torch.nn.ModuleList([Late(), Late(), torch.nn.Linear(2, 2)])
+    assert take_inventory(model, own=True).stood_in == (
+        "0.head is registered as None, and a module that is made later in its place is not counted",
+    )

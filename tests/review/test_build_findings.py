@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.builder.messages import Built, ConfigSaid
+from pytest_bertsize.builder.messages import Built, ConfigSaid, Untied
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.release import Release
-from pytest_bertsize.review.build_findings import find_read_otherwise
+from pytest_bertsize.review.build_findings import check_ties, find_read_otherwise
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
@@ -176,3 +176,24 @@ def test_an_adapter_that_from_pretrained_would_add_has_to_be_declared(
     settings = parse(table, tmp_path / "pyproject.toml")
     found = conclude(examine(settings.models["x"], settings, Registry()), None)
     assert [f"{each.kind}: {each.sentence}" for each in found.errors] == told
+
+
+BUILT_BY = "or build it with the release that it is written for"
+WITHOUT = f"or tie_word_embeddings = false in its config; {BUILT_BY}"
+
+
+@pytest.mark.parametrize(
+    ("way", "release", "imported", "fix"),
+    [
+        ("get_output_embeddings", 4, "5.23.0", 'write _tied_weights_keys = { "o.w": "i.w" } and call post_init(), '),
+        ("_tie_weights", 4, "5.23.0", "assign it in the constructor, self.o.w = self.i.w; "),
+        ("_tied_weights_keys", 5, "4.57.1", "write get_output_embeddings, "),
+    ],
+)
+def test_a_tie_that_another_release_makes_is_an_error(way: str, release: int, imported: str, fix: str) -> None:
+    untied = tuple(Untied(path, "o.w", "i.w", f"Tagger.{way}") for path in ("net", "other"))
+    (found,) = check_ties(Built((), {}, transformers=imported, untied=untied))
+    ties = f"Tagger.{way} ties net.o.w to net.i.w in transformers {release}"
+    assert (found.kind, found.severity) == ("untied", "error")
+    assert found.message == f"{ties}, and not in {imported}, which has built it"
+    assert found.fix == fix + (BUILT_BY if way == "_tie_weights" else WITHOUT)

@@ -163,7 +163,7 @@ def build(request: Request, pipe: int) -> Answer:
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
-    return Answer(built._replace(answered=list_answers(), stood_in=tuple(STOOD_IN)))
+    return Answer(built._replace(answered=list_answers(), stood_in=(*STOOD_IN, *built.stood_in)))
 
 
 def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.messages import Buffer, Built, Finished
+from pytest_bertsize.builder.messages import Buffer, Built, Finished, Untied
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
-    return built._replace(declared_ties=declared, kinds=kinds)
+    untied = tuple(_find_untied(modules, parameters, in_hand=in_hand))
+    stood_in = tuple(_describe_empty(modules))
+    return built._replace(declared_ties=declared, kinds=kinds, untied=untied, stood_in=stood_in)
 
 
 def walk_modules(
@@ -267,7 +269,84 @@ def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
     return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")
 
 
+def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
+    """Yield ties that classes of the project declare as another release reads them, which this one has not made.
+
+    transformers 4 ties what ``get_output_embeddings`` returns and calls every ``_tie_weights``; 5 reads a dict.
+
+    :param in_hand: whether nothing of a class is run that could change the model.
+    """
+    base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
+    is_old = not hasattr(base, "get_expanded_tied_weights_keys")
+    begun: tuple[str, ...] = ()  # models whose constructors have come to the line that ties
+    for path, module in modules.items() if base else ():
+        prefix = join_path(path, "")
+        is_model = isinstance(module, base)
+        if is_model and hasattr(module, "all_tied_weights_keys"):
+            begun = (*begun, prefix)
+        for by, find in WAYS_OF_5.items() if is_old else WAYS_OF_4.items() if prefix.startswith(begun) else ():
+            own = next((each for each in type(module).__mro__ if by in vars(each)), object)
+            is_run = by == "_tie_weights"
+            ties: Any = is_run or (is_model and getattr(module.config, "tie_word_embeddings", True))
+            if not _is_own(own) or not ties or (is_run and in_hand):
+                continue
+            inside = {name[len(prefix) :]: each for name, each in parameters.items() if name.startswith(prefix)}
+            for name, source in find(module, inside).items():
+                if inside.get(name) is not inside.get(source):
+                    yield Untied(path, name, source, f"{own.__name__}.{by}")
+
+
+def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
+    keys = module._tied_weights_keys  # noqa: SLF001
+    return keys if isinstance(keys, dict) else {}
+
+
+def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
+    """Return the name of the output of words, and that of their input."""
+    found: list[str] = []
+    for embeddings in (module.get_output_embeddings(), module.get_input_embeddings()):
+        held = embeddings
+        while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
+            held = wrapped
+        weight = getattr(held, "weight", None)
+        found += [name for name, each in inside.items() if each is weight][:1]
+    return dict([found]) if len(found) == len(INNER) else {}
+
+
+def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
+    """Call ``_tie_weights``, and undo it: each name whose tensor became another's, and that one's."""
+    inside = dict(walk_modules(module))
+    before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
+    was = dict(_walk_tensors(inside, "_parameters"))
+    with contextlib.suppress(Exception):  # of code that nobody calls any more
+        module._tie_weights()  # noqa: SLF001
+    now = dict(_walk_tensors(inside, "_parameters"))
+    for path, each in inside.items():
+        each._parameters.clear()  # noqa: SLF001
+        each._parameters.update(before[path])  # noqa: SLF001
+    names = {id(each): name for name, each in was.items()}
+    return {name: names[id(each)] for name, each in now.items() if each is not was.get(name) and id(each) in names}
+
+
+INNER = ("base_layer", "original_module")  # where PEFT puts the module in whose place another one stands now
+WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
+WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
+"""What a class has by which a release of transformers ties, and what finds the ties."""
+
+
 # what would make it a lie
+
+
+def _describe_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
+    """Yield a sentence for each module that a class of the project has registered as ``None``, by its first path."""
+    seen: set[tuple[type, str]] = set()
+    for path, module in modules.items():
+        for name, inner in module._modules.items():  # noqa: SLF001
+            if inner is None and _is_own(type(module)) and (type(module), name) not in seen:
+                seen.add((type(module), name))
+                where = join_path(path, name)
+                yield f"{where} is registered as None, and a module that is made later in its place is not counted"
+
 
 BEFORE = "build the model before it is quantised"
 

@@ -19,12 +19,10 @@ except ImportError as error:
     found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
     raise Refused(found, "install releases of PEFT and transformers that fit each other") from None
 
-from pytest_bertsize.builder.child.listing import declared_ties, group_names, walk_modules
+from pytest_bertsize.builder.child.listing import INNER, declared_ties, group_names, walk_modules
 
 if TYPE_CHECKING:
     from torch import nn
-
-INNER = ("base_layer", "original_module")  # where PEFT puts the module in whose place another one stands now
 
 
 def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:

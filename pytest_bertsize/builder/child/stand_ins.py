@@ -148,16 +148,27 @@ def complete_init_weights() -> None:
     base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
     if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
         return
-    own = vars(base)["init_weights"]
+    own, expand = vars(base)["init_weights"], vars(base)["get_expanded_tied_weights_keys"]
+    release = f"transformers {sys.modules['transformers'].__version__}"
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"{type(self).__name__} calls init_weights() where transformers 5 needs post_init()"
-            STOOD_IN[f"{calls}, whose part was done for it: the project itself may not run here"] = None
+            calls = f"{type(self).__name__} calls init_weights() where {release} needs post_init()"
+            STOOD_IN[f"{calls}, whose part was done for it: by itself, that release does not build it"] = None
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
 
-    base.init_weights = init_weights
+    def get_expanded_tied_weights_keys(self: Any, *arguments: Any, **named: Any) -> Any:
+        listed = self._tied_weights_keys
+        if listed and not isinstance(listed, dict) and getattr(self.config, "tie_word_embeddings", False):
+            lists = (
+                f"{type(self).__name__} lists _tied_weights_keys as transformers 4 reads them, and {release} does not"
+            )
+            fix = "write a dict of each name and its source, or build it with transformers 4"
+            refuse(Refused(lists, f"{fix} {THERE}"))
+        return expand(self, *arguments, **named)
+
+    base.init_weights, base.get_expanded_tied_weights_keys = init_weights, get_expanded_tied_weights_keys
 
 
 # a tokenizer has a length and added tokens
