@@ -161,12 +161,21 @@ def test_a_run_has_what_is_known_of_it(report: RunReport, said: str) -> None:
     assert said in Page(render_page(report)).text
 
 
-def test_what_is_broken_is_marked_in_its_cell_and_a_column_that_says_nothing_is_left_out_on_narrow_screens() -> None:
+def test_what_is_broken_is_marked_in_its_cell_and_a_column_that_says_nothing_is_left_out() -> None:
     failed, passed = render_page(run(failing())), render_page(run(passing()))
     assert '<td class="n bad">-231K</td>' in failed  # 24M - 24,230,400, rounded up
-    assert '<td class="n bad">+768</td>' in failed
+    assert '<td class="n off bad">+768</td>' in failed
     assert '<td class="n">+769K</td>' in failed
-    assert ('class="n off"' in failed, 'class="n off"' in passed) == (False, True)
+    assert "Off formula" not in passed
+
+
+def test_of_a_limit_that_was_raised_the_limit_is_marked() -> None:
+    model = failing()
+    assert '<td class="n budget bad">' not in render_page(run(model))
+    for row in model.components:
+        if row.name == "total":
+            row.max, row.limit, row.expected = 150_000_000, "150M", row.actual
+    assert '<td class="n budget bad">150M</td>' in render_page(run(model))
 
 
 def test_a_page_of_several_models_has_links_to_them_and_bars_of_what_changed() -> None:
@@ -179,11 +188,18 @@ def test_a_page_of_several_models_has_links_to_them_and_bars_of_what_changed() -
     assert "commit" not in words(plain(passing()), commit=None)
 
 
-def test_a_model_as_it_was_is_a_line_one_that_passed_is_folded_and_one_that_failed_is_open() -> None:
+def test_findings_stand_before_what_changed_and_tables_of_several_models_are_folded() -> None:
     new = replace(passing("new"), base=None)
     found = Page(render_page(run(passing("good"), new, renamed(failing(), "bad"))))
     folded = [said for tag, said in found.words if tag == "summary" and " and c" in said]
-    assert folded == ["Parameters, budget and components of good", "Components and costs of new"]
+    assert folded == [
+        "Components and costs of bad",
+        "Parameters, budget and components of good",
+        "Components and costs of new",
+    ]
+    said = words(failing())
+    places = [said.index(each) for each in ("Formula check", "Error total is", "What changed", "Where the parameters")]
+    assert places == sorted(places)
 
 
 # bars as numbers; ``test_page_in_browser.py`` measures them
@@ -217,6 +233,12 @@ def test_what_was_added_is_hatched_and_what_shrank_is_not() -> None:
     _, side = bars_of({"a": 10, "b": 5, "c": 7, "total": 22}, {"a": 6, "b": 9, "total": 15}).sides
     below = [("a", 6, False), ("a", 4, True), ("b", 5, False), ("c", 7, True)]
     assert [(cell.name, cell.size, cell.added) for cell in side.below] == below
+
+
+def test_a_bar_has_the_numbers_of_the_table() -> None:
+    drawn = render_page(run(failing()))
+    assert "<b>encoder</b><span>99,230,208</span>" in drawn
+    assert drawn.count("99,230,208") > 2
 
 
 def test_the_smallest_of_many_parts_are_drawn_as_one() -> None:

@@ -132,7 +132,7 @@ def test_cells_are_as_wide_as_their_counts_to_the_pixel_and_lie_side_by_side(sho
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("limit", [1_000_000, 110_000_000, 400_000_000])
-def test_the_dashed_line_stands_at_the_budget(show: Show, width: int, limit: int) -> None:
+def test_the_dashed_line_stands_at_the_budget_and_crosses_no_label(show: Show, width: int, limit: int) -> None:
     shown = show(reported(bert(12, 512, tied=True), total=limit), width=width)
     line, plot = (
         shown.execute_script(f"return document.querySelector('{it}').getBoundingClientRect()")
@@ -141,6 +141,15 @@ def test_the_dashed_line_stands_at_the_budget(show: Show, width: int, limit: int
     at = plot["left"] + plot["width"] * limit / (max(limit, 109_514_298) * 1.02)
     assert (line["left"] + line["right"]) / 2 == pytest.approx(at, abs=1)
     assert line["height"] > 50
+    through = """
+      const line = document.querySelector('.limit').getBoundingClientRect()
+      return [...document.querySelectorAll('.plot p *, .cell > *')].filter(label => {
+        const box = label.getBoundingClientRect(), [x, y] = [(line.left + line.right) / 2, (box.top + box.bottom) / 2]
+        if (y > label.parentNode.getBoundingClientRect().bottom || x < box.left || x > box.right || y < line.top || y > line.bottom) return false
+        return document.elementFromPoint(x, y).className === 'limit'
+      }).map(label => label.textContent)
+    """
+    assert shown.execute_script(through) == []
 
 
 def test_a_label_that_does_not_fit_is_not_cut_but_hidden(show: Show) -> None:

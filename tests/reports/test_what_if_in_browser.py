@@ -161,7 +161,7 @@ def row(shown: webdriver.Chrome, name: str) -> list[str]:
 
 def write(shown: webdriver.Chrome, place: int, value: str) -> None:
     field = shown.find_element("id", f"number-{place}")
-    field.clear()
+    field.send_keys(Keys.CONTROL, "a")
     field.send_keys(value)
 
 
@@ -170,8 +170,23 @@ def test_it_starts_with_the_counts_of_the_config(show: Show) -> None:
     # Devlin et al. 2018's BERT-base with its decoder tied: 109,514,298 (README)
     assert text(shown, "#total") == "109,514,298"
     assert text(shown, "#change") == "as in the config"
-    assert row(shown, "encoder") == ["encoder", "85,054,464", "77.7%", NOTHING, "85.1M", "45,536"]
+    assert row(shown, "encoder") == ["encoder", "85,054,464", "77.7%", "", "85.1M", "45,536"]
+    assert row(shown, "norm")[2] == "<0.1%"
+    assert text(shown, "#keep") == "nothing to keep: these are the sizes of the config"
     assert shown.find_element("id", "reset").get_property("disabled")
+
+
+def test_a_field_has_marks_of_thousands_until_it_is_written_in_and_takes_them(show: Show) -> None:
+    shown = show()
+    field = shown.find_element("id", "number-0")
+    assert field.get_property("value") == "30,522"
+    field.click()
+    assert field.get_property("value") == "30522"
+    write(shown, 0, "28,996")
+    assert text(shown, "#total") == f"{109_514_298 - (30_522 - 28_996) * (768 + 1):,}"  # a row, and a bias of the head
+    write(shown, LAYERS, "12,5")
+    assert 'num_hidden_layers is "12,5", which is not a whole number' in text(shown, "#refused")
+    assert shown.execute_script("return location.hash") == "#vocab_size=28996&num_hidden_layers=12%2C5"
 
 
 def test_a_field_changes_counts_bytes_budget_and_what_to_keep(show: Show) -> None:
@@ -180,7 +195,7 @@ def test_a_field_changes_counts_bytes_budget_and_what_to_keep(show: Show) -> Non
     assert text(shown, "#total") == "123,690,042"
     assert text(shown, "#change") == "+14,175,744 (+12.9%) against the config"
     assert text(shown, "#budget") == "Budget\n110M\n13,690,042 over"
-    assert row(shown, "total") == ["total", "123,690,042", "100.0%", "+14,175,744", "110M", "-13,690,042"]
+    assert row(shown, "total") == ["total", "123,690,042", "100%", "+14,175,744", "110M", "-13,690,042"]
     assert f"{4 * 123_690_042:,}" in text(shown, "#bytes")
     assert "overrides.num_hidden_layers = 14" in text(shown, "#keep").splitlines()
     assert text(shown, ".changed .was") == "12 in the config"
@@ -206,8 +221,9 @@ def test_what_the_class_refuses_is_said_and_not_counted(show: Show) -> None:
         "→ write a multiple of 13",
     ]
     assert text(shown, "#total") == NOTHING
-    assert text(shown, "#keep") == "nothing to keep: these sizes are refused"
-    assert not shown.find_element("id", "parts").is_displayed()
+    headings = shown.find_elements("css selector", "#results h2")
+    assert headings
+    assert not any(heading.is_displayed() for heading in headings)
     write(shown, HEADS, "1e1")
     assert 'num_attention_heads is "1e1", which is not a whole number' in text(shown, "#refused")
     said = text(show("#num_hidden_layers=1001&vocab_size=0"), "#refused")

@@ -15,7 +15,7 @@ from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
 from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_percent
-from pytest_bertsize.wording import exact, plural, printable
+from pytest_bertsize.wording import exact, plural, printable, signed
 
 MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
@@ -160,28 +160,34 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
 def _list_columns(model: ModelReport) -> Iterator[Column]:
     """List the columns in which something is said; narrow screens leave out those of a class of their own."""
     rows, base = model.components, model.base
-    has_base, differs = any(row.base is not None for row in rows), any(row.form_delta for row in rows)
+    has_changed = any(row.base_delta for row in rows)
     now = "Closed form's count" if model.totals.actual is None else "this branch" if base else "Parameters"
     if any(row.formula for row in rows):
         yield Column("Closed form", "formula", lambda row: row.formula or "")
-    if has_base:
-        yield Column(base.revision if base else "Base", "n base", lambda row: _show_count(row.base))
-    yield Column(now, "n", lambda row: _show_count(row.known_count))
+    if has_changed:
+        yield Column(base.revision if base else "Base", "n count base", lambda row: _show_count(row.base))
+    yield Column(now, "n count", lambda row: _show_count(row.known_count))
     yield Column("Share", "n share", lambda row: sentences.share_of_total(row, model))
-    if has_base:
-        yield Column("Change", "n", lambda row: show_difference(row.base_delta))
+    if has_changed:
+        yield Column("Change", "n count", lambda row: _show_change(row.base_delta))
     if any(row.limit for row in rows):
-        yield Column("Budget", "n budget", lambda row: row.limit or "")
+        yield Column("Budget", "n budget", lambda row: row.limit or "", _is_limit_wrong)
         yield Column("Left", "n", _show_room, lambda row: row.room_left is not None and row.room_left < 0)
-    if model.closed_form and any(row.form_delta is not None for row in rows):
-        style = "n" if differs else "n off"
-        yield Column(
-            "Off formula", style, lambda row: show_difference(row.form_delta), lambda row: bool(row.form_delta)
-        )
+    if any(row.form_delta for row in rows):
+        yield Column("Off formula", "n off", lambda row: _show_change(row.form_delta), lambda row: bool(row.form_delta))
 
 
 def _show_count(count: int | None) -> str:
     return NOTHING if count is None else exact(count)
+
+
+def _show_change(delta: int | None) -> str:
+    return signed(delta) if delta else ""
+
+
+def _is_limit_wrong(row: Component) -> bool:
+    """Tell whether a row fails by what its limit is, and neither by its count nor by its closed form."""
+    return row.failed and not row.form_delta and (row.room_left or 0) >= 0
 
 
 def _show_room(row: Component) -> str:
@@ -276,7 +282,7 @@ def _find_bar(
     spoken = []
     start, wholes = 0, _find_parts(counts, "")
     for name, count in _join_smallest(wholes, most).items():
-        cell = Cell(name, start, count, _round_up(count), colour_of(name, [*wholes]))
+        cell = Cell(name, start, count, exact(count), colour_of(name, [*wholes]))
         parts = _join_smallest(_find_parts(counts, name), max(most // 3, 1))
         former = {**before, **_find_parts(before, name)} if before is not None and name in wholes else None
         above.append(cell)
@@ -320,7 +326,7 @@ def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str,
             yield Cell(part, start, kept, "" if added > kept else label, cell.colour)
         if added:
             named = f"{label} " if added > kept and label else ""
-            yield Cell(part, start + kept, added, f"{named}+{_round_up(added)}", cell.colour, added=True)
+            yield Cell(part, start + kept, added, f"{named}+{exact(added)}", cell.colour, added=True)
         start += size
 
 
@@ -330,8 +336,3 @@ def colour_of(name: str, names: Sequence[str]) -> int:
     others = [each for each in names if each not in CANONICAL]
     room = COLOURS - len(CANONICAL)
     return len(CANONICAL) + (others.index(name) % room if name in others else room - 1)
-
-
-def _round_up(count: int) -> str:
-    """``85054464`` → ``'85.1M'``; the exact count is in the cell's title and in the table."""
-    return compact_left(-count)[1:]

@@ -13,18 +13,19 @@ function element(tag, className, ...inside) {
 
 // numbers as they are read
 
+const readable = text => /^\d+$/.test(text) ? grouped(text) : text
 const signed = count => (count > 0n ? '+' : '') + grouped(count)
 const part = (count, whole) => whole ? Number(count * 1000000n / whole) / 10000 : 0
 const percent = (count, whole) => `${part(count, whole).toFixed(1)}%`
+const share = (count, whole) => count === whole ? '100%' : !count ? '0%' : part(count, whole) < 0.05 ? '<0.1%' : percent(count, whole)
 const relative = (change, before) => before && Math.abs(part(change, before)) >= 0.05 ? ` (${change > 0n ? '+' : ''}${percent(change, before)})` : ''
 
-function rounded(count, units, scale = 1000) {
+function inBytes(count) {
+  const units = [' B', ' kB', ' MB', ' GB', ' TB']
   let value = Number(count), unit = 0
-  while (value >= scale * 0.9995 && unit < units.length - 1) { value /= scale; unit += 1 }
+  while (value >= 999.5 && unit < units.length - 1) { value /= 1000; unit += 1 }
   return `${unit && value < 99.95 ? value.toFixed(1).replace(/\.0$/, '') : Math.round(value)}${units[unit]}`
 }
-const short = count => rounded(count, ['', 'K', 'M', 'B', 'T'])
-const inBytes = count => rounded(count, [' B', ' kB', ' MB', ' GB', ' TB'])
 
 // sliders: where heads divide the width, and otherwise in even steps up to four times what the config has
 
@@ -90,7 +91,7 @@ function show() {
   const {found, wrong, rows} = judge(written)
   fields.forEach((field, place) => {
     const {key, start} = MODEL.sizes[place], box = field.number.closest('.size'), changed = written[place] !== START[place]
-    if (field.number.value !== written[place]) field.number.value = written[place]
+    if (field.number !== document.activeElement) field.number.value = readable(written[place])
     field.number.setAttribute('aria-invalid', wrong.has(key))
     box.classList.toggle('changed', changed)
     box.classList.toggle('wrong', wrong.has(key))
@@ -103,7 +104,7 @@ function show() {
   placeSliders()
   showFigures(rows)
   if (rows) showCounts(rows)
-  $('keep').textContent = rows ? kept() : 'nothing to keep: these sizes are refused'
+  $('keep').textContent = $('reset').disabled ? 'nothing to keep: these are the sizes of the config' : kept()
 }
 
 function showFigures(rows) {
@@ -138,7 +139,7 @@ function showCounts(rows) {
   for (const [place, row] of [...MODEL.rows, {name: 'total'}].entries()) showRow($('parts').rows[place], row, rows, largest)
   for (const [place, {bits}] of MODEL.dtypes.entries()) {
     const [now, before] = [rows, AT_START].map(side => (side.get('total') * BigInt(bits) + 7n) / 8n)
-    fill($('bytes').rows[place], grouped(now), now === before ? '–' : signed(now - before))
+    fill($('bytes').rows[place], grouped(now), now === before ? '' : signed(now - before))
   }
 }
 
@@ -150,11 +151,11 @@ function fill(row, ...texts) {
 
 function showRow(row, {name}, rows, largest) {
   const count = rows.get(name), before = AT_START.get(name), limit = MODEL.limits[name], left = limit ? room(limit, count) : null
-  const change = count === before ? '–' : signed(count - before)
+  const change = count === before ? '' : signed(count - before)
   row.hidden = !count && !before && !limit
   row.classList.toggle('failed', left < 0n)
   row.lastElementChild.classList.toggle('bad', left < 0n)
-  fill(row, grouped(count), percent(count, rows.get('total')), change, limit ? limit.said : '', left === null ? '' : grouped(left))
+  fill(row, grouped(count), share(count, rows.get('total')), change, limit ? limit.said : '', left === null ? '' : grouped(left))
   const [bar, mark] = row.querySelectorAll('.track *') // the mark is where the bar ends in the config
   if (!bar) return
   bar.style.width = `${part(count, largest)}%`
@@ -169,18 +170,18 @@ function showBars(rows) {
   const beyond = limit != null && limit > 4n * longest, drawn = limit != null && !beyond
   const whole = drawn ? larger(BigInt(limit), longest) : longest, scale = whole + whole / 50n + 1n
   $('plot').className = drawn ? 'plot limited' : 'plot'
-  $('plot').replaceChildren(...sides.map(([label, counts]) => bar(label, counts, scale)))
+  $('plot').replaceChildren(...sides.map(([label, counts]) => bar(label, counts, scale, drawn ? BigInt(limit) : null)))
   if (drawn) {
-    const [at, name] = [element('div', 'limit'), element('p', 'limit-name', element('span'), element('span', '', `budget ${MODEL.limits.total.said}`))]
-    at.style.left = name.firstElementChild.style.width = `${part(BigInt(limit), scale)}%`
+    const name = element('p', 'limit-name', element('span'), element('span', '', `budget ${MODEL.limits.total.said}`))
+    name.firstElementChild.style.width = `${part(BigInt(limit), scale)}%`
     name.setAttribute('aria-hidden', 'true')
-    $('plot').append(at, name)
+    $('plot').append(name)
   }
   $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : beyond ? ` The budget of ${MODEL.limits.total.said} is far beyond the right edge.` : ''}`
 }
 
 // A part stands below its component, which may have parameters beside those of its parts.
-function bar(label, counts, scale) {
+function bar(label, counts, scale, limit) {
   const rows = MODEL.rows.filter(({name, depth}) => depth < 2 && counts.get(name)), tops = rows.filter(row => !row.depth)
   const above = element('div', 'level above'), below = element('div', 'level below')
   let end = 0n, endBelow = 0n
@@ -190,7 +191,7 @@ function bar(label, counts, scale) {
       below.append(place([element('span', '', name.split('.')[1])]))
       endBelow += count
     } else {
-      above.append(place([element('b', '', name), element('span', '', short(count))]))
+      above.append(place([element('b', '', name), element('span', '', grouped(count))]))
       if (whole) below.append(place([]))
       endBelow = end
       end += count
@@ -200,6 +201,11 @@ function bar(label, counts, scale) {
   name.setAttribute('aria-hidden', 'true')
   name.style.width = `${part(counts.get('total'), scale)}%`
   const drawn = element('div', 'bar', above, below)
+  if (limit !== null) {
+    const line = element('div', 'limit')
+    line.style.left = `${part(limit, scale)}%`
+    drawn.append(line)
+  }
   drawn.setAttribute('role', 'img')
   drawn.setAttribute('aria-label', `${label}: ${grouped(counts.get('total'))} parameters. ${tops.map(row => `${row.name} ${grouped(counts.get(row.name))}`).join('; ')}`)
   return element('div', 'side', name, drawn)
@@ -227,7 +233,9 @@ function changed() {
 }
 
 fields.forEach((field, place) => {
-  field.number.addEventListener('input', () => { set(place, field.number.value.trim()); changed() })
+  field.number.addEventListener('input', () => { set(place, field.number.value.trim().replace(/,(?=\d{3}(,|$))/g, '')); changed() })
+  field.number.addEventListener('focus', () => { field.number.value = written[place] })
+  field.number.addEventListener('blur', show)
   field.range.addEventListener('input', () => { set(place, String(field.stops[field.range.value])); changed() })
 })
 $('sizes').addEventListener('submit', event => event.preventDefault())
