@@ -32,7 +32,8 @@ _TEXT = 1_000
 """Characters of a text that is put in."""
 _FOR_WHAT_IS_MISSING = 400
 """Characters kept for the sentence that says what is not shown."""
-_MARKS = {"error": "✗", "warning": "!", "note": "·"}
+_MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": ""}
+"""Emoji, because GitHub colours no other sign."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
 """Is not shown, and keeps apart what GitHub would join to a mention, a reference, an address or a picture."""
@@ -136,7 +137,7 @@ def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) 
 def _describe_top(report: RunReport) -> Iterator[str]:
     """Describe the run: its headline, what was not checked or not compared, and which models are gone."""
     base = report.base
-    yield f"## {'✗' if report.failed or not report.complete else '✓'} {text(report.headline)}"
+    yield f"## {'❌' if report.failed or not report.complete else '✅'} {text(report.headline)}"
     if report.news:
         yield text(report.news)
     if not report.complete:
@@ -161,7 +162,7 @@ def _name_models(names: Sequence[str]) -> str:
 
 def _describe_removed(model: Removed) -> str:
     said = f"{sentences.describe_former(model)}{sentences.describe_reason(model)}"
-    return f"{'✗ ' if model.failed else ''}{text(said)}"
+    return f"{'❌ ' if model.failed else ''}{text(said)}"
 
 
 def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
@@ -194,7 +195,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
 
 
 def _mark_verdict(model: ModelReport) -> str:
-    return "✓" if model.verdict == "passed" else "✗"
+    return "✅" if model.verdict == "passed" else "❌"
 
 
 def _describe_run(report: RunReport) -> str:
@@ -215,12 +216,14 @@ def _describe_run(report: RunReport) -> str:
 
 
 def _describe_model(model: ModelReport) -> list[Part]:
-    """The headline is the first; what changed stands before what is found, and before what to write to accept it."""
+    """The headline is the first, then what is found with what to write to accept it, and then what changed."""
     choices, changes = model.choices, sentences.compare_with_base(model)
     parts = [
         Part(f"### {_mark_verdict(model)} {text(model.headline)}"),
         Part(_describe_subject(model)),
     ]
+    if findings := [*map(_describe_finding, model.own_findings)]:
+        parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
     if changes and (model.is_compared or changes[1:]):
         lines = "".join(f"\n- {text(line)}" for line in changes[1:])
         parts.append(Part(f"{_capitalize(text(changes[0]))}{chr(10) if lines else ''}{lines}"))
@@ -228,8 +231,6 @@ def _describe_model(model: ModelReport) -> list[Part]:
         parts += _describe_components(model)
     if beside := [*sentences.describe_measures(model), *sentences.describe_rest(model)]:
         parts.append(Part("\n".join(f"- {text(sentence)}" for sentence in beside)))
-    if findings := [*map(_describe_finding, model.own_findings)]:
-        parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
     if choices and choices.fits:
         fits = (f"- {text(fit.change)}: {exact(fit.total)} in total" for fit in choices.fits)
         parts.append(Part("\n".join(["**What would fit:**", "", *fits])))
@@ -254,7 +255,7 @@ def _describe_model(model: ModelReport) -> list[Part]:
 def _describe_finding(finding: FindingRow) -> str:
     place = f" ({code(finding.place)})" if finding.place else ""
     fix = f"<br>→ {text(finding.fix)}" if finding.fix else ""
-    return f"{_MARKS[finding.severity]} {text(finding.message)}{place}{fix}"
+    return f"{_MARKS[finding.severity]}{text(finding.message)}{place}{fix}"
 
 
 def _describe_subject(model: ModelReport) -> str:
@@ -297,7 +298,7 @@ def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> 
     bold: Callable[[str], str] = (lambda cell: f"**{cell}**" if cell else "") if row.failed else str
     limit, is_broken = text(row.limit or ""), (left or 0) < 0
     return {
-        "component": bold(f"{'✗ ' if row.failed else ''}{_name_part(row, row.layers)}"),
+        "component": bold(f"{'❌ ' if row.failed else ''}{_name_part(row, row.layers)}"),
         "closed form": _show_count(row.expected) if differs or row.actual is None else "",
         "actual": bold(_show_count(row.actual)),
         "share": sentences.share_of_total(row, model),

@@ -49,11 +49,11 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
         }
     ]
     markdown = (change.folder / "r.md").read_text()
-    assert "## ✗ 1 model left the table without a reason" in markdown
+    assert "## ❌ 1 model left the table without a reason" in markdown
     assert "<sub>Model size: 1 configured, 1 checked, 1 failed; not compared with a build. " in markdown
-    assert f"- ✗ {FORMER}; if that is meant, say why" in markdown
+    assert f"- ❌ {FORMER}; if that is meant, say why" in markdown
     page = (change.folder / "r.html").read_text()
-    assert '<h1 class="bad">1 model left the table without a reason: fits; ' in page
+    assert '<h1 class="bad">1 model left the table without a reason: fits' in page
 
 
 def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -> None:

@@ -212,7 +212,7 @@ def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(j
     assert use.statuses == {CHECK: 0, COUNTS: 0}, use.log
     assert "num_hidden_layers 3 → 4: +16,632" in use.log
     line = "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"  # a layer of conftest's model
-    assert f"<!-- pytest-bertsize report -->\n\n## ✓ {line}\n" in use.summary
+    assert f"<!-- pytest-bertsize report -->\n\n## ✅ {line}\n" in use.summary
     assert line in use.log
     outputs = use.outputs
     assert [outputs[key] for key in ("configured", "checked", "failed", "changed")] == ["1", "1", "0", "true"]
@@ -235,7 +235,7 @@ def test_a_model_over_its_budget_fails_and_its_page_is_kept(job: Job, tiny: dict
     assert use.statuses == {CHECK: 1, COUNTS: 0}, use.log
     (error,) = errors_in(use)
     assert error.startswith("::error file=all services/pyproject.toml,line=5,title=bertsize%3A fits::total is 92,813")
-    assert "## ✗ fits: total 92,813, limit 90,000 (+2,813)" in use.summary
+    assert "## ❌ fits: total 92,813, limit 90,000 (+2,813)" in use.summary
     assert [use.outputs[key] for key in ("configured", "checked", "failed")] == ["1", "1", "1"]
     (upload,) = use.uploads
     assert upload["name"] == "size of services"

@@ -108,7 +108,7 @@ def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(artifac
     artifact.rmdir()
     assert posted(artifact) == [NEW]
     said = (artifact.parent / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
-    assert said == f"{MARK}\n\n## ✗ Model size: the run left no report\n"
+    assert said == f"{MARK}\n\n## ❌ Model size: the run left no report\n"
 
 
 def test_a_link_is_no_report(artifact: Path) -> None:

@@ -164,9 +164,9 @@ def test_a_run_puts_its_page_once_behind_what_stands_there(
     before, *pages = summary.read_text("utf-8").split(MARK)
     assert before == "# Lint\nall well\n\n"
     (page,) = pages
-    assert "## ✗ 1 of 2 models failed: bursts (head 1 over 2,548)" in page
+    assert "## ❌ 1 of 2 models failed: bursts (head 1 over 2,548)" in page
     assert "<sub>Model size: 2 configured, 2 checked, 1 failed. " in page
-    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)\n" in page
+    assert "### ❌ bursts: head 2,549, limit 2,548 (+1)\n" in page
     assert page.count("bursts: head 2,549, limit 2,548 (+1)") == 1
     assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
 

@@ -114,7 +114,7 @@ def test_a_real_run_writes_all_of_them(project: Project) -> None:
     result.stdout.fnmatch_lines(["*; size.json written; size.md written; size.html written*"])
     assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
     page = Path("size.md").read_text("utf-8")
-    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)\n" in page
+    assert "### ❌ bursts: head 2,549, limit 2,548 (+1)\n" in page
     assert page.count("bursts: head 2,549, limit 2,548 (+1)") == 1
     assert "head is 2,549, 1 over its limit of 2,548" in Path("size.html").read_text("utf-8")
 

@@ -340,7 +340,7 @@ def test_anything_but_what_is_as_it_was_is_news(report: RunReport, *, has_news: 
 def test_every_report_begins_with_the_same_line() -> None:
     report = run(grown(total="110M"))
     line = report.headline
-    assert markdown(report).splitlines()[2] == f"## ✗ {line}"
+    assert markdown(report).splitlines()[2] == f"## ❌ {line}"
     found = Page(page(report))
     tops = ["".join(each.split()) for tag, each in found.words if tag in {"title", "h1"}]  # "%" is on the number's line
     assert tops == ["".join(f"{line} (model size)".split()), "".join(line.split())]
@@ -350,7 +350,7 @@ def test_every_report_begins_with_the_same_line() -> None:
 def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() -> None:
     many = [passing(f"m{n}") for n in range(38)]
     mark, line, news, foot = markdown(run(*many)).strip().split("\n\n")
-    assert line == "## ✓ All 38 models passed"
+    assert line == "## ✅ All 38 models passed"
     assert news == "none changed against main"
     assert (mark, foot[:5]) == ("<!-- pytest-bertsize report -->", "<sub>")
     assert "38 configured, 38 checked, 0 failed. Compared with `main` (`bbbbbbbbbbbb`)" in foot

@@ -75,14 +75,14 @@ UNREAD = compared(revision="origin/main", commit=None, problem="git has no such 
 LEFT = compared(removed=[gone("old", 1_234, "2K"), gone("lost", failed=True)])
 MANY = [f"m{n}" for n in range(500)]
 SAYS = [
-    (run(passing(), passing("other")), "report -->\n\n## ✓ "),
+    (run(passing(), passing("other")), "report -->\n\n## ✅ "),
     (run(passing(), passing("other")), "\n<sub>Model size: 2 configured, 2 checked, 0 failed. "),
     (run(passing()), "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa"),
     (run(passing(), commit=BASE_COMMIT), f"; work tree on commit `{BASE_COMMIT}`"),
-    (run(passing(), failing()), "report -->\n\n## ✗ "),
+    (run(passing(), failing()), "report -->\n\n## ❌ "),
     (
         run(passing(), configured=3, not_checked=["a", "b"], complete=False),
-        "-->\n\n## ✗ INCOMPLETE: 2 of 3 models were",
+        "-->\n\n## ❌ INCOMPLETE: 2 of 3 models were",
     ),
     (
         run(passing(), configured=3, not_checked=["a", "b"], complete=False),
@@ -93,7 +93,7 @@ SAYS = [
     (run(passing(), base=LEFT), " Compared with `main` (`bbbbbbbbbbbb`). "),
     (
         run(passing(), base=LEFT),
-        "**No longer declared, and no longer checked:**\n\n- ✗ lost (lost.json); if that is meant",
+        "**No longer declared, and no longer checked:**\n\n- ❌ lost (lost.json); if that is meant",
     ),
     (run(passing(), base=LEFT), "\n- old (old.json, 1,234 parameters under a limit of 2K)\n"),
     (run(failing()), "Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie"),
@@ -102,9 +102,9 @@ SAYS = [
         run(failing()),
         "- in the code or a file that it reads, which no key explains: +768 in head.decoder\n- (by 3 builds of today's code)",
     ),
-    (run(failing()), "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ "),
-    (run(failing()), "\n- ! pruned_heads changes nothing here (`config.json:4`)\n"),
-    (run(failing()), "\n- · max_position_embeddings is missing, 1,024 is taken\n"),
+    (run(failing()), "\n- ❌ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ "),
+    (run(failing()), "\n- ⚠️ pruned_heads changes nothing here (`config.json:4`)\n"),
+    (run(failing()), "\n- max_position_embeddings is missing, 1,024 is taken\n"),
     (run(failing()), "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n"),
     (run(new()), "Against main (bbbbbbbbbb)\n\n- new: main declares no model fresh"),
     (run(free_key()), "no count changed\n\n- num_attention_heads 12 → 6: 0\n"),
@@ -112,7 +112,7 @@ SAYS = [
     (run(plain(passing())), "<details><summary>Components</summary>\n\n| component | actual |"),
     (run(plain(passing())), "Every component is what its closed form says"),
     (run(not_built()), "BertForMaskedLM cannot be built: no room"),
-    (run(refused()), '- ✗ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
+    (run(refused()), '- ❌ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
     (run(without_closed_form()), "**held to its budget alone: not compared with a closed form**"),
     (run(reported(bert(12, 512, tied=True))), "**report-only: held to no limit**"),
 ]
@@ -143,8 +143,8 @@ def test_several_models_have_an_overview_and_those_that_failed_come_first() -> N
     written = render_page(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
     assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
     assert [line.split()[2] for line in written.splitlines() if "BertForMaskedLM |" in line] == ["b", "a", "c"]
-    row = ["✗ b", "BertForMaskedLM", "147,555,444", "+38,041,146", "110M", "-37,555,444"]
-    assert cells(written, "✗ b") == row
+    row = ["❌ b", "BertForMaskedLM", "147,555,444", "+38,041,146", "110M", "-37,555,444"]
+    assert cells(written, "❌ b") == row
 
 
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
@@ -160,8 +160,8 @@ def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> 
 
 def test_a_row_has_what_its_columns_promise() -> None:
     closed_form = 2 * 30_522 + 768 * 768 + 3 * 768 + 30_522 * 768
-    assert cells(render_page(run(failing())), "✗ head**") == [
-        "**✗ head**",
+    assert cells(render_page(run(failing())), "❌ head**") == [
+        "**❌ head**",
         f"{closed_form:,}",
         f"**{closed_form + 768:,}**",
         "16.3%",  # of 147,555,444
@@ -178,7 +178,7 @@ def test_of_a_limit_that_was_raised_the_limit_is_what_stands_out() -> None:
     for row in model.components:
         if row.name == "total":
             row.max, row.limit = 150_000_000, "150M"
-    assert cells(render_page(run(model)), "✗ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
+    assert cells(render_page(run(model)), "❌ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
 
 
 def test_what_is_a_detail_is_folded_away() -> None:
@@ -193,10 +193,10 @@ def test_what_is_a_detail_is_folded_away() -> None:
     assert "$`" not in written.replace(formulas, "")
 
 
-def test_the_change_stands_before_the_table_with_where_the_embeddings_end_and_what_to_write_to_accept_it() -> None:
+def test_what_is_found_stands_before_what_changed_and_that_before_the_table_with_where_the_embeddings_end() -> None:
     written = render_page(run(failing()))
     split = "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
-    places = [written.index(each) for each in ("Against main", "| component |", split, "to accept it, write")]
+    places = [written.index(each) for each in ("to accept it, write", "Against main", "| component |", split)]
     assert places == sorted(places)
 
 
@@ -204,9 +204,11 @@ def test_a_real_run_is_told(project: Project) -> None:
     pytester = project('[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.head = 2_548\n')
     pytester.runpytest("--bert-budget", "--bert-budget-report=size.md")
     written = Path("size.md").read_text("utf-8")
-    assert "## ✗ tiny: head 2,549, limit 2,548 (+1)" in written
-    assert "- ✗ head is 2,549, 1 over its limit of 2,548 (`pyproject.toml:4`)<br>→ to accept it, write 2_549" in written
-    assert cells(written, "✗ head") == ["**✗ head**", "**2,549**", "4.3%", "2,548", "**-1**"]  # of 59,549
+    assert "## ❌ tiny: head 2,549, limit 2,548 (+1)" in written
+    assert (
+        "- ❌ head is 2,549, 1 over its limit of 2,548 (`pyproject.toml:4`)<br>→ to accept it, write 2_549" in written
+    )
+    assert cells(written, "❌ head") == ["**❌ head**", "**2,549**", "4.3%", "2,548", "**-1**"]  # of 59,549
 
 
 # its size
@@ -216,7 +218,7 @@ def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> 
     written = render_page(run(*(renamed(large(), f"m{n}") for n in range(9)), *(new(f"p{n}") for n in range(500))))
     assert len(written) <= LONGEST < 65_536
     assert re.search(r"\*\*Not shown here: \d+ models and \d+ tables and lists\.\*\*", written)
-    assert "| ✗ m8 | BertForMaskedLM |" in written
+    assert "| ❌ m8 | BertForMaskedLM |" in written
     assert written.splitlines()[-1].startswith("<sub>Model size: 509 configured, ")
 
 
@@ -227,7 +229,7 @@ def test_details_go_before_any_model_does_and_later_models_before_earlier_ones()
     assert 0 < written.count("<summary>Closed form</summary>") < 18
     assert "**Not shown here: " in written
     written = render_page(run(*(renamed(failing(), f"m{n}") for n in range(200))))
-    shown = re.findall(r"^### ✗ m(\d+)", written, re.MULTILINE)
+    shown = re.findall(r"^### ❌ m(\d+)", written, re.MULTILINE)
     assert shown == [str(n) for n in range(len(shown))]
     assert 10 < len(shown) < 200
 
