@@ -19,8 +19,7 @@ from pytest_bertsize.builder.own_process import (
     WINDOWS,
     Child,
     Lost,
-    family,
-    kill_each,
+    end_family,
     memory_of,
     start_process,
 )
@@ -210,7 +209,7 @@ class Helper:
                 continue
             if not task.process:
                 raise Lost(why)
-            kill_each(family(task.process))
+            end_family(task.process)
             self._results[number] = why
             del self._tasks[number]
 

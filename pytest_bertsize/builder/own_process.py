@@ -9,12 +9,12 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.confined import MEGABYTE, end_below
 from pytest_bertsize.builder.messages import (
     LONGEST_ANSWER,
     Frame,
@@ -25,9 +25,6 @@ from pytest_bertsize.builder.messages import (
     encode_frame,
     explain_death,
 )
-
-if TYPE_CHECKING:
-    import psutil
 
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
@@ -96,7 +93,7 @@ class Child:
         try:
             return self._frames.read()
         except EOFError:
-            kill_each(family(self.process.pid))  # one that has ended keeps its own status
+            end_family(self.process.pid)  # one that has ended keeps its own status
             raise Lost(explain_death(self.process.wait(), self._name)) from None
         except TooLong:
             raise Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered more than {self._longest:,} bytes")) from None
@@ -179,7 +176,7 @@ def start_process(command: Sequence[str], folder: Path | None = None) -> subproc
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it has started: by their parents, and by the group those whose parent has ended."""
-    kill_each(family(process.pid))
+    end_family(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
         os.killpg(process.pid, signal.SIGKILL)
     for stream in (process.stdin, process.stdout):
@@ -189,20 +186,17 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def family(number: int) -> list[psutil.Process]:
-    """Return a process and all that have come of it and whose parents are still there; none where it has ended."""
+def end_family(number: int) -> None:
+    """End a process and all that has come of it; where the system has no ``/proc``, what its parents still have."""
     import psutil
 
-    found: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        found = [psutil.Process(number), *psutil.Process(number).children(recursive=True)]
-    return found
-
-
-def kill_each(processes: Iterable[psutil.Process]) -> None:
-    for each in processes:
-        with contextlib.suppress(Exception):  # it has ended, or is not ours to end
-            each.kill()
+    with contextlib.suppress(psutil.Error):  # it has ended
+        first = psutil.Process(number)
+        first.suspend()
+        end_below(number)
+        for each in [first, *first.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):  # it has ended, or is not ours to end
+                each.kill()
 
 
 def memory_of(number: int) -> int:

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +34,7 @@ from pytest_bertsize.builder.messages import (
     Why,
     wrap_result,
 )
+from pytest_bertsize.builder.own_process import Allowed
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
@@ -257,10 +259,68 @@ def test_a_stopped_helper_leaves_no_fork_behind(tmp_path: Path) -> None:
     helper.ask([ask_for_factory(tmp_path, "build"), request("a")])
     assert isinstance(helper.result("a"), Built)
     assert helper._child is not None
-    processes = own_process.family(helper._child.process.pid)
+    process = psutil.Process(helper._child.process.pid)
+    processes = [process, *process.children(recursive=True)]
     assert len(processes) >= 2
     helper.stop()
     assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+LEAVES = """
+import os, subprocess, sys, time
+from pathlib import Path
+from torch import nn
+def fork(name):
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            os.closerange(3, 99)
+            Path(name).write_text(str(os.getpid()))
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+    while not (os.path.exists(name) and Path(name).read_text()): time.sleep(0.01)
+def forks():
+    fork("forks")
+    return nn.Linear(3, 2)
+def starts():
+    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    Path("starts").write_text(str(started.pid))
+    return nn.Linear(3, 2)
+def dies():
+    fork("dies")
+    os._exit(3)
+def hangs():
+    fork("hangs")
+    time.sleep(60)
+def config():
+    fork("config")
+    return {"a": 1}
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="an orphan is the system's there")
+def test_no_process_that_a_build_has_started_outlives_it(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(LEAVES)
+    names = ("forks", "starts", "dies", "hangs")
+    helper = Helper(Limits(building=5))
+    try:
+        helper.ask([ask_for_factory(tmp_path, each) for each in names])
+        found = [helper.result(each) for each in names]
+        asked = {"root": str(tmp_path), "reference": "own:config", "inner": [], "paths": []}
+        own_process.answer_of("pytest_bertsize.config.by_code", asked, tmp_path, Allowed(20.0, 2 * 10**9, 1000))
+        assert [getattr(each, "kind", None) for each in found[:2]] == [None, None]
+        left = [int((tmp_path / each).read_text()) for each in (*names, "config")]
+        deadline = time.monotonic() + 10
+        while any(map(is_running, left)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert [each for each in left if is_running(each)] == []
+    finally:
+        helper.stop()
+
+
+def is_running(number: int) -> bool:
+    return bool(psutil.pid_exists(number) and psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
 
 
 # a helper that is lost

@@ -8,6 +8,8 @@ import subprocess
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+import psutil
+
 from pytest_bertsize.builder import own_process
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ _end = own_process.end_process
 
 def end_when_written(process: subprocess.Popen[bytes]) -> None:
     """Instead of ``own_process.end_process``, which kills who has answered before ``os._exit`` has saved."""
-    found = own_process.family(process.pid)[1:]
+    found = psutil.Process(process.pid).children(recursive=True) if psutil.pid_exists(process.pid) else []
     if isinstance(process, subprocess.Popen):  # what a warm process has forked writes before it answers
         for stream in filter(None, (process.stdin, process.stdout)):
             with contextlib.suppress(OSError):
@@ -29,7 +31,9 @@ def end_when_written(process: subprocess.Popen[bytes]) -> None:
         while monotonic() < deadline and not _has_ended(process.pid):
             sleep(0.01)
     _end(process)
-    own_process.kill_each(found)
+    for each in found:
+        with contextlib.suppress(psutil.Error):
+            each.kill()
 
 
 def _has_ended(number: int) -> bool:

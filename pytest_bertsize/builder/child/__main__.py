@@ -29,6 +29,7 @@ from pytest_bertsize.builder.confined import (
     close_all_but,
     cut_off,
     describe_error,
+    end_below,
     keep_to_oneself,
     limit_memory,
     refuse_the_network,
@@ -43,16 +44,13 @@ OWN_MEMORY = 8 * 1024**3  # bytes of address space where a function of the proje
 class Fork:
     """A fork that builds one model, and the pipe by which it answers."""
 
-    def __init__(self, number: int, process: int, pipe: int) -> None:
-        self.number, self.process, self.pipe = number, process, pipe
+    def __init__(self, number: int, process: int, pipe: int, *, runs_own_code: bool) -> None:
+        self.number, self.process, self.pipe, self.runs_own_code = number, process, pipe, runs_own_code
         os.set_blocking(pipe, False)
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Pass on what it has said, under its number; return whether that was its last.
-
-        Whether it leaves by itself, and what it has forked in turn, is no other model's business.
-        """
+        """Pass on what it has said, under its number; return whether that was its last, with which it is ended."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -66,6 +64,9 @@ class Fork:
         except ValueError:
             pass
         with contextlib.suppress(ProcessLookupError):
+            if self.runs_own_code:
+                os.kill(self.process, signal.SIGSTOP)
+                end_below(self.process)
             os.kill(self.process, signal.SIGKILL)  # one that has ended keeps its own status
         os.close(self.pipe)
         status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
@@ -102,12 +103,15 @@ def serve(asked: int, answers: int) -> None:
                     try:
                         frame = questions.read()
                     except EOFError:
+                        end_below(os.getpid())
                         return
                     if frame:
                         fork = start_fork(frame.number, read_request(frame.content), answers)
                         selector.register(fork.pipe, selectors.EVENT_READ, fork)
                 elif key.data.pass_on(answers):
                     selector.unregister(key.fd)
+                    if key.data.runs_own_code:  # what it has left behind where it has ended by itself
+                        end_below(os.getpid(), {each.data.process for each in selector.get_map().values() if each.data})
 
 
 def start_fork(number: int, request: Request, answers: int) -> Fork:
@@ -118,12 +122,13 @@ def start_fork(number: int, request: Request, answers: int) -> Fork:
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
+        keep_to_oneself()
         close_all_but(writing)
         send_frame(writing, "answer", 0, build(request, writing))
         os._exit(0)
     os.close(writing)
     send_frame(answers, "forked", number, child)
-    return Fork(number, child, reading)
+    return Fork(number, child, reading, runs_own_code=request.runs_own_code)
 
 
 def _import_libraries() -> dict[str, str]:
