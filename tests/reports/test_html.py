@@ -255,6 +255,17 @@ def test_a_budget_of_more_than_four_times_the_model_is_off_the_scale(limit: int,
     assert float(drawn.share(100)) < 100
 
 
+def test_a_part_that_is_all_of_its_component_and_has_its_name_is_not_a_row_more() -> None:
+    """As in a ``torch.nn.TransformerEncoder``, whose attention has tensors beside its only module's."""
+    counts = {"layers": 15, "layers.layers": 15, "layers.layers.attn": 9, "layers.layers.attn.out": 4}
+    rows = [component(name, count) for name, count in {**counts, "layers.layers.norm": 6, "total": 15}.items()]
+    text = render_page(run(replace(plain(without_closed_form()), components=rows)))
+    shown = re.findall(r'<tr class="(d\d).*?<th scope="row">([^<]*)<', text)
+    assert shown == [("d0", "layers.layers"), ("d1", "attn"), ("d2", "out"), ("d1", "norm"), ("d0", "total")]
+    assert "A component may have parameters beside those of its parts." in text
+    assert "A component may have" not in render_page(run(failing()))
+
+
 HOSTILE = "<script>alert(1)</script>"
 NASTY = (
     "\"quoted\" 'single' <b>bold</b> [link](javascript:1) `code` **strong** {{ 7 * 7 }} {% raw %} &amp; \u202e\n## x"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
+from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
@@ -126,7 +126,8 @@ class Column(NamedTuple):
 def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]) -> dict[str, Any]:
     """Return what the template of a model needs beside the model."""
     base, is_built = model.base, model.totals.actual is not None
-    shown = urgent_rows(model.components, bounds["rows"])
+    counts = {row.name: row.known_count or 0 for row in model.components if row.name != TRAINABLE}
+    shown = urgent_rows([row for row in model.components if not _is_doubled(row, counts)], bounds["rows"])
     names = {row.name for row in shown}
     sides = {
         **({"base": base.revision} if base and base.total is not None else {}),
@@ -151,6 +152,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
         "bars": find_bars(model, bounds["cells"]),
         "differs": any(row.form_delta for row in model.components),
         "columns": [*_list_columns(model)],
+        "has_own": any(f"{name}.other" in _find_parts(counts, name) for name in counts),
         "lines": [(row, *_label_row(row, names)) for row in shown],
         "layer_sides": [*sides],
         "layer_heads": [("Tensor", ""), *((name, "n") for name in sides.values())],
@@ -194,10 +196,18 @@ def _show_room(row: Component) -> str:
     return "" if row.room_left is None else compact_left(row.room_left)
 
 
+def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
+    """Tell whether all of a row is in a part of its name, as in the ``layers.layers`` of a TransformerEncoder."""
+    part = f"{row.name}.{row.name.rpartition('.')[2]}"
+    return not row.limit and counts.get(part) == counts.get(row.name)
+
+
 def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
     """Return a row's label, and its depth below the rows that are shown."""
-    parent, _, last = row.name.rpartition(".")
-    return (last, row.name.count(".")) if parent in shown else (row.name, 0)
+    parent = row.name.rpartition(".")[0]
+    if parent not in shown:
+        return row.name, 0
+    return row.name.rpartition(".")[2], sum(level in shown for level in levels(parent))
 
 
 # bars: two models on one scale, so that growth is length and what is over budget sticks out past the line
@@ -321,7 +331,8 @@ def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str,
     for part, size in parts.items():
         kept = size if former is None or part.endswith(" others") else min(size, former.get(part, 0))
         added = size - kept
-        label = "" if part == cell.name else part.rpartition(".")[2]
+        last = part.rpartition(".")[2]
+        label = "" if last == cell.name else last
         if kept:
             yield Cell(part, start, kept, "" if added > kept else label, cell.colour)
         if added:
