@@ -55,6 +55,20 @@ def _run_check(given: argparse.Namespace) -> int:
             helper.stop()
 
 
+def _run_accept(given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
+
+    keep_to_oneself()
+    root = given.project or Path.cwd()
+    helper = _make_helper(root, given.python)
+    try:
+        with collector_paused():
+            from pytest_bertsize.commands.accept import accept
+        return accept(root, helper, given.names, given.reason, base=given.base, python=given.python)
+    finally:
+        helper.stop()
+
+
 def _check_several(given: argparse.Namespace) -> int:
     """Check one project after the other; the status is that of the worst."""
     for option, said in (("--report", given.report), ("a model's name", given.names)):
@@ -184,6 +198,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--seq-len": {"type": int, "default": 128},
     "--multiple": {"type": int, "default": 64},
     "--head-width": {"type": int},
+    "--reason": {"required": True},
     "-v/--verbose": {"action": "count", "default": 0},
 }
 """Of arguments that are no texts."""
@@ -212,6 +227,15 @@ CHECK = {
     "--python PATH": "build with this interpreter, whatever the table says: that of the project's own environment, "
     "which has torch and transformers",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
+}
+ACCEPT = {
+    "names [NAME…]": "the models to accept (default: all)",
+    "--reason WHY": "why, as in 'ADR-12: wider': it is written beside each budget that is raised, which a run with a "
+    "base asks for",
+    **PROJECT,
+    "--base REV": "let each model grow as its budget says against this git revision, and have a limit that was "
+    "loosened by hand since given the reason too",
+    "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {
     "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
@@ -251,6 +275,12 @@ COMMANDS = {
         "check every model that pyproject.toml declares, without pytest, conftest or plugins",
         _run_check,
         CHECK,
+    ),
+    "accept": _Command(
+        "accept what is counted: raise the budgets that fail, in pyproject.toml, with the reason beside each and the "
+        "lock with them; never in CI",
+        _run_accept,
+        ACCEPT,
     ),
     "explain": _Command(
         "show what the count of a config is made of: component, formula, numbers, parameters",

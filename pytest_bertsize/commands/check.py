@@ -72,18 +72,18 @@ def check(  # noqa: PLR0913  (what the command line says)
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
     gate = Gate(settings, registry, helper.result if helper else None, former, mode, lock)
-    models = _review_all(gate, helper, [each for each in settings.names if not names or each in names])
+    models = review_all(gate, helper, [each for each in settings.names if not names or each in names])
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
     files.finish(models, outcome.versions)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
 
 
-def _review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
+def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
     """Have built what the closed forms have bounded, and review it."""
     try:
         if helper:
-            helper.ask([*gate.find_requests(names).values()])
+            helper.ask([*gate.find_requests(gate.list_needed(names)).values()])
         return [report_model(gate.review(name)) for name in names]
     finally:
         if helper:

@@ -19,7 +19,7 @@ the test runs. model is its name (needed where several are declared); keyword li
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
-_WAYS = tuple(f"--bert-budget-{way}" for way in ("no-build", "base", "python", "update", "tighten", "report"))
+_WAYS = tuple(f"--bert-budget-{way}" for way in ("no-build", "base", "python", "update", "reason", "tighten", "report"))
 """Options that say how the gate is to run, which ``--bert-budget`` opens."""
 
 
@@ -55,6 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         **_FLAG,
         help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in "
         "pyproject.toml, as their author writes numbers; never in CI",
+    )
+    add(
+        "--bert-budget-reason",
+        metavar="WHY",
+        help="with --bert-budget-update: why, as in 'ADR-12: wider': it is written beside each budget that is raised, "
+        "which a run with a base asks for",
     )
     add(
         "--bert-budget-tighten",

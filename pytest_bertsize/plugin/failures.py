@@ -109,6 +109,8 @@ def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
         return
     asked = item.gate.changes(item.name)
     report.bertsize_changes = {  # type: ignore[attr-defined]
+        "name": item.name,
+        "why": asked.asks_why,
         "changes": [asdict(change) for change in asked.changes],
         "refused": [asdict(each) for each in asked.refused],
         "lock": {item.name: item.gate.to_lock(item.name)} if verb == "update" and lock else {},

@@ -24,7 +24,7 @@ from pytest_bertsize.plugin.items import Collector
 from pytest_bertsize.plugin.ledger import Ledger
 from pytest_bertsize.plugin.selection import RESULTS, Selection, may_run_nothing
 from pytest_bertsize.plugin.startup import GATE
-from pytest_bertsize.reports.ci import sign_of_ci
+from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.reports.outcome import name_unchecked
@@ -51,6 +51,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     builds = not config.getoption("bert_budget_no_build")
     try:
         verb = read_verb(config)
+        reason = _read_reason(config) if verb else ""
         refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
         settings = replace_interpreter(load(refusals.table_path(config)), python, option)
@@ -64,7 +65,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         reports = replace(reports, base=report_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
-    mode = Mode(formulas=bool(reports), detail=bool(reports) or config.get_verbosity() > 0, verb=verb)
+    mode = Mode(formulas=bool(reports), detail=bool(reports) or config.get_verbosity() > 0, verb=verb, reason=reason)
     result = helper.result if helper else read_results(config)
     gate = Gate(settings, registry, result if builds else None, base, mode, lock)
     selection = Selection(config)
@@ -73,7 +74,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         if verb:
             from pytest_bertsize.plugin.update import Rewriter
 
-            rewriter = Rewriter(settings, verb, lock)
+            rewriter = Rewriter(settings, verb, lock, reason)
             config.pluginmanager.register(rewriter)
         config.stash[LEDGER] = Ledger(config, settings, helper.versions, reports, selection, rewriter)
         config.pluginmanager.register(config.stash[LEDGER])
@@ -90,6 +91,8 @@ def read_verb(config: pytest.Config) -> Verb | None:
     :raises SettingsError: when it may do nothing with them.
     """
     updates, tightens = (config.getoption(f"bert_budget_{verb}") for verb in ("update", "tighten"))
+    if config.getoption("bert_budget_reason") is not None and not updates:
+        raise SettingsError("--bert-budget-reason needs --bert-budget-update: it is why a budget is raised")
     if not (updates or tightens):
         return None
     option = "--bert-budget-update" if updates else "--bert-budget-tighten"
@@ -98,12 +101,14 @@ def read_verb(config: pytest.Config) -> Verb | None:
         raise SettingsError(f"{both}: one raises budgets and the other lowers them; run one of them")
     if config.getoption("bert_budget_no_build"):
         raise SettingsError(f"{option} needs a build: a budget is not changed for a count that nothing was built to")
-    if sign := sign_of_ci():
-        raise SettingsError(
-            f"{option}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
-            "and commit pyproject.toml"
-        )
+    refuse_ci(option)
     return "update" if updates else "tighten"
+
+
+def _read_reason(config: pytest.Config) -> str:
+    from pytest_bertsize.review.writer import check_reason
+
+    return check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
 
 
 def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
@@ -113,13 +118,9 @@ def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
     """
     if not verb:
         return read_lock(settings)
-    from pytest_bertsize.table.rewrite import refuse_another
+    from pytest_bertsize.review.writer import read_lock_to_change
 
-    refuse_another(settings.path, settings.text)
-    lock = read_lock(settings)
-    if verb == "update" and lock:
-        refuse_another(settings.root / lock.file, lock.text)
-    return lock
+    return read_lock_to_change(settings, verb)
 
 
 def arm_tests(config: pytest.Config, helper: Helper) -> None:

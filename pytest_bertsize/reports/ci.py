@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -32,6 +33,18 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
     """Return the variable that a service sets, as in ``"CI=true"``; ``""`` at a desk."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
+
+
+def refuse_ci(option: str) -> None:
+    """Refuse to change budgets in CI.
+
+    :raises SettingsError: with the variable that says so.
+    """
+    if sign := sign_of_ci():
+        raise SettingsError(
+            f"{option}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
+            "and commit pyproject.toml"
+        )
 
 
 def append_to_summary(path: Path, report: RunReport) -> None:

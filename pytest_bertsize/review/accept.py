@@ -34,6 +34,8 @@ class BudgetChanges:
     """Of the model as its budget is now."""
     changes: list[Change] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    asks_why: bool = False
+    """Whether a base asks for a reason of it: a limit is raised, or was loosened by hand."""
 
 
 def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
@@ -43,8 +45,9 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
     others = [finding for finding in review.errors if finding.kind not in {*BROKEN, "budget-loosened", "over-growth"}]
+    is_loosened = any(finding.kind == "budget-loosened" for finding in review.errors)
     if not broken:
-        return BudgetChanges(review)
+        return BudgetChanges(review, asks_why=is_loosened and not others)
     if others:
         why = f"it fails for another reason as well ({others[0].kind}), which comes first"
         return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
@@ -57,7 +60,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
             refused.append(Refused(review.name, limit.component, why))
         else:
             changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
-    return BudgetChanges(review, changes, refused)
+    return BudgetChanges(review, changes, refused, bool(changes) or is_loosened)
 
 
 def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:

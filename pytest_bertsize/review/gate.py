@@ -37,6 +37,8 @@ class Mode:
     """Whether anybody is shown tensors, costs and notes."""
     verb: Verb | None = None
     """What is done with budgets that fail, or that have room."""
+    reason: str = ""
+    """Why budgets are raised, which the tables of their models then say."""
 
 
 class Gate:
@@ -92,15 +94,24 @@ class Gate:
         """Return the models that the same table declares."""
         return self.settings.declared_by(self.settings.models[name].table_key)
 
+    def list_needed(self, names: Iterable[str]) -> list[str]:
+        """Return the models that have to be built for some: where budgets are raised, all of their tables."""
+        if self.mode.verb is None:
+            return [*names]
+        return [*dict.fromkeys(beside for name in names for beside in self._list_beside(name))]
+
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """Review one declared model, held to ``extra`` limits as well; wait for it to be built."""
         subject = self.subject(name)
         if self.mode.verb == "update":  # held to what its budget will say: one table may declare several models
             from pytest_bertsize.table.rewrite import limits_after, raised
 
-            changes = raised(change for each in self._list_beside(name) for change in self.changes(each).changes)
-            limits = limits_after(subject.model.limits, changes)
-            subject = replace(subject, model=subject.model.with_limits(limits))
+            asked = [self.changes(each) for each in self._list_beside(name)]
+            changes = raised(change for each in asked for change in each.changes)
+            model = subject.model.with_limits(limits_after(subject.model.limits, changes))
+            if self.mode.reason and any(each.asks_why for each in asked):
+                model = model.replace(reason=self.mode.reason)
+            subject = replace(subject, model=model)
         return self._conclude(subject, extra)
 
     def _conclude(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:

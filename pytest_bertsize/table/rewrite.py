@@ -14,7 +14,7 @@ import tomli
 from pytest_bertsize import files
 from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
-from pytest_bertsize.table.toml import CannotReplace, replace_values
+from pytest_bertsize.table.toml import CannotReplace, quoted, replace_values, set_text
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
@@ -86,31 +86,45 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
     return found
 
 
-def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
+def settings_after(
+    settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
+) -> Settings:
     """The pyproject.toml with the changes, and nothing else changed; checked by reading it again.
 
+    :param reasons: of the changes, by the key of the model's table that is to say it.
     :raises SettingsError: when it cannot be.
     """
     by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
-    lines = (f"{_name_place(path, settings)}: {dotted(path)} = {change.after}" for path, change in by_path.items())
-    by_hand = ", ".join(lines)
+    said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
+    values = {path: change.after for path, change in by_path.items()}
+    written = {**values, **{path: quoted(reason) for path, reason in said.items()}}
+    by_hand = ", ".join(f"{_name_place(path, settings)}: {dotted(path)} = {value}" for path, value in written.items())
     try:
-        found = parse(replace_values(settings.text, {path: by_path[path].after for path in by_path}), settings.path)
+        text = replace_values(settings.text, values)
+        for path, reason in said.items():
+            text = set_text(text, path, reason, (*path[:-1], "budget"))
+        found = parse(text, settings.path)
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
     has_all_models = settings.models.keys() <= found.models.keys()
-    if not has_all_models or not _has_only_changed(settings.text, found.text, by_path):
+    if not has_all_models or not _has_only_changed(settings.text, found.text, by_path, said):
         raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
     return found
 
 
-def _has_only_changed(before: str, after: str, changes: Mapping[tuple[str, ...], Change]) -> bool:
-    """Return whether a text says the values of the changes, and beside them what it said."""
+def _has_only_changed(
+    before: str, after: str, changes: Mapping[tuple[str, ...], Change], texts: Mapping[tuple[str, ...], str]
+) -> bool:
+    """Return whether a text says the values of the changes and these texts, and beside them what it said."""
     was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan is not even itself
     try:
         for path, change in changes.items():
             _take_value(was, path)
             if unit_of(change.component).parse(_take_value(now, path)) != change.size():
+                return False
+        for path, text in texts.items():
+            _find_table(was, path).pop(path[-1], None)
+            if _take_value(now, path) != text:
                 return False
     except (KeyError, TypeError, ValueError):
         return False
@@ -118,9 +132,14 @@ def _has_only_changed(before: str, after: str, changes: Mapping[tuple[str, ...],
 
 
 def _take_value(document: dict[str, Any], path: Sequence[str]) -> object:
+    return _find_table(document, path).pop(path[-1])
+
+
+def _find_table(document: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Return the table that a key is in."""
     for part in path[:-1]:
         document = document[part]
-    return document.pop(path[-1])
+    return document
 
 
 def _path_of_bound(change: Change, limit: Limit) -> tuple[str, ...]:
@@ -139,7 +158,7 @@ def sentence(change: Change, before: Settings, after: Settings) -> str:
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     written = (limit.written_at(change.bound) for limit in (was, now))
     values = " → ".join(exact(value) if isinstance(value, int) else f'"{value}"' for value in written)
-    place = _name_place(change.key, before)
+    place = _name_place(change.key, after)
     return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
 
 

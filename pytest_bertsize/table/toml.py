@@ -87,6 +87,42 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
     return text
 
 
+def set_text(text: str, path: Path, value: str, beside: Path) -> str:
+    """Return ``text`` with a string in one of its tables: in place of what is there, else in the line below a value.
+
+    :param beside: of that value, or of a table, below whose last value it is put.
+    :raises CannotReplace: when there is no place for it in the text.
+    """
+    layout, table = _scan_layout(text), path[:-1]
+    if path in layout.spans:
+        start, end = layout.spans[path]
+        return f"{text[:start]}{quoted(value)}{text[end:]}"
+    if len(find_braces(text, path)) < len(path):
+        ends = [end for found, (_, end) in layout.spans.items() if found[:-1] == table]
+        if not ends:
+            raise CannotReplace(f"{'.'.join(table)} has no key to put {path[-1]} behind")
+        return f"{text[: max(ends)]}, {key(path[-1])} = {quoted(value)}{text[max(ends) :]}"
+    number = max((layout.lines[found] for found in layout.spans if found[: len(beside)] == beside), default=None)
+    header = _find_header(layout, number or 0)
+    if header != table[: len(header)]:
+        header, number = table, layout.headers.get(table)
+    if number is None:
+        raise CannotReplace(f"{'.'.join(table)} has no header to put {path[-1]} below")
+    lines = text.split("\n")
+    above = lines[number - 1]
+    indent = above[: len(above) - len(above.lstrip())]
+    ending = "\r" if above.endswith("\r") or text.endswith("\r\n") else ""
+    lines[number - 1] = above.removesuffix("\r") + ending
+    last = ending if number < len(lines) else ""
+    lines.insert(number, f"{indent}{'.'.join(map(key, path[len(header) :]))} = {quoted(value)}{last}")
+    return "\n".join(lines)
+
+
+def _find_header(layout: _Layout, number: int) -> Path:
+    """Return the table whose header a line stands below."""
+    return max(((line, table) for table, line in layout.headers.items() if line <= number), default=(0, ()))[1]
+
+
 def _in_style(value: str, old: str) -> str:
     """``'"1_200M"'`` in place of ``"'1100M'"`` → ``"'1200M'"``; of a number of three digits none can be in groups."""
     bare = value.strip('"')

@@ -67,8 +67,9 @@ def said(result: pytest.RunResult) -> list[str]:
 # what may be asked for
 
 
-def asked(**given: bool) -> Verb | None:
-    options = dict.fromkeys(("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build"), False)
+def asked(**given: object) -> Verb | None:
+    names = ("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build")
+    options: dict[str, object] = dict.fromkeys(names, False)
     return read_verb(cast("pytest.Config", Config(options={**options, **given})))
 
 
@@ -97,6 +98,12 @@ def test_both_verbs_and_a_run_without_a_build_are_refused() -> None:
             asked(bert_budget_no_build=True, **{f"bert_budget_{verb}": True})
 
 
+def test_a_reason_without_an_update_is_refused() -> None:
+    for given in {}, {"bert_budget_tighten": True}:
+        with pytest.raises(SettingsError, match="--bert-budget-reason needs --bert-budget-update"):
+            asked(bert_budget_reason="ADR-12", **given)
+
+
 # what is collected, without a run
 
 
@@ -113,9 +120,13 @@ def a_change(component: str = "total", after: str = '"60K"') -> dict[str, Any]:
     return {"model": "x", "key": key, "component": component, "bound": "max", "counted": 59_549, "after": after}
 
 
-def reported(rewriter: Rewriter, *changes: dict[str, Any], refused: tuple[dict[str, Any], ...] = ()) -> None:
-    asked: dict[str, Any] = {"changes": list(changes), "refused": list(refused), "lock": {}, "before": None}
-    report = SimpleNamespace(bertsize_changes=asked)
+def sent(**asked: Any) -> dict[str, Any]:
+    """As it comes of one model; ``why`` where a base asks for a reason of it."""
+    return {"name": "x", "why": True, "changes": [], "refused": [], "lock": {}, "before": None, **asked}
+
+
+def reported(rewriter: Rewriter, *changes: dict[str, Any], name: str = "x") -> None:
+    report = SimpleNamespace(bertsize_changes=sent(name=name, changes=list(changes)))
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
@@ -144,6 +155,25 @@ def test_what_is_sent_twice_is_written_and_said_once(rewriter: Rewriter) -> None
         "pyproject.toml:4: x: head 9 → 2,549, for 59,549",
     ]
     assert len([line for line in lines if "→ " in line]) == 3
+
+
+def test_a_reason_is_written_beside_what_was_raised_and_both_are_said(rewriter: Rewriter) -> None:
+    before, rewriter.reason = rewriter.settings.text, "ADR-12"
+    reported(rewriter, a_change())
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert rewriter.settings.path.read_text("utf-8") == before.replace("50K", "60K") + 'reason = "ADR-12"\n'
+    assert printed(rewriter)[1:] == [
+        'pyproject.toml:3: x: total "50K" → "60K", for 59,549',
+        "→ reason: written for x (total); commit it",
+    ]
+
+
+def test_a_reason_of_nothing_is_not_written(rewriter: Rewriter) -> None:
+    rewriter.reason = "ADR-12"
+    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace(bertsize_changes=sent(why=False))))
+    finished(rewriter)
+    assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
+    assert printed(rewriter)[1:] == ["no budget that was checked fails, and none was raised; no reason is written"]
 
 
 @pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
@@ -354,6 +384,18 @@ def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(proj
     assert report["table_sha256"] == load(Path("pyproject.toml")).table_sha256
 
 
+def test_a_reason_with_an_update_is_written_with_the_limits_and_the_lock(project: Project) -> None:
+    pytester = project(LOCKED)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "--bert-budget-reason=ADR-12: wider")
+    assert result.ret == pytest.ExitCode.OK
+    assert said(result)[2:] == [
+        "→ reason: written for bursts (total, head); commit it",
+        "→ bertsize.lock: written for bursts; commit it",
+    ]
+    assert text() == accepted(before).replace("= 2_549", '= 2_549\n    reason = "ADR-12: wider"')
+
+
 # the lock
 
 
@@ -372,7 +414,7 @@ def a_block(name: str, layers: int = 2) -> dict[str, str]:
 
 
 def looked_at(rewriter: Rewriter, **blocks: str) -> None:
-    report = SimpleNamespace(bertsize_changes={"changes": [], "refused": [], "lock": blocks, "before": None})
+    report = SimpleNamespace(bertsize_changes=sent(name="a", lock=blocks, why=False))
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
@@ -424,15 +466,18 @@ def test_a_run_that_was_broken_off_writes_no_lock(tmp_path: Path) -> None:
     looked_at(rewriter, **a_block("a"))
     finished(rewriter, pytest.ExitCode.INTERRUPTED)
     assert not (tmp_path / "x.lock").exists()
-    assert printed(rewriter)[1:] == ["red: x.lock: the run was broken off, and nothing was changed"]
+    assert printed(rewriter)[1:] == [f"red: {tmp_path / 'x.lock'}: the run was broken off, and nothing was changed"]
 
 
 def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_run(tmp_path: Path) -> None:
     rewriter = locking(tmp_path)
+    key = ("tool", "bertsize", "models", "a", "budget", "total")
+    reported(rewriter, {**a_change(), "model": "a", "key": key}, name="a")
     looked_at(rewriter, **a_block("a"))
     (tmp_path / "x.lock").write_text("mine")
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert (tmp_path / "x.lock").read_text() == "mine"
+    assert '"50K"' in rewriter.settings.path.read_text("utf-8")
     assert "x.lock is there by now, and is left alone: run this again" in printed(rewriter)[-1]
 
 

@@ -1,0 +1,170 @@
+"""Write what models ask for when all of them are reviewed: budgets, their reasons and the lock, or none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_bertsize.base.lock import HEAD, BadLock, merge_accepted, parse_lock, read_lock, render_lock
+from pytest_bertsize.table.rewrite import lowered, raised, refuse_another, replace_together, sentence, settings_after
+from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import listed, printable, shown, visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.review.accept import Refused, Verb
+    from pytest_bertsize.table.rewrite import Change
+    from pytest_bertsize.table.settings import Settings
+
+MOST_NAMED = 10
+"""Models in one line on the lock."""
+_NOTHING: Mapping[Verb, str] = {
+    "update": "no budget that was checked fails, and none was raised",
+    "tighten": "no budget that was checked has room that its own decimals can say, and none was lowered",
+}
+
+
+def check_reason(written: str | None, option: str) -> str:
+    """Return a reason that is given; ``""`` where none is.
+
+    :raises SettingsError: for one that no reader sees, and for one of several lines.
+    """
+    if written is None:
+        return ""
+    if not visible(written) or written != printable(written):
+        raise SettingsError(
+            f"{option}={shown(written)}: no reason of one line that a reader sees: write 'ADR-12: wider', for example"
+        )
+    return written
+
+
+def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:
+    """Read the table's lock, where budgets are changed, and the lock with them.
+
+    :raises SettingsError: for one that cannot be read, and where what is to be changed cannot be replaced.
+    """
+    refuse_another(settings.path, settings.text)
+    lock = read_lock(settings)
+    if verb == "update" and lock:
+        refuse_another(settings.root / lock.file, lock.text)
+    return lock
+
+
+class Line(NamedTuple):
+    """One line of what was written, and of what was not."""
+
+    text: str
+    mark: str = ""
+    is_bad: bool = False
+
+
+class Writer:
+    """Collects what models ask for, and writes it."""
+
+    def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
+        """Collect nothing yet.
+
+        :param lock: as the run has read it; ``None`` where the table names none.
+        :param reason: why budgets are raised; ``""`` where nobody says it.
+        """
+        self.settings = settings  # of the file as it is: once it is written, with the changes
+        self.verb = verb
+        self.lock = lock
+        self.reason = reason
+        self.problem = ""
+        self.done: list[Change] = []
+        self._read = settings
+        self._is_asked = False
+        self._asked: dict[tuple[str, tuple[str, ...], str], Change] = {}
+        self._refused: dict[tuple[str, str], Refused] = {}
+        self._blocks: dict[str, str] = {}
+        self._explained: dict[tuple[str, ...], str] = {}
+        self._locked: list[str] = []
+
+    def ask(
+        self, name: str, changes: Iterable[Change], refused: Iterable[Refused], blocks: Mapping[str, str], *, why: bool
+    ) -> None:
+        """Collect what one model asks for, perhaps again.
+
+        :param blocks: its block of the lock, by its name; ``""`` for a model that fails.
+        :param why: whether a base asks for a reason of it.
+        """
+        self._is_asked = True
+        self._asked |= {(change.model, change.key, change.bound): change for change in changes}
+        self._refused |= {(each.model, each.component): each for each in refused}
+        self._blocks |= blocks
+        if why and self.reason:
+            self._explained[self._read.models[name].table_key] = self.reason
+
+    def write(self, *, is_broken_off: bool = False) -> None:
+        """Write all of it, unless the run was broken off; what could not be written has not been accepted."""
+        try:
+            after, changes = self._change_budgets()
+            locked = self._change_lock(self.lock) if self.verb == "update" and self.lock else None
+            self._replace(after, locked[0] if locked else None, is_broken_off=is_broken_off)
+        except (SettingsError, BadLock) as error:  # a class may have names that a lock cannot
+            self.problem = str(error)
+        else:
+            self.settings, self.done, self._locked = after, changes, locked[1] if locked else []
+
+    def _replace(self, after: Settings, locked: str | None, *, is_broken_off: bool) -> None:
+        files: list[tuple[Path, str | None, str]] = []
+        if after is not self.settings:
+            files.append((self.settings.path, self.settings.text, after.text))
+        if self.lock and locked is not None:
+            files.append((self.settings.root / self.lock.file, self.lock.text, locked))
+        if files and is_broken_off:
+            raise SettingsError(f"{files[0][0]}: the run was broken off, and nothing was changed")
+        replace_together(*files)
+
+    def _change_budgets(self) -> tuple[Settings, list[Change]]:
+        asked = list(self._asked.values())
+        changes = raised(asked) if self.verb == "update" else lowered(asked, self.settings)
+        if not changes and not self._explained:
+            return self.settings, []
+        return settings_after(self.settings, changes, self._explained), changes
+
+    def _change_lock(self, lock: Lock) -> tuple[str, list[str]] | None:
+        """Have the lock say what was built, of the models that were looked at and do not fail; name what changed."""
+        now = parse_lock("".join((HEAD, *self._blocks.values())), lock.file)
+        models = merge_accepted(lock.models, now, self._read.names)
+        text = render_lock(models)
+        if text == lock.text or not models:
+            return None
+        changed = sorted(name for name in models if models[name] is not lock.models.get(name))
+        left = (f"{printable(name)} (which has left)" for name in lock.models if name not in models)
+        return text, [*map(printable, changed), *left]
+
+    def list_lines(self) -> Iterator[Line]:
+        """Yield what was changed, what was not although it fails, and why."""
+        for change in sorted(self.done, key=lambda change: self.settings.line(change.key) or 0):
+            yield Line(sentence(change, self._read, self.settings))
+        if self._explained and not self.problem:
+            yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
+        elif self.done and self.verb == "update":
+            yield Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
+        if self.lock and self._locked:
+            yield Line(f"{self.lock.file}: written for {listed(self._locked, MOST_NAMED)}; commit it", "→ ")
+        for name in (name for name, block in self._blocks.items() if not block):
+            yield Line(f"{name}: its tensors are not written to the lock, because it fails", is_bad=True)
+        for each in self._refused.values():
+            yield Line(f"{each.model}: {each.component} is left as it is: {each.why}", is_bad=True)
+        if self.problem:
+            yield Line(self.problem, is_bad=True)
+        elif not self._is_asked:
+            yield Line("nothing was checked, and nothing was changed", is_bad=True)
+        elif not (self.done or self._refused or self._locked or self._explained):
+            locked = self.verb == "update" and self.lock and self.lock.text is not None
+            lock = f"; {self.lock.file} is as it was" if locked and self.lock else ""
+            yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}{lock}")
+
+    def _name_explained(self) -> list[str]:
+        """Return the models of each table that says a reason now, with what was raised there."""
+        named = []
+        for table in self._explained:
+            components = dict.fromkeys(each.component for each in self.done if each.key[: len(table)] == table)
+            raised_here = f" ({', '.join(components)})" if components else ""
+            named.append(f"{printable(table[-1])}{raised_here}")
+        return named

@@ -1,0 +1,140 @@
+"""``bertsize accept``: limit, reason and lock in one step, by the code that ``--bert-budget-update`` runs."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.__main__ import main
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.accept import accept
+from pytest_bertsize.commands.check import check, review_all
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from tests.conftest import TABLE
+from tests.support.git_projects import repository
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+LOCKED = f'    [tool.bertsize]\n    lock = "bertsize.lock"{TABLE}'
+
+
+def said(*names: str, reason: str = "ADR-12", **more: Any) -> tuple[int, list[str], list[str]]:
+    out, err = io.StringIO(), io.StringIO()
+    status = accept(Path(), Helper(), names, reason, out=out, err=err, **more)
+    return status, out.getvalue().splitlines(), err.getvalue().splitlines()
+
+
+def text() -> str:
+    return Path("pyproject.toml").read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_limit_reason_and_lock_are_written_together_and_the_next_check_against_the_base_is_green(
+    project: Project,
+) -> None:
+    project(LOCKED)
+    repository(Path()).commit()
+    before = text()
+    assert said() == (
+        GOOD,
+        [
+            "pyproject.toml:9: bursts: head 2,548 → 2,549, for 2,549",
+            "→ reason: written for bursts (head); commit it",
+            "→ bertsize.lock: written for bursts, fits; commit it",
+        ],
+        [],
+    )
+    assert text() == before.replace("2_548", '2_549\nreason = "ADR-12"')
+    assert "[models.bursts]" in Path("bertsize.lock").read_text("utf-8")
+    assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
+    assert said()[:2] == (
+        GOOD,
+        ["no budget that was checked fails, and none was raised; no reason is written; bertsize.lock is as it was"],
+    )
+
+
+def test_a_limit_that_was_raised_by_hand_is_given_the_reason(project: Project) -> None:
+    project(TABLE)
+    repository(Path()).commit()
+    Path("pyproject.toml").write_text(text().replace("2_548", "2_549"))
+    assert check(Path(), None, base="HEAD", out=io.StringIO()) == FOUND
+    assert said(base="HEAD")[:2] == (GOOD, ["→ reason: written for bursts; commit it"])
+    assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
+
+
+def test_only_the_models_that_are_named_are_accepted(project: Project) -> None:
+    project(TABLE.replace('"60K"', '"50K"'))
+    before = text()
+    status, lines, _ = said("fits")
+    assert (status, len(lines)) == (GOOD, 2)
+    assert text() == before.replace('"50K"', '"60K"\nreason = "ADR-12"')
+
+
+def test_a_model_that_fails_otherwise_is_told_and_left(project: Project, tiny: dict[str, Any]) -> None:
+    project(TABLE, {**tiny, "hidden_act": "no such"})
+    before = text()
+    status, lines, _ = said("bursts")
+    assert status == FOUND
+    assert any("no such" in line for line in lines)
+    assert text() == before
+
+
+@pytest.mark.parametrize(
+    ("names", "reason", "message"),
+    [
+        (["burst"], "ADR-12", 'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml; did you mean'),
+        ([], " ", 'ERROR: --reason=" ": no reason of one line that a reader sees: write '),
+        ([], "a\nb", 'ERROR: --reason="a\\nb": no reason of one line that a reader sees: write '),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(
+    project: Project, names: list[str], reason: str, message: str
+) -> None:
+    project(LOCKED)
+    before = text()
+    status, lines, mistakes = said(*names, reason=reason)
+    assert (status, lines, len(mistakes)) == (MISTAKEN, [], 1)
+    assert mistakes[0].startswith(message)
+    assert text() == before
+
+
+def test_it_refuses_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(LOCKED)
+    before = text()
+    monkeypatch.setenv("GITLAB_CI", "true")
+    status, lines, mistakes = said()
+    assert (status, lines) == (MISTAKEN, [])
+    assert mistakes[0].startswith("ERROR: bertsize accept: this is a CI (GITLAB_CI=true), and nobody looks at ")
+    assert text() == before
+    assert not Path("bertsize.lock").exists()
+
+
+def test_what_cannot_be_written_leaves_all_as_it_was(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(LOCKED)
+    before = text()
+
+    def review_slowly(*of: Any) -> Any:
+        Path("bertsize.lock").write_text("mine")
+        return review_all(*of)
+
+    monkeypatch.setattr("pytest_bertsize.commands.accept.review_all", review_slowly)
+    status, _, mistakes = said()
+    assert status == MISTAKEN
+    assert "is there by now, and is left alone: run this again" in mistakes[0]
+    assert text() == before
+
+
+def test_a_reason_has_to_be_given(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project(TABLE)
+    with pytest.raises(SystemExit) as left:
+        main(["accept"])
+    assert left.value.code == MISTAKEN
+    assert "--reason" in capsys.readouterr().err
