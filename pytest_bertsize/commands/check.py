@@ -16,7 +16,7 @@ from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base, report_model
 from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run
-from pytest_bertsize.reports.terminal import draw_failure, draw_model
+from pytest_bertsize.reports.terminal import draw_failure, draw_model, take_common
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, find_declared, load
 
@@ -92,10 +92,14 @@ def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[
 
 def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
     """Print what failed, the tables of what passed where they are asked for, and the summary."""
-    for model in outcome.checked:
-        if model.verdict == "failed":
+    common, failed = take_common([model for model in outcome.checked if model.verdict == "failed"], style)
+    if common:
+        say(f"{common}\n", out)
+    for model in failed:
+        if model.components or model.own_findings:
             say(f"{draw_failure(model, style)}\n", out)
-        elif style.verbosity > 0:
+    for model in outcome.checked:
+        if model.verdict == "passed" and style.verbosity > 0:
             say(f"{draw_model(model, style)}\n", out)
     unchecked = name_unchecked(outcome)
     lines = [*summarize_run(outcome, style, tables=False, accepting=False), *([unchecked] if unchecked else [])]

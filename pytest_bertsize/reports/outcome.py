@@ -90,13 +90,13 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
     """The overview; of each model that passed its table where it is asked for, else what changed; then stand-ins."""
-    models = outcome.checked
-    yield terminal.draw_overview(models, style, outcome.reports.settings.patterns)
-    for model in models:
-        if model.verdict == "passed":
-            if style.verbosity > 0:
-                yield f"\n{terminal.draw_model(model, style)}\n" if tables else ""
-            else:
-                yield terminal.draw_comparison(model, style)
-            yield terminal.draw_notes(model, style)
-    yield terminal.draw_stand_ins(models, style)
+    yield terminal.draw_overview(outcome.checked, style, outcome.reports.settings.patterns)
+    common, passed = terminal.take_common([each for each in outcome.checked if each.verdict == "passed"], style)
+    for model in passed:
+        if style.verbosity > 0:
+            yield f"\n{terminal.draw_model(model, style)}\n" if tables else ""
+        else:
+            yield terminal.draw_comparison(model, style)
+        yield terminal.draw_notes(model, style)
+    yield common
+    yield terminal.draw_stand_ins(outcome.checked, style)

@@ -306,12 +306,20 @@ class ModelReport(Object):
 
     @property
     def limited_by(self) -> str:
-        """The limit of the total as its author wrote it, else what is limited: ``by component``, ``by bytes``."""
-        if self.total_row and self.total_row.limit:
-            return self.total_row.limit
+        """The limit of the total as its author wrote it, else the only one, else what is limited: ``by bytes``."""
+        if (row := self.tightest_row) and row.limit:
+            return row.limit if row is self.total_row else f"{row.name} {row.limit}"
         named = [row.name for row in self.limited_measures]
         by_measure = named and not any(row.limit for row in self.components)
         return "report-only" if self.report_only else f"by {' and '.join(named)}" if by_measure else "by component"
+
+    @property
+    def tightest_row(self) -> Component | None:
+        """The total if it has a limit, else the component whose limit leaves least."""
+        if self.total_row and self.total_row.limit:
+            return self.total_row
+        limited = [row for row in self.components if row.room_left is not None]
+        return min(limited, key=lambda row: row.room_left or 0, default=None)
 
     @property
     def chosen_rows(self) -> list[Component]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from pytest_bertsize.findings import BROKEN
@@ -41,11 +42,17 @@ MOST_ROWS = 30
 """Models that passed, as a row each, and lines of more."""
 FEWEST = 3
 """Models of one pattern that are a line; fewer are rows."""
+URGENT = {"budget-loosened", "differs-from-lock"}
+"""Notes that are shown without ``-v``."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
     """Draw the whole report of a model that failed: headline, table, what changed, each finding with its way out."""
+    if not model.components and len(model.own_findings) == 1:
+        (only,) = model.own_findings
+        line = colour_text(": ".join(filter(None, (model.name, only.place, only.message))), "bold red")
+        return draw(style, line, *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []))
     blocks: list[list[RenderableType]] = [
         [colour_text(model.headline, "bold red")],
         _table_parts(model, style) if model.components else [],
@@ -83,10 +90,35 @@ def draw_notes(model: ModelReport, style: Style) -> str:
     """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
-    urgent = {"budget-loosened"} if is_said else {"budget-loosened", "differs-from-lock"}
+    urgent = URGENT - ({"differs-from-lock"} if is_said else set())
     found = [each for each in model.own_findings if each.severity != "note" or each.kind in urgent]
     found = model.own_findings if style.verbosity > 0 else found
     return draw(style, *_finding_lines(found, style, prefix=f"{model.name}: "))
+
+
+def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
+    """Draw each error and warning that several models have alike, once with their names; return the models without."""
+    names: dict[tuple[object, ...], list[str]] = {}
+    rows: dict[tuple[object, ...], FindingRow] = {}
+    for model in models:
+        for each in model.own_findings:
+            if each.actual is None and (each.severity != "note" or each.kind in URGENT):
+                rows.setdefault(_key_of(each), each)
+                names.setdefault(_key_of(each), []).append(model.name)
+    common = {key: those for key, those in names.items() if len(those) > 1}
+    lines = [
+        line
+        for key, those in common.items()
+        for line in _finding_lines([rows[key]], style, prefix=f"{listed(those, MOST_NAMED)}: ")
+    ]
+    rest = [
+        replace(model, findings=[each for each in model.findings if _key_of(each) not in common]) for model in models
+    ]
+    return draw(style, *lines), rest
+
+
+def _key_of(finding: FindingRow) -> tuple[object, ...]:
+    return finding.kind, finding.severity, finding.component, finding.message, finding.fix, finding.file, finding.line
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
@@ -144,10 +176,10 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
     """Draw what would fit, and what the next change would cost."""
     choices = model.choices
-    if choices is None:
+    if choices is None or style.verbosity < 1:
         return []
-    costs = sentences.describe_costs(choices) if choices.fits or style.verbosity > 0 else ""
-    return [hanging("→ ", "cyan", text, style) for text in (sentences.describe_fits(choices), costs) if text]
+    said = (sentences.describe_fits(choices), sentences.describe_costs(choices))
+    return [hanging("→ ", "cyan", text, style) for text in said if text]
 
 
 def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
@@ -237,7 +269,7 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
     rooms = [(left, name) for name, left in wholes if left is not None]
     if not rooms:
         limits = {model.limited_by for model in models}
-        return f"limited {limits.pop()}" if len(limits) == 1 else ""
+        return f"limited by {limits.pop().removeprefix('by ')}" if len(limits) == 1 else ""
     left, name = min(rooms)
     rest = len(models) - len(rooms)
     without = f"; {exact(rest)} without a limit of the total" if rest else ""
@@ -246,7 +278,7 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
-    left = whole.room_left if whole else None
+    left = model.tightest_row.room_left if model.tightest_row else None
     return {
         "": "✓" if model.verdict == "passed" else "✗",
         "model": model.name,
@@ -299,22 +331,27 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
         table.add_column(column, width=widths[column], justify="left" if at_left else "right", no_wrap=True)
     for line in lines:
         table.add_row(*(_draw_cell(line, column, widths) for column in columns))
-    said = _describe_table(model, len(all_lines) - len(lines), len(model.components) - len(rows))
+    said = [*(_describe_totals(model) if style.verbosity > 0 else ())]
+    said += _describe_table(model, len(all_lines) - len(lines), len(model.components) - len(rows))
     return Group(table, *(hanging("  ", "dim", f"({each})", style) for each in said if each))
 
 
-def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
-    """Sentences under the table: other totals, what its last lines are of, what trains, and what it leaves out.
-
-    :param cut: lines of a table that is too long.
-    :param hidden: components that are shown where detail is asked for.
-    """
+def _describe_totals(model: ModelReport) -> Iterator[str]:
+    """The embedding's share, and totals with what is tied or shared counted again."""
     yield sentences.describe_embedding(model)
     stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
     totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
     if unrolled not in {None, stored} and count == model.totals.expected:
         totals.append(f"with shared layers unrolled {exact(unrolled or 0)}")
     yield "; ".join(totals)
+
+
+def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
+    """Sentences under the table: what its last lines are of, what trains, and what it leaves out.
+
+    :param cut: lines of a table that is too long.
+    :param hidden: components that are shown where detail is asked for.
+    """
     yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
     yield from map(sentences.describe_parts, model.limited_measures)
     yield from sentences.describe_rest(model)

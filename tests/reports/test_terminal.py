@@ -27,6 +27,7 @@ from pytest_bertsize.reports.terminal import (
     draw_model,
     draw_notes,
     draw_overview,
+    take_common,
 )
 from tests.support import run_reports
 from tests.support.model_reports import component, finding, model
@@ -246,7 +247,7 @@ def test_one_that_is_limited_otherwise_is_said_to_be() -> None:
     assert "1 without a limit of the total" in " ".join(told.split())
     assert "41 passed, 2 classes" in told
     only = [passed(f"m{index}", components=by_head) for index in range(40)]
-    assert overview(only, WIDE).endswith("40 passed, BertForMaskedLM, 90,000,000 parameters, limited by component")
+    assert overview(only, WIDE).endswith("40 passed, BertForMaskedLM, 90,000,000 parameters, limited by head 8")
 
 
 def test_a_model_of_which_bytes_alone_are_limited_says_so() -> None:
@@ -261,7 +262,7 @@ def test_a_model_of_which_bytes_alone_are_limited_says_so() -> None:
     size = Measure(name="bytes", expected=9, actual=9, base=None, **measure)
     free, by_head = component("total", 7), component("head", 7, maximum=8)
     assert passed("a", components=[free], measures=[size]).limited_by == "by bytes"
-    assert passed("a", components=[by_head, free], measures=[size]).limited_by == "by component"
+    assert passed("a", components=[by_head, free], measures=[size]).limited_by == "head 8"
 
 
 # what became of tensors, against the base's lock and against today's
@@ -321,8 +322,8 @@ def broken(pytester: pytest.Pytester) -> pytest.Pytester:
     ("option", "environment", "escapes", "line"),
     [
         ("--color=yes", {}, True, "a: none.json: there is no such file"),
-        ("--color=no", {}, False, "✗ there is no such file (none.json)\n  → write the path"),
-        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "x there is no such file (none.json)\n  > write"),
+        ("--color=no", {}, False, "a: none.json: there is no such file\n  → write the path"),
+        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "a: none.json: there is no such file\n  > write"),
     ],
 )
 def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
@@ -339,3 +340,14 @@ def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
     assert ("\x1b[1;31ma: none.json: there is no such file" in told, "\x1b" in told) == (escapes, escapes)
     assert line in told
     assert told.isascii() or not environment
+
+
+# what several models have alike
+
+
+def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
+    same, counted = finding("there is no a.lock", "write it"), replace(finding("over"), actual=7)
+    models = [model(component("total", 7), findings=[same, counted], name=name) for name in "abc"]
+    told, rest = take_common([*models, model(component("total", 7), findings=[finding("alone")], name="d")], Style(80))
+    assert told.splitlines() == ["✗ a, b, c: there is no a.lock (pyproject.toml:11)", "  → write it"]
+    assert [[each.message for each in found.findings] for found in rest] == [["over"]] * 3 + [["alone"]]
