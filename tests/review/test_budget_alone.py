@@ -56,7 +56,7 @@ def test_an_unknown_family_names_what_comes_nearest_and_both_ways_out(project: P
     result = project(table(more=""), REFORMER).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert (
-        "config.json:3: there is no closed form for the family \"reformer\"; the nearest is 'roformer' "
+        "config.json:5: there is no closed form for the family \"reformer\"; the nearest is 'roformer' "
         f"→ correct the name, {OUT}" in one_line(result.stdout.str())
     )
 
