@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytest_bertsize.builder.messages import Frames, Why, send_frame
+from pytest_bertsize.builder.messages import Frames, Why, note_environment, send_frame
 
 MEGABYTE = 1024 * 1024
 MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space that foreign code may take on top of what the imports took
@@ -77,6 +77,7 @@ def keep_to_oneself() -> None:
 
     A process whose parent has ended becomes this one's, and not the system's, so that :func:`end_below` finds it.
     """
+    note_environment()
     if sys.platform.startswith("linux"):
         import ctypes
 

@@ -277,13 +277,48 @@ class Frames:
         return int(found[3]) - len(self._content)
 
 
+_SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
+_SHORTEST_SECRET = 8  # characters; what is shorter stands in many a word
+_SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
+
+
+def note_environment() -> None:
+    _SEEN.update(os.environ.items())
+
+
+def hide_secrets(message: Any) -> Any:
+    """Return a message with a word on it in place of each value of the environment that is secret by its name.
+
+    A value is found as it is, as ``repr`` writes it, and with its white space folded.
+    """
+    note_environment()
+    words: dict[str, str] = {}
+    for name, value in _SEEN:
+        if name.upper().endswith(_SECRET):
+            forms = (value, repr(value)[1:-1], " ".join(value.split()))
+            said = f"(the value of {name} is left out)"
+            words.update(dict.fromkeys((each for each in forms if len(each) >= _SHORTEST_SECRET), said))
+    if not words:
+        return message
+    secret = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
+
+    def hide(value: Any) -> Any:
+        if isinstance(value, str):
+            return secret.sub(lambda found: words[found[0]], value)
+        if isinstance(value, Mapping):
+            return {hide(key): hide(each) for key, each in value.items()}
+        return [*map(hide, value)] if isinstance(value, (list, tuple)) else value
+
+    return hide(message)
+
+
 def encode_frame(kind: str, number: int, message: object) -> bytes:
     content = message if isinstance(message, bytes) else json.dumps(message).encode()
     return b"%b %d %d\n%b" % (kind.encode(), number, len(content), content)
 
 
 def send_frame(descriptor: int, kind: str, number: int, message: object) -> None:
-    """Write a frame to a descriptor that blocks; ``bytes`` are JSON already."""
-    remaining = memoryview(encode_frame(kind, number, message))
+    """Write a frame to a descriptor that blocks, without secrets; ``bytes`` are JSON of one that was sent already."""
+    remaining = memoryview(encode_frame(kind, number, message if isinstance(message, bytes) else hide_secrets(message)))
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]

@@ -39,7 +39,7 @@ from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
-from tests.builder.conftest import ask_for_factory
+from tests.builder.conftest import ask_for_factory, ask_helper
 
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
@@ -321,6 +321,49 @@ def test_no_process_that_a_build_has_started_outlives_it(tmp_path: Path) -> None
 
 def is_running(number: int) -> bool:
     return bool(psutil.pid_exists(number) and psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+
+
+TELLS = """
+import os
+from torch import nn
+from transformers import BertConfig, BertModel
+def raises(): raise ValueError("401 for " + os.environ["ACME_TOKEN"])
+def of_key(): return {}[os.environ["acme_key"]]
+def gone(): raise ValueError(os.environ.pop("ACME_TOKEN"))
+def read():
+    os.environ["FROM_FILE_SECRET"] = "read-from-a-file"
+    raise ValueError("read-from-a-file")
+def short(): raise ValueError(os.environ["SHORT_PASSWORD"] + os.environ["OTHER"])
+def built():
+    module = nn.ModuleDict({"m": BertModel(BertConfig(hidden_size=4, num_attention_heads=1, note=os.environ["ACME_TOKEN"]))})
+    module.register_module(os.environ["ACME_TOKEN"], nn.Linear(2, 2))
+    return module
+def config(): raise ValueError(os.environ["ACME_TOKEN"])
+"""
+
+
+def test_no_value_of_the_environment_that_is_secret_leaves_the_helper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {
+        "raises": "ValueError: 401 for (the value of ACME_TOKEN is left out) (own.py:5)",
+        "of_key": "KeyError: '(the value of acme_key is left out)' (own.py:6)",
+        "gone": "ValueError: (the value of ACME_TOKEN is left out) (own.py:7)",
+        "read": "ValueError: (the value of FROM_FILE_SECRET is left out) (own.py:10)",
+        "short": "ValueError: 1234567no secret (own.py:11)",
+    }
+    environment = {"ACME_TOKEN": "hf_1234567", "acme_key": "of two\nlines", "SHORT_PASSWORD": "1234567"}
+    for name, value in {**environment, "OTHER": "no secret"}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "own.py").write_text(TELLS)
+    found = ask_helper([ask_for_factory(tmp_path, each) for each in (*told, "built")])
+    assert {name: getattr(found[name], "detail", "") for name in told} == told
+    assert isinstance(found["built"], Built)
+    assert "hf_1234567" not in repr(found)
+    asked = {"root": str(tmp_path), "reference": "own:config", "inner": [], "paths": []}
+    said = own_process.answer_of("pytest_bertsize.config.by_code", asked, tmp_path, Allowed(20.0, 2 * 10**9, 1000))
+    assert "(the value of ACME_TOKEN is left out)" in said["message"]
+    assert "hf_1234567" not in repr(said)
 
 
 # a helper that is lost
