@@ -49,7 +49,7 @@ def _run_check(given: argparse.Namespace) -> int:
         with collector_paused():
             from pytest_bertsize.commands.check import check
         asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
-        return check(root, helper, given.report, **asked)
+        return check(root, helper, given.report, strict=given.strict, **asked)
     finally:
         if helper:
             helper.stop()
@@ -224,6 +224,7 @@ CHECK = {
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
     "CI runs for; none: with nothing)",
     "--no-build": "build nothing, and hold budgets against the closed form alone, without torch; every report says so",
+    "--strict": "with --no-build: fail for a model that neither a closed form nor its lock counts (default: name it)",
     "--python PATH": "build with this interpreter, whatever the table says: that of the project's own environment, "
     "which has torch and transformers",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",

@@ -38,6 +38,7 @@ def check(  # noqa: PLR0913  (what the command line says)
     names: Sequence[str] = (),
     base: str | None = None,
     python: str | None = None,
+    strict: bool = False,
     verbosity: int = 0,
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
@@ -50,6 +51,7 @@ def check(  # noqa: PLR0913  (what the command line says)
     :param names: of the models to check; all of them where there is none.
     :param base: the revision to compare with; ``None`` for that of the request that CI runs for.
     :param python: the interpreter to build with; ``None`` for that of the table.
+    :param strict: whether a model fails that nothing counts, because nothing is built.
     :returns: the exit status.
     """
     try:
@@ -70,7 +72,7 @@ def check(  # noqa: PLR0913  (what the command line says)
         return print_mistakes(files.problems, err)
     if helper and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
+    mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
     gate = Gate(settings, registry, helper.result if helper else None, former, mode, lock)
     models = review_all(gate, helper, [each for each in settings.names if not names or each in names])
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
@@ -101,9 +103,8 @@ def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> 
     for model in outcome.checked:
         if model.verdict == "passed" and style.verbosity > 0:
             say(f"{draw_model(model, style)}\n", out)
-    unchecked = name_unchecked(outcome)
-    lines = [*summarize_run(outcome, style, tables=False, accepting=False), *([unchecked] if unchecked else [])]
+    lines = [*summarize_run(outcome, style, tables=False, accepting=False), *name_unchecked(outcome)]
     for line in lines:
         if line.colour != "red":
-            say(line.text, out)
+            say(f"\x1b[33m{line.text}\x1b[0m" if style.colour and line.colour else line.text, out)
     print_mistakes((line.text for line in lines if line.colour == "red"), err)

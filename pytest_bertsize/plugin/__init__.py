@@ -19,7 +19,9 @@ the test runs. model is its name (needed where several are declared); keyword li
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
-_WAYS = tuple(f"--bert-budget-{way}" for way in ("no-build", "base", "python", "update", "reason", "tighten", "report"))
+_WAYS = tuple(
+    f"--bert-budget-{way}" for way in ("no-build", "strict", "base", "python", "update", "reason", "tighten", "report")
+)
 """Options that say how the gate is to run, which ``--bert-budget`` opens."""
 
 
@@ -36,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         **_FLAG,
         help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
         "less than half a second; every report says so",
+    )
+    add(
+        "--bert-budget-strict",
+        **_FLAG,
+        help="with --bert-budget-no-build: fail for a model that neither a closed form nor its lock counts; default: "
+        "name it",
     )
     add(
         "--bert-budget-base",

@@ -109,9 +109,9 @@ def hold_marked(item: pytest.Item) -> None:
 def review_for_test(item: pytest.Item) -> Review:
     """Return the fixture's value: the review of the nearest marker's model, or of the only one declared."""
     review = _review_named(item)[0]
-    if review.unbuilt and review.verdict == "passed":
+    if review.unbuilt and review.verdict != "failed":
         raise Mistaken("the fixture bert_budget gives what was built: run it without --bert-budget-no-build")
-    if review.actual is None:
+    if review.actual is None or review.unbuilt:
         raise BudgetFailure(review)
     return review
 

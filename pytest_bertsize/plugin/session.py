@@ -65,7 +65,8 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         reports = replace(reports, base=report_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
-    mode = Mode(formulas=bool(reports), detail=bool(reports) or config.get_verbosity() > 0, verb=verb, reason=reason)
+    detail, strict = bool(reports) or config.get_verbosity() > 0, config.getoption("bert_budget_strict")
+    mode = Mode(formulas=bool(reports), detail=detail, verb=verb, strict=strict, reason=reason)
     result = helper.result if helper else read_results(config)
     gate = Gate(settings, registry, result if builds else None, base, mode, lock)
     selection = Selection(config)
@@ -155,8 +156,8 @@ def status_of_run(config: pytest.Config) -> int:
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
-    if (line := name_unchecked(found.outcome)) and not found.terminal:
-        sys.stderr.write(f"{line.text}\n")
+    if not found.terminal:
+        sys.stderr.write("".join(f"{line.text}\n" for line in name_unchecked(found.outcome)))
     return found.status
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 """Models that a line names, before the rest is counted."""
 NOT_BUILT = "by the closed form, not built"
+BY_LOCK = "by its lock, not built"
 LONGEST = 140
 """Characters of the line of several models."""
 _SHORT: Mapping[Kind, str] = {
@@ -51,7 +52,8 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     if count is None or (base is None and model.verdict == "failed"):
         return verdict
     size = f"{exact(count)} parameters" if base is None else _describe_change(base, count, model)
-    not_built = "" if model.built else f" {NOT_BUILT}" if base is None else f", {NOT_BUILT}"
+    how = BY_LOCK if model.is_counted_by_lock else NOT_BUILT
+    not_built = "" if model.built else f" {how}" if base is None else f", {how}"
     return f"{model.name}: {size}{not_built}; {_describe_verdict(model, failure)}"
 
 
@@ -177,7 +179,11 @@ def _describe_verdicts(report: RunReport) -> Iterator[str]:
         yield _name_failed(failed, f"{exact(len(failed))} of {configured} models failed")
     if left:
         yield f"{plural(len(left), 'model')} left the table without a reason: {listed(left, MOST_NAMED)}"
-    if report.complete and not report.failed:
+    if uncounted := report.not_counted:
+        if report.complete and not report.failed:
+            yield f"{exact(len(models) - len(uncounted))} of {configured} models passed"
+        yield f"{exact(len(uncounted))} not counted: {listed(uncounted, MOST_NAMED)}"
+    elif report.complete and not report.failed:
         yield f"All {configured} models passed" if models else "No model was checked"
 
 
@@ -236,6 +242,6 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
 def has_news(report: RunReport) -> bool:
     """Tell whether there is news: a failure, what was not checked or compared, what is not as at the base."""
     base = report.base
-    if report.failed or not report.complete:
+    if report.failed or not report.complete or report.not_counted:
         return True
     return base is not None and bool(base.problem or base.removed or not all(each.is_quiet for each in report.models))

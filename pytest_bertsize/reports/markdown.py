@@ -137,7 +137,8 @@ def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) 
 def _describe_top(report: RunReport) -> Iterator[str]:
     """Describe the run: its headline, what was not checked or not compared, and which models are gone."""
     base = report.base
-    yield f"## {'❌' if report.failed or not report.complete else '✅'} {text(report.headline)}"
+    mark = "❌" if report.failed or not report.complete else "⚠️" if report.not_counted else "✅"
+    yield f"## {mark} {text(report.headline)}"
     if report.news:
         yield text(report.news)
     if not report.complete:
@@ -195,7 +196,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
 
 
 def _mark_verdict(model: ModelReport) -> str:
-    return "✅" if model.verdict == "passed" else "❌"
+    return {"passed": "✅", "failed": "❌", "uncounted": "⚠️"}[model.verdict]
 
 
 def _describe_run(report: RunReport) -> str:
@@ -264,10 +265,16 @@ def _describe_subject(model: ModelReport) -> str:
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
         "**report-only: held to no limit**" if model.report_only else "",
-        "**not built: counts are the closed form's**" if not model.built and model.parameter_count is not None else "",
+        _describe_unbuilt(model),
         "" if model.closed_form else "**held to its budget alone: not compared with a closed form**",
     ]
     return "; ".join(filter(None, said))
+
+
+def _describe_unbuilt(model: ModelReport) -> str:
+    if model.built or model.parameter_count is None:
+        return ""
+    return f"**not built: counts are the {'lock' if model.is_counted_by_lock else 'closed form'}'s**"
 
 
 def _describe_components(model: ModelReport) -> list[Part]:

@@ -52,13 +52,15 @@ class Line(NamedTuple):
     """Red where it says what is wrong with the run itself, and not with a model."""
 
 
-def name_unchecked(outcome: Outcome) -> Line | None:
-    """Return the last line of a run that left models unchecked."""
-    if not outcome.report.not_checked:
-        return None
-    named = listed(outcome.report.not_checked, MOST_NAMED)
-    text = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
-    return Line(text, "yellow" if outcome.excuse else "red")
+def name_unchecked(outcome: Outcome) -> Iterator[Line]:
+    """Yield the last lines of a run that left models unchecked, or counted nothing of them."""
+    if outcome.report.not_counted:
+        named = listed(outcome.report.not_counted, MOST_NAMED)
+        yield Line(f"NOT COUNTED: {named}: nothing is built, and no closed form or lock counts them", "yellow")
+    if outcome.report.not_checked:
+        named = listed(outcome.report.not_checked, MOST_NAMED)
+        text = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
+        yield Line(text, "yellow" if outcome.excuse else "red")
 
 
 def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
@@ -91,7 +93,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
     """The overview; of each model that passed its table where it is asked for, else what changed; then stand-ins."""
     yield terminal.draw_overview(outcome.checked, style, outcome.reports.settings.patterns)
-    common, passed = terminal.take_common([each for each in outcome.checked if each.verdict == "passed"], style)
+    common, passed = terminal.take_common([each for each in outcome.checked if each.verdict != "failed"], style)
     for model in passed:
         if style.verbosity > 0:
             yield f"\n{terminal.draw_model(model, style)}\n" if tables else ""

@@ -224,7 +224,7 @@ class Totals(Object):
     """Totals, never mixed."""
 
     expected: Annotated[int | None, says("Unique, by the closed form.")]
-    actual: Annotated[int | None, says("Unique, of what was built.")]
+    actual: Annotated[int | None, says("Unique, of what was built; by the lock with `no-build` and no closed form.")]
     trainable: Annotated[int | None, says("Those that an optimiser would train.")]
     stored: Annotated[int | None, says("With a copy of each tied tensor.")]
     unrolled: Annotated[int | None, says("As `stored`, with a copy of a shared layer for each pass through it.")]
@@ -268,10 +268,13 @@ class ModelReport(Object):
     config: Annotated[str, says("Where it was read: `models/config.json` or `train.json#model`.")]
     config_sha256: Annotated[str, says('Of the config\'s bytes; `""` for one that could not be read.')]
     published: Annotated[list[PublishedConfig], says("Origins of configs that were named as the hub names them.")]
-    verdict: Annotated[Literal["passed", "failed"], says("`failed` for any error.")]
+    verdict: Annotated[
+        Literal["passed", "failed", "uncounted"],
+        says("`failed` for any error; `uncounted` where nothing is built, and nothing else counts the model."),
+    ]
     headline: Annotated[str, says("Model, size, what changed since the base and by which key, and the verdict.")]
     report_only: Annotated[bool, says("Whether it is held to no limit.")]
-    built: Annotated[bool, says("`false`: the run builds nothing, and counts are what the closed form says.")]
+    built: Annotated[bool, says("`false`: the run builds nothing: counts are the closed form's, else the lock's.")]
     closed_form: Annotated[bool, says("`false`: not compared with a closed form, by the table's own word.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]
     totals: Annotated[Totals, says("Of the whole model.")]
@@ -288,8 +291,12 @@ class ModelReport(Object):
 
     @property
     def parameter_count(self) -> int | None:
-        """Unique parameters as built, or by the closed form where nothing is built."""
-        return self.totals.actual if self.built else self.totals.expected
+        """Unique parameters as built; where nothing is built by the closed form, else by the lock."""
+        return self.totals.actual if self.built or not self.closed_form else self.totals.expected
+
+    @property
+    def is_counted_by_lock(self) -> bool:
+        return not self.built and self.totals.actual is not None
 
     @property
     def total_row(self) -> Component | None:
@@ -383,6 +390,11 @@ class RunReport(Object):
     not_checked: Annotated[list[str], says("The names of the others.")]
     models: Annotated[list[ModelReport], says("In the order of their declaration.")]
     complete: Annotated[bool, says("Whether every declared model was checked; last, so that a file cut off lacks it.")]
+
+    @property
+    def not_counted(self) -> list[str]:
+        """Models that neither a closed form nor a lock counts, where nothing is built."""
+        return [model.name for model in self.models if model.verdict == "uncounted"]
 
     @property
     def only_model(self) -> ModelReport | None:

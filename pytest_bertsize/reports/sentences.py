@@ -261,11 +261,13 @@ def describe_rest(model: ModelReport) -> Iterator[str]:
 
 def describe_run(report: RunReport) -> str:
     """``3 configured, 3 checked, 0 failed``, and what they were not compared with."""
-    alone, builds = sum(not model.closed_form for model in report.models), report.mode == "full"
-    held = "the budget alone" if builds else "nothing"
-    without = f"; {alone} without a closed form, held to {held}" if alone else ""
+    builds = report.mode == "full"
+    alone = sum(not model.closed_form and (builds or model.is_counted_by_lock) for model in report.models)
+    held = "held to the budget alone" if builds else "counted by the lock"
+    without = f"; {alone} without a closed form, {held}" if alone else ""
     return f"{count_run(report)}{without}{'' if builds else '; not compared with a build'}"
 
 
 def count_run(report: RunReport) -> str:
-    return f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed"
+    left = f", {len(report.not_counted):,} not counted" if report.not_counted else ""
+    return f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed{left}"

@@ -280,7 +280,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     left = model.tightest_row.room_left if model.tightest_row else None
     return {
-        "": "✓" if model.verdict == "passed" else "✗",
+        "": {"passed": "✓", "failed": "✗", "uncounted": "!"}[model.verdict],
         "model": model.name,
         "architecture": model.architecture,
         "parameters": "not counted" if whole is None else exact(whole.known_count or 0),
@@ -358,7 +358,7 @@ def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
     if cut:
         yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
     if not model.built:
-        yield "not built: these are the closed form's counts"
+        yield f"not built: these are the {'lock' if model.is_counted_by_lock else 'closed form'}'s counts"
     if hidden:
         held = "part that matches its closed form is", "parts that match their closed form are"
         free = "part without a limit is", "parts without a limit are"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_bertsize.base.lock import hash_sources
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import what_if
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock, Locked
+    from pytest_bertsize.findings import Severity
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.table.limits import Limit
 
@@ -64,18 +66,18 @@ def conclude(
     return _hold_against_base(found, accepted)
 
 
-def conclude_unbuilt(subject: Subject, extra: tuple[Limit, ...] = (), accepted: Accepted = NOTHING) -> Review:
-    """Hold what the closed form says against the budget, the lock and the base: nothing is built, and it says so."""
+def conclude_unbuilt(
+    subject: Subject, extra: tuple[Limit, ...] = (), accepted: Accepted = NOTHING, *, strict: bool = False
+) -> Review:
+    """Hold what the closed form says against the budget, the lock and the base: nothing is built, and it says so.
+
+    :param strict: whether it is an error that neither the closed form nor the lock counts the model.
+    """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, unbuilt=True)
     if subject.expected:
         found = _measure(found, subject.expected, None)
     elif not found.errors:
-        message = "closed_form = false leaves nothing to hold to the budget where nothing is built"
-        if subject.awaits_build:
-            message = (
-                "the sizes of its backbone are those that the built model has; nothing is built, and no lock has them"
-            )
-        found = found.with_findings(Finding("build-failed", message, "check it with a build"))
+        found = _count_by_lock(found, accepted, "error" if strict else "warning")
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         found = found.with_findings(Finding("checkpoint-differs", message, "", "warning"))
@@ -88,6 +90,52 @@ def conclude_unbuilt(subject: Subject, extra: tuple[Limit, ...] = (), accepted: 
 
             found = compare_with_lock(found, Locked(subject.expected.tensors), accepted.lock)
     return _hold_against_base(found, accepted)
+
+
+def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
+    """Hold a model without a closed form to its budget by its lock; say why where that does not count it.
+
+    :param severity: of a model that is not counted.
+    """
+    subject, lock = found.subject, accepted.lock
+    locked = lock.models.get(found.name) if lock else None
+    if problem := _find_why_uncounted(found, lock, locked):
+        message = f"not counted: {problem}"
+        finding = Finding("build-failed", message, "check it with a build", severity)
+        return replace(found.with_findings(finding), uncounted=True)
+    assert lock
+    assert locked
+    from pytest_bertsize.review.against_lock import AgainstLock
+    from pytest_bertsize.review.by_structure import name_components
+
+    former = accepted.baseline.find_former(found.name) if accepted.baseline else None
+    try:
+        components = name_components(found.budget, subject.model, locked.tensors, former.locked if former else None)
+    except Unusable as unusable:
+        return found.with_findings(*unusable.findings)
+    actual = Inventory(tuple(each._replace(component=components[each.name]) for each in locked.tensors))
+    against = AgainstLock(lock.file, is_there=True)
+    found = replace(found, components=components, actual=actual, locked=against)
+    found = found.with_findings(*check_limits(found, actual))
+    return found.with_findings(*_note_insensitive(found))
+
+
+def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
+    """Return why a lock counts nothing of a model without a closed form; ``""`` where it does."""
+    subject = found.subject
+    if subject.awaits_build:
+        return "the sizes of its backbone are those that the built model has; nothing is built, and no lock has them"
+    without = "closed_form = false, nothing is built, and"
+    if lock is None:
+        return f"{without} the table names no lock"
+    if locked is None:
+        return f"{without} {lock.file} does not have it"
+    if limit := next((limit for limit in found.budget if limit.measure), None):
+        return f"{without} no lock says what its limit of {limit.component} is held against"
+    adapter = subject.request.adapter if subject.request else {}
+    if locked.config != hash_sources(subject.model, subject.config, adapter):
+        return f"{without} {lock.file} was written for another config or table of it"
+    return ""
 
 
 def _review_build(found: Review, built: Built, former: Locked | None) -> Review:

@@ -37,6 +37,8 @@ class Mode:
     """Whether anybody is shown tensors, costs and notes."""
     verb: Verb | None = None
     """What is done with budgets that fail, or that have room."""
+    strict: bool = False
+    """Whether a model is an error that nothing counts because nothing is built."""
     reason: str = ""
     """Why budgets are raised, which the tables of their models then say."""
 
@@ -119,7 +121,7 @@ class Gate:
         lock = None if self.mode.verb == "update" else self.lock
         accepted = check.Accepted(self._baseline, lock, self._plan(name))
         if self._result is None:
-            return check.conclude_unbuilt(subject, extra, accepted)
+            return check.conclude_unbuilt(subject, extra, accepted, strict=self.mode.strict)
         built = self._result(name) if subject.request else None
         known = self._complete(subject, built)
         return check.conclude(known, None if known.errors else built, extra, accepted)

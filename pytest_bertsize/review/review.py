@@ -34,9 +34,11 @@ class Review:
     """Empty: counted and compared with the closed form, held to no limit."""
     findings: tuple[Finding, ...]
     unbuilt: bool = False
-    """Whether the run builds nothing: the closed form is held to the budget."""
+    """Whether the run builds nothing: the closed form is held to the budget, or else the lock."""
+    uncounted: bool = False
+    """Whether nothing is built, and neither closed form nor lock counts the model: nothing is held to its budget."""
     actual: Inventory | None = None
-    """By the built model; ``None`` when it was not built."""
+    """By the built model, or by its lock where nothing is built; ``None`` when neither counts it."""
     components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     """Of each tensor of today and of the base, where no closed form says it."""
     answered: tuple[Answered, ...] = ()
@@ -65,7 +67,7 @@ class Review:
     @property
     def held(self) -> Inventory | None:
         """The inventory that the budget is held against: the built one, or the closed form's where nothing is built."""
-        return self.expected if self.unbuilt else self.actual
+        return (self.expected or self.actual) if self.unbuilt else self.actual
 
     @property
     def base(self) -> Inventory | None:
@@ -91,7 +93,9 @@ class Review:
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property
-    def verdict(self) -> Literal["passed", "failed"]:
+    def verdict(self) -> Literal["passed", "failed", "uncounted"]:
+        if self.uncounted and not self.errors:
+            return "uncounted"
         compared = self.expected is not None or not self.subject.model.closed_form
         return "passed" if compared and self.held is not None and not self.errors else "failed"
 
@@ -118,8 +122,10 @@ class Review:
     def headline(self) -> str:
         """One line that stands alone: model, component, actual, limit, signed delta."""
         if self.held and self.verdict == "passed":
-            how = " by the closed form, not built" if self.unbuilt else ""
+            how = f" by {'the closed form' if self.expected else 'its lock'}, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
+        if self.verdict == "uncounted":
+            return f"{self.name}: {next(each.message for each in self.findings if each.kind == 'build-failed')}"
         return f"{self.name}: {self.describe_failure()}"
 
     def describe_failure(self, *, with_fix: bool = True) -> str:

@@ -207,14 +207,103 @@ def test_a_factory_is_not_imported_nor_missed(project: Project) -> None:
     result.stdout.fnmatch_lines(["own: total 57,679, limit 57,678 (+1)"])
 
 
-def test_a_model_without_a_closed_form_fails_for_there_is_nothing_to_count(project: Project) -> None:
-    result = project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+WHY = "closed_form = false, nothing is built, and "
+NOT_COUNTED = "NOT COUNTED: fits: nothing is built, and no closed form or lock counts them"
+
+
+@pytest.mark.parametrize("strict", [[], ["--bert-budget-strict"]], ids=["named", "strict"])
+def test_a_model_that_nothing_counts_is_named_last_and_strictly_an_error(project: Project, strict: list[str]) -> None:
+    pytester = project(WITHOUT_CLOSED_FORM + TABLE.partition("60K")[2].partition('"')[2].replace("2_548", "2_549"))
+    result = pytester.runpytest(*OPTIONS, *strict, "--bert-budget-report=size.json")
+    found = {model["name"]: model for model in report()["models"]}
     text = in_one_line(result.stdout.str())
-    assert (
-        "closed_form = false leaves nothing to hold to the budget where nothing is built; check it with a build" in text
+    assert f"not counted: {WHY}the table names no lock" in text
+    assert found["bursts"]["verdict"] == "passed"
+    assert found["fits"]["totals"]["actual"] is found["fits"]["totals"]["expected"] is None
+    if strict:
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert (report()["failed"], found["fits"]["verdict"]) == (1, "failed")
+        assert "NOT COUNTED" not in text
+        assert "counted by the lock" not in text
+    else:
+        assert result.ret == pytest.ExitCode.OK
+        assert (report()["failed"], found["fits"]["verdict"]) == (0, "uncounted")
+        result.stdout.fnmatch_lines(["!*fits*BertForMaskedLM*not counted*"])
+        assert f"2 configured, 2 checked, 0 failed, 1 not counted; {SAID}" in text
+        assert report()["headline"] == "1 of 2 models passed; 1 not counted: fits"
+        assert report()["changed"]
+        assert result.outlines[-1] == NOT_COUNTED
+    done = check(*(["--strict"] if strict else []))
+    assert done.returncode == len(strict)
+    assert (done.stdout.splitlines()[-1] == NOT_COUNTED) is not bool(strict)
+
+
+def test_the_last_line_of_the_command_is_yellow(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(WITHOUT_CLOSED_FORM)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert check().stdout.splitlines()[-1] == f"\x1b[33m{NOT_COUNTED}\x1b[0m"
+
+
+@pytest.mark.parametrize("form", ["json", "md", "html"])
+def test_each_report_has_a_model_that_is_not_counted_alone(project: Project, form: str) -> None:
+    assert project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS, f"--bert-budget-report=size.{form}").ret == 0
+    text = Path(f"size.{form}").read_text("utf-8")
+    assert "not counted: closed_form = false" in text
+    assert "✓" not in text
+    assert "✅" not in text
+
+
+LOCKED = f'[tool.bertsize]\nlock = "bertsize.lock"\n{WITHOUT_CLOSED_FORM}'
+
+
+@pytest.fixture
+def with_lock(project: Project) -> pytest.Pytester:
+    """A project whose lock was written with a build."""
+    pytester = project(LOCKED)
+    assert pytester.runpytest("--bert-budget", "--bert-budget-update").ret == pytest.ExitCode.OK
+    return pytester
+
+
+@pytest.mark.parametrize(("limit", "failed"), [("59_549", 0), ("59_548", 1)])
+def test_a_model_without_a_closed_form_is_counted_by_its_lock(
+    with_lock: pytest.Pytester, limit: str, failed: int
+) -> None:
+    table = Path("pyproject.toml")
+    table.write_text(table.read_text("utf-8").replace('"60K"', limit), encoding="utf-8")
+    result = with_lock.runpytest(*OPTIONS, "--bert-budget-report=size.json", "--bert-budget-report=size.html")
+    assert result.ret == failed
+    model = only_model()
+    assert (model["verdict"], model["built"], model["lock"]["known"]) == ("failed" if failed else "passed", False, True)
+    assert (model["totals"]["expected"], model["totals"]["actual"]) == (None, 59_549)
+    if not failed:
+        assert model["headline"].startswith("fits: 59,549 parameters by its lock, not built; ")
+        assert "by its lock, not built" in Path("size.html").read_text("utf-8")
+    result.stdout.fnmatch_lines(
+        [f"1 configured, 1 checked, {failed} failed; 1 without a closed form, counted by the lock; *"]
     )
-    result.stdout.fnmatch_lines(["✗*fits*BertForMaskedLM*not counted*"])
+
+
+def test_a_lock_of_another_config_counts_nothing(with_lock: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    Path("config.json").write_text(json.dumps({**tiny, "num_hidden_layers": 2}), encoding="utf-8")
+    result = with_lock.runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.OK
+    assert f"{WHY}bertsize.lock was written for another config or table of it" in in_one_line(result.stdout.str())
+    assert result.outlines[-1] == NOT_COUNTED
+    assert check("--strict").returncode == 1
+
+
+@pytest.mark.parametrize("limit", ["bytes = '9MB'", "growth = 0", "flops = { max = 9_999_999, seq_len = 8 }"])
+def test_what_a_lock_does_not_say_is_not_held_to_it(with_lock: pytest.Pytester, limit: str) -> None:
+    with Path("pyproject.toml").open("a", encoding="utf-8") as table:
+        table.write(f"\nbudget.{limit}\n")
+    result = with_lock.runpytest(*OPTIONS)
+    assert "no lock says what its limit of" in in_one_line(result.stdout.str())
+    assert result.outlines[-1] == NOT_COUNTED
+
+
+def test_the_fixture_is_not_given_what_a_lock_counts(with_lock: pytest.Pytester) -> None:
+    Path("test_a.py").write_text("def test_it(bert_budget): pass\n", encoding="utf-8")
+    with_lock.runpytest(*OPTIONS).assert_outcomes(passed=1, errors=1)
 
 
 @pytest.fixture

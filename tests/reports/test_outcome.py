@@ -80,7 +80,7 @@ UNTOLD = "against main (bbbbbbbbbb): no count changed"
 def test_a_run_says_what_was_not_checked_or_compared_and_who_left_and_counts_its_models(
     of: Outcome, told: list[Line], status: str
 ) -> None:
-    assert [*lines(of), *filter(None, [name_unchecked(of)])] == told
+    assert [*lines(of), *name_unchecked(of)] == told
     assert of.status == status
 
 

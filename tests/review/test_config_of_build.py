@@ -178,8 +178,10 @@ def test_a_backbone_that_is_not_there_is_told_with_those_that_are(project: Proje
     assert finding["fix"].endswith("prints it as it is now")
 
 
-def test_without_a_build_and_a_lock_it_fails_in_one_sentence(project: Project) -> None:
-    result = check(project, TAGGER, "--bert-budget-no-build")
+def test_without_a_build_and_a_lock_it_is_not_counted_and_strictly_an_error(project: Project) -> None:
+    assert check(project, TAGGER, "--bert-budget-no-build").ret == pytest.ExitCode.OK
+    assert model()["verdict"] == "uncounted"
+    result = check(project, TAGGER, "--bert-budget-no-build", "--bert-budget-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (finding,) = (each for each in model()["findings"] if each["severity"] == "error")
     assert finding["message"].endswith("nothing is built, and no lock has them")

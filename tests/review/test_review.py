@@ -488,6 +488,7 @@ def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks(
     assert (found.verdict, found.unbuilt) == ("failed", True)
 
 
-def test_what_has_no_closed_form_fails_where_nothing_is_built() -> None:
-    found = conclude_unbuilt(without_form(subject(), closed_form=False).subject)
-    assert (found.verdict, found.unbuilt, only(found).kind) == ("failed", True, "build-failed")
+@pytest.mark.parametrize(("strict", "verdict"), [(False, "uncounted"), (True, "failed")])
+def test_what_has_no_closed_form_is_not_counted_where_nothing_is_built(*, strict: bool, verdict: str) -> None:
+    found = conclude_unbuilt(without_form(subject(), closed_form=False).subject, strict=strict)
+    assert (found.verdict, found.unbuilt, only(found).kind) == (verdict, True, "build-failed")

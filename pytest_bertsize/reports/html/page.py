@@ -132,7 +132,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
     sides = {
         **({"base": base.revision} if base and base.total is not None else {}),
         **({"expected": "Closed form"} if model.closed_form else {}),
-        **({"actual": "this branch" if base else "Built"} if is_built else {}),
+        **({"actual": "this branch" if base else "Built" if model.built else "Lock"} if is_built else {}),
     }
     return {
         "model": model,
