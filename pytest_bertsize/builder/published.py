@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CATALOGUE = Path(__file__).with_name("published.json")
-"""Names, what their configs say that a count needs, and where that was read."""
+"""Repositories on the hub, with who publishes each, what its config says that a count needs, and how that is known.
+
+``status`` is ``hub`` for the file of the hub itself at ``revision``, told by its git blob; ``publisher`` for values of
+the publisher's own repository on GitHub; ``unverified`` for those of so many ``copies`` elsewhere, which agree.
+"""
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
 MAIN = "main"  # the revision that a name means by itself
@@ -38,7 +42,7 @@ class Published(NamedTuple):
 
     name: str
     config: bytes  # jSON
-    origin: str  # ``the catalogue (its source)``, or ``the hub cache, revision 86b5e0934494``
+    origin: str  # ``the catalogue (org/name by its publisher, …)``, or ``the hub cache, revision 86b5e0934494``
     folder: Path | None = None  # what else is cached of it
 
 
@@ -78,7 +82,17 @@ def in_catalogue(name: str) -> Published | None:
     if found is None:
         return None
     full, said = found
-    return Published(full, json.dumps(said["config"]).encode(), f"the catalogue ({said['source']})")
+    origin = f"the catalogue ({full} by {said['publisher']}, {_describe_status(said)})"
+    return Published(full, json.dumps(said["config"]).encode(), origin)
+
+
+def _describe_status(said: dict[str, Any]) -> str:
+    if said["status"] == "hub":
+        return f"revision {said['revision'][:12]}"
+    if said["status"] == "publisher":
+        return f"as in {said['sources'][0].partition(' ')[0]}"
+    copies = said["copies"]
+    return f"unverified: {copies} copies agree" if copies > 1 else "an unverified copy"
 
 
 @cache

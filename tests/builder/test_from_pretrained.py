@@ -129,6 +129,24 @@ def test_a_published_name_needs_no_file_of_the_project(name: str, build: Build) 
     assert sum(parameter.numel() for parameter in found.parameters()) == 109_482_240
 
 
+def test_a_class_of_the_project_is_given_what_was_released(build: Build) -> None:
+    """DeBERTa's own code splits ``pos_att_type`` at ``|``, where a file that transformers saved anew has a list."""
+    found = build("""
+import json
+from huggingface_hub import hf_hub_download
+from transformers import DebertaV2Config, DebertaV2Model
+
+class OwnDeberta(DebertaV2Model):
+    def __init__(self, said):
+        super().__init__(DebertaV2Config(**said))
+        self.gates = nn.Linear(1, len(said["pos_att_type"].split("|")))
+
+with open(hf_hub_download("microsoft/deberta-v3-base", "config.json")) as file:
+    return OwnDeberta(json.load(file))
+""")
+    assert sum(parameter.numel() for parameter in found.parameters()) == 183_831_552 + 2 * 2
+
+
 REFUSALS = {
     'AutoModel.from_pretrained("acme/none")': (
         "nothing here has the config of from_pretrained('acme/none'): neither hub in [tool.bertsize], nor the catalogue, "
@@ -293,8 +311,7 @@ return made
         Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
         Answered(
             "google/electra-small-discriminator",
-            "the catalogue (PaddlePaddle/PaddleNLP@v2.8.1 paddlenlp/transformers/electra/configuration.py; "
-            "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/electra/report.md)",
+            "the catalogue (google/electra-small-discriminator by Google, as in google-research/electra@8a46635f3208)",
         ),
     )
 

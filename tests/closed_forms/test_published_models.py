@@ -118,10 +118,30 @@ def test_a_config_of_the_catalogue_has_the_published_count(name: str, counted: d
     assert case(counted["family"], counted["architecture"], config).closed_form().total == counted["count"]
 
 
-PLACE = re.compile(r"[\w.-]+/[\w.-]+@(?:[0-9a-f]{12}|v[\d.]+) \S")
+PLACE = re.compile(r"[\w.-]+/[\w.-]+@(?:[0-9a-f]{12}|v[\d.]+) \S.*")
 """A repository, a commit or a release of it, and a file."""
+STATUSES = {"hub": {"revision"}, "publisher": set(), "unverified": {"copies"}}
+"""With what each says more."""
 
 
 @pytest.mark.parametrize("name", CATALOGUED)
-def test_a_config_of_the_catalogue_is_from_a_file_of_a_commit(name: str) -> None:
-    assert PLACE.search(CATALOGUED[name]["source"])
+def test_a_config_of_the_catalogue_says_its_publisher_and_how_it_is_known(name: str) -> None:
+    said = CATALOGUED[name]
+    assert set(said) == {"publisher", "status", "sources", "config", *STATUSES[said["status"]]}
+    assert re.fullmatch(r"[\w.-]+/[\w.-]+", name), "a repository on the hub"
+    assert said["publisher"]
+    if said["status"] == "hub":
+        assert re.fullmatch("[0-9a-f]{40}", said["revision"])
+        assert re.fullmatch("config.json, git blob [0-9a-f]{40}", said["sources"][0])
+    else:
+        assert any(PLACE.fullmatch(source) for source in said["sources"])
+    assert said.get("copies", 0) <= len(said["sources"])
+
+
+def test_the_values_of_siblings_are_of_one_type() -> None:
+    """A file that a library saved anew may have a list where the released one has a text."""
+    types: dict[tuple[str, str], set[type]] = {}
+    for config in (each["config"] for each in CATALOGUED.values()):
+        for key, value in config.items():
+            types.setdefault((config["model_type"], key), set()).add(type(value))
+    assert {key: found for key, found in types.items() if len(found) > 1} == {}

@@ -203,10 +203,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_catalogue_has_it_with_its_source(name: str, tmp_path: Path) -> None:
     config = of(tmp_path, model(name))
     assert (config.reference, config.data["vocab_size"]) == (name, 30522)
-    assert config.origin == (
-        "the catalogue (lukyanchikov/NLP@3394c6b601ee bert-base-uncased/config.json; "
-        "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/bert/report.md)"
-    )
+    assert config.origin == "the catalogue (google-bert/bert-base-uncased by Google, revision 86b5e0934494)"
 
 
 def test_the_tables_own_comes_before_the_catalogue(tmp_path: Path) -> None:
