@@ -156,7 +156,7 @@ def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
     """Draw the command that raises budgets, where they alone are what fails a model; ``""`` where there is none."""
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
     acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
-    said = "to accept what was counted: pytest --bert-budget --bert-budget-update"
+    said = 'to accept what was counted: bertsize accept --reason "…"'
     return draw(style, hanging("→ ", "cyan", said, style)) if acceptable else ""
 
 

@@ -25,7 +25,7 @@ COUNT = Line("1 configured, 1 checked, 0 failed")
 NONE_CHECKED = Line("1 configured, 0 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
-ACCEPT = Line("→ to accept what was counted: pytest --bert-budget --bert-budget-update")
+ACCEPT = Line('→ to accept what was counted: bertsize accept --reason "…"')
 
 
 def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "", builds: bool = True) -> Outcome:
