@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command, and say how it ended: 0 all within, 1 a finding, 2 a mistake in the table or in the command."""
-    given = make_parser().parse_args(arguments)
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    if "run" not in given:
+        parser.print_help()
+        return 0
     status: int = given.run(given)
     return status
 
@@ -43,7 +47,7 @@ def _run_check(given: argparse.Namespace) -> int:
     given.project = [*dict.fromkeys(given.project)]
     if len(given.project) > 1:
         return _check_several(given)
-    root = given.project[0] if given.project else Path.cwd()
+    root = given.project[0] if given.project else _find_project()
     helper = None if given.no_build else _make_helper(root, given.python)
     try:
         with collector_paused():
@@ -59,7 +63,7 @@ def _run_accept(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()
-    root = given.project or Path.cwd()
+    root = given.project or _find_project()
     helper = _make_helper(root, given.python)
     try:
         with collector_paused():
@@ -83,6 +87,12 @@ def _check_several(given: argparse.Namespace) -> int:
     failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
     sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
     return max(found.values())
+
+
+def _find_project() -> Path:
+    from pytest_bertsize.table.settings import find_table
+
+    return find_table(Path.cwd()).parent
 
 
 def _make_helper(root: Path, python: str | None) -> Helper:
@@ -132,7 +142,7 @@ def _write_shapes(given: argparse.Namespace) -> str:
 def _write_log(given: argparse.Namespace) -> str:
     from pytest_bertsize.commands.log import write_log
 
-    return write_log(given.project or Path.cwd(), given.name, given.commits, by_tag=given.tags, form=given.format)
+    return write_log(given.project or _find_project(), given.name, given.commits, by_tag=given.tags, form=given.format)
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
@@ -202,7 +212,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "-v/--verbose": {"action": "count", "default": 0},
 }
 """Of arguments that are no texts."""
-PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: here)"}
+PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with our table, from here upwards)"}
 MODEL = {
     "--architecture NAME": "the class (default: the only one that the file names)",
     "--family NAME": "the model_type of a file that has none",
@@ -211,6 +221,7 @@ MODEL = {
     "--format": "how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
 }
 INIT = {
+    "--project FOLDER": "the folder of pyproject.toml (default: here)",
     "factory [MODULE:CALLABLE]": "a function or a class of the project, which is built once, and its table proposed",
     "--name NAME": "what that model is called (default: as the function is)",
     "--config FILE": "the config that it is called with, a file or a folder",
@@ -219,7 +230,7 @@ INIT = {
 }
 CHECK = {
     "names [NAME…]": "the models to check (default: all)",
-    "--project FOLDER…": "the folder of pyproject.toml (default: here)",
+    "--project FOLDER…": "the folder of pyproject.toml (default: the nearest with our table, from here upwards)",
     "--report PATH…": "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
     "CI runs for; none: with nothing)",
@@ -270,7 +281,7 @@ COMMANDS = {
         "propose a table with a budget for each config of the project, and list the classes that it makes; or propose "
         "the table of one class, which is built",
         _run_init,
-        {**PROJECT, **INIT},
+        INIT,
     ),
     "check": _Command(
         "check every model that pyproject.toml declares, without pytest, conftest or plugins",
@@ -330,7 +341,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Hold BERT-family models to their closed form and their budget.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, allow_abbrev=False, help=command.help)
         added.set_defaults(run=command.run)

@@ -16,7 +16,7 @@ from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.settings import Settings
+from pytest_bertsize.table.settings import Settings, find_table
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 TABLE = "pyproject.toml"
+ALWAYS_REVISIONS = ("HEAD", "main", "master")
+"""Without a repository, or such a branch, too: so it is the revision that is told to be none, not a module."""
 
 
 def read_config_at(reference: str) -> ModelConfig:
@@ -50,7 +52,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
     :raises Unusable: where there is none, or none that can be read.
     """
-    here = Settings(Path.cwd() / TABLE, "", {})
+    here = Settings(find_table(Path.cwd()), "", {})
     with _open_files(here.root, revision) as files:
         then = read_table(files, here, revision, is_base=False)
         if name in then.wrong:
@@ -70,7 +72,7 @@ def is_declared_at(revision: str, name: str) -> bool:
     """Tell whether the table of a commit declares a model; what a module of the folder may have is none."""
     if not is_revision(revision):
         return False
-    here = Settings(Path.cwd() / TABLE, "", {})
+    here = Settings(find_table(Path.cwd()), "", {})
     try:
         with _open_files(here.root, revision) as files:
             return name in read_table(files, here, revision, is_base=False).models
@@ -83,6 +85,8 @@ def is_revision(written: str) -> bool:
     top = written.partition(".")[0]
     if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False
+    if written in ALWAYS_REVISIONS:
+        return True
     try:
         resolve_commit(Path.cwd(), written)
     except NoRevision:

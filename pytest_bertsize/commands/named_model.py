@@ -24,7 +24,7 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import NAMES, Model
-from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
+from pytest_bertsize.table.settings import SettingsError, find_table, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
@@ -173,23 +173,29 @@ def _find_declaration(written: str) -> _Declaration | None:
     file, mark, name = written.partition(DECLARED)
     if mark:
         return _Declaration("", file, name)
-    return _Declaration("", TABLE, written) if _is_declared_here(written) else None
+    table = find_table(Path())
+    return _Declaration("", str(table), written) if _is_declared_in(table, written) else None
 
 
-def _is_declared_here(name: str) -> bool:
-    """Tell whether the table declares it, be it one with mistakes, and nothing here has that name.
+def _is_declared_in(table: Path, name: str) -> bool:
+    """Tell whether a table declares it, be it one with mistakes, and nothing here has that name.
 
     A folder without a config, as that of the model's own code, is nothing.
     """
-    table, path = Path(TABLE), Path(name)
+    path = Path(name)
     is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
     is_folder = is_folder and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
     if (os.path.lexists(path) and not is_folder) or not os.path.lexists(table):
         return False
+    return name in _list_declared(table)
+
+
+def _list_declared(table: Path) -> Sequence[str]:
+    """List the models of a table, be it one with mistakes."""
     try:
-        return name in load(table).models
+        return load(table).names
     except SettingsError:
-        return name in (tables_of_models(table) or ())
+        return [*(tables_of_models(table) or ())]
 
 
 def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
@@ -247,7 +253,8 @@ def _read_registry(declaring: Settings | None) -> Registry:
     """
     settings = declaring
     with suppress(SettingsError):
-        there = None if declaring or not os.path.lexists(TABLE) else load(Path(TABLE))
+        table = find_table(Path())
+        there = None if declaring or not table.exists() else load(table)
         settings = there if there and there.closed_forms else declaring
     try:
         return registry_of(settings, asked_about(settings).release)
@@ -278,7 +285,10 @@ def _read_on_disk(reference: str) -> ModelConfig:
     location, hash_sign, inner = reference.partition("#")
     path = Path(location)
     if is_hub_name(location) and not os.path.lexists(path):
-        return read_file(Path(), reference)
+        try:
+            return read_file(Path(), reference)
+        except Unusable as unusable:
+            raise _suggest_declared(location, unusable) from None
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
         path = inside[0] if len(inside) == 1 and not (path / MODULES).is_file() else path
@@ -292,5 +302,23 @@ def _read_on_disk(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
+    if "model_type" not in config.data and is_file and (real.parent.parent / MODULES).is_file():
+        folder = printable(str(path.parent.parent))
+        raise refuse(f"{given} is one module of a sentence-transformers model", f"name its folder, {folder}")
     whole = f"{given}/{MODULES}" if config.modules else config.whole
     return replace(config, file=given, whole=whole)
+
+
+def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
+    """Say of a bare name, which no hub need have, that no table declares it either."""
+    if "/" in name:
+        return unknown
+    table = find_table(Path())
+    names = _list_declared(table)
+    unfound = unknown.findings[0]
+    if not names:
+        message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
+        return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
+    known = f"there are {listed(names, MOST_NAMED)}"
+    message = f"{unfound.message}, and {printable(str(table))} declares no such model: {known}"
+    return refuse(message, did_you_mean(name, names, unfound.fix))

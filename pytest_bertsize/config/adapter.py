@@ -354,8 +354,9 @@ def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Re
         return None
     said = model.family or config.model_type
     family = said if isinstance(said, str) else ""
-    if not isinstance(model.adapter, str):
+    if isinstance(model.adapter, dict):
         return parse(model.adapter, family=family, closed_form=model.closed_form)
     reader = reader or Disk(settings.root)
-    file = parse_json(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}")
+    location = model.adapter_file or model.adapter
+    file = parse_json(reader.adapter(location), f"{printable(location)}{reader.at}")
     return parse(file.data, file=file, family=family, closed_form=model.closed_form)

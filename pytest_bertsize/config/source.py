@@ -28,8 +28,10 @@ from pytest_bertsize.config.model_config import (
 from pytest_bertsize.config.text_files import parse_json, parse_toml
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.globs import find_matches
 from pytest_bertsize.table.model import CODE, NAMES, TOML, YAML
-from pytest_bertsize.wording import listed, printable, shown
+from pytest_bertsize.table.reading import Mistake
+from pytest_bertsize.wording import listed, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Finished
@@ -116,8 +118,20 @@ class Disk:
 
     def _read_file(self, location: str) -> Found:
         named = Place(self.root, location, "config", "config-invalid", "config-refused", "model's config.json")
+        if not os.path.lexists(named.path) and (meant := self._find_near(location)):
+            there = f"did you mean {shown(meant)}?"
+            message = f"{shown(location)}: there is no such file"
+            raise Unusable(Finding("config-invalid", message, there, table_key=("config",), elsewhere=(there,)))
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
+
+    def _find_near(self, location: str) -> str:
+        """Return the file of the project with the same name and the nearest path."""
+        try:
+            alike = find_matches(self.root, f"**/{PurePosixPath(location).name}")
+            return nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
+        except (Mistake, OSError, ValueError):
+            return ""
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")

@@ -221,7 +221,7 @@ def _may_be_replaced(path: Path, begins: str) -> bool:
 def _list_inputs(settings: Settings) -> Iterator[Path]:
     """List the files that the models of a table are made from."""
     for model in settings.models.values():
-        adapter = model.adapter if isinstance(model.adapter, str) else None
+        adapter = model.adapter_file
         for location in filter(None, (model.file, model.checkpoint, model.tokenizer, adapter)):
             named = settings.root / location
             with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure

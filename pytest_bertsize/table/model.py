@@ -31,8 +31,10 @@ from pytest_bertsize.wording import shown
 
 TABLE = ("tool", "bertsize")
 EXAMPLE = (
-    """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
+    "run bertsize init, which proposes tables, or write [tool.bertsize.models.encoder] with "
+    """config = "config.json" and budget.total = "110M\""""
 )
+ADAPTER = "adapter_config.json"
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
 YAML = (".yaml", ".yml")
@@ -302,6 +304,13 @@ class Model(Struct, frozen=True, kw_only=True):
         """The file or the folder that the table names, ``""`` where the config lives elsewhere."""
         elsewhere = self.inline is not None or self.is_made_by_code
         return "" if elsewhere else self.config.partition("#")[0]
+
+    @property
+    def adapter_file(self) -> str | None:
+        """The file that it is read from: of the folder that PEFT saves, the one in it."""
+        if not isinstance(self.adapter, str):
+            return None
+        return self.adapter if self.adapter.endswith(".json") else f"{self.adapter.rstrip('/')}/{ADAPTER}"
 
     @property
     def init_command(self) -> str:

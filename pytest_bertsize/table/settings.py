@@ -168,6 +168,23 @@ def _read_python_path(document: dict[str, Any]) -> tuple[str, ...]:
     return ("src",)
 
 
+def find_table(folder: Path) -> Path:
+    """Return the nearest pyproject.toml, upwards, with a table that is ours, or may be; else that of the folder."""
+    for each in (folder, *folder.absolute().parents):
+        path = each / "pyproject.toml"
+        if os.path.lexists(path) and _may_have_ours(path):
+            return path
+    return folder / "pyproject.toml"
+
+
+def _may_have_ours(path: Path) -> bool:
+    try:
+        document = _parse_toml(_read_text(path), path)
+    except SettingsError:
+        return True
+    return _find_ours(document) is not None or bool(_meant_for(document)) or any(_list_misspelt(document))
+
+
 def load_without_models(path: Path) -> Settings:
     """Read what a table says for all models where it declares none yet.
 
@@ -420,6 +437,10 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
+        if error.msg == "Cannot overwrite a value":
+            key = printable(text.splitlines()[error.lineno - 1].partition("=")[0].strip(" \t[]"))
+            message = f"{path.name}:{error.lineno}: {key} has a value already, by a line above: keep one of the two"
+            raise SettingsError(message) from None
         raise SettingsError(
             f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
         ) from None

@@ -17,7 +17,7 @@ from pytest_bertsize.commands.explain.tree import Line, list_leaves, list_tree
 from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.drawing import Style, draw
-from pytest_bertsize.table.settings import load
+from pytest_bertsize.table.settings import find_table, load
 from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample
 from tests.support.formulas import value_of
@@ -235,3 +235,68 @@ def read(path: str) -> dict[str, Any]:
 
 def write(path: Path, config: dict[str, Any]) -> None:
     path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+
+
+# names
+
+
+@pytest.fixture
+def declaring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "configs/cls").mkdir(parents=True)
+    write(tmp_path / "configs/cls/config.json", read(CHINESE))
+    table = '[tool.bertsize.models.cls]\nconfig = "configs/cls"\nbudget.total = "110M"\n'
+    (tmp_path / "pyproject.toml").write_text(table)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/pyproject.toml").write_text("[tool.ruff]\n")
+    monkeypatch.chdir(tmp_path / "src")
+    return tmp_path
+
+
+def test_the_nearest_table_upwards_is_the_projects(declaring: Path, bertsize: Bertsize) -> None:
+    assert find_table(Path.cwd()) == declaring / "pyproject.toml"
+    rows = bertsize.json("explain", str(declaring / "configs/cls"))["components"]
+    assert bertsize.json("explain", "cls")["components"] == rows
+
+
+@pytest.mark.parametrize("below", ["[tool.bertsizes.models.a]", "[tool.bert-size]", "not TOML"])
+def test_a_table_that_may_be_ours_is_not_passed_over(declaring: Path, below: str) -> None:
+    (declaring / "src/pyproject.toml").write_text(below)
+    assert find_table(Path.cwd()) == declaring / "src/pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("clx", "declares no such model: there are cls; did you mean 'cls'?"),
+        ("HEAD:cls", "is in no git repository"),
+    ],
+)
+def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, typed: str, says: str) -> None:
+    assert declaring.is_dir()
+    assert says in bertsize.refused("explain", typed)
+
+
+def test_without_a_table_init_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "declares a model; run hf download cls" in (said := bertsize.refused("explain", "cls"))
+    assert "or run bertsize init" in said
+
+
+def test_one_module_of_a_folder_of_several_is_no_config(tmp_path: Path, bertsize: Bertsize) -> None:
+    (tmp_path / "sbert/2_Dense").mkdir(parents=True)
+    write(tmp_path / "sbert/2_Dense/config.json", {"in_features": 64, "out_features": 32})
+    (tmp_path / "sbert/modules.json").write_text("[]")
+    said = bertsize.refused("explain", str(tmp_path / "sbert/2_Dense/config.json"))
+    assert f"one module of a sentence-transformers model; name its folder, {tmp_path}/sbert" in said
+
+
+def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:
+    assert "usage: bertsize" in bertsize.printed()
+
+
+def test_the_folder_that_peft_saves_is_an_adapter(declaring: Path, bertsize: Bertsize) -> None:
+    (declaring / "lora").mkdir()
+    write(declaring / "lora/adapter_config.json", {"peft_type": "LORA", "r": 4, "target_modules": ["query"]})
+    with (declaring / "pyproject.toml").open("a") as table:
+        table.write('adapter = "lora"\n')
+    assert f"{12 * 2 * 4 * 768:,}" in bertsize.printed("explain", "cls")

@@ -161,7 +161,7 @@ def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
     for model in project.settings.models.values():
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
-        for name, path in [(model.adapter, "")] if isinstance(model.adapter, str) else places:
+        for name, path in [(model.adapter_file, "")] if model.adapter_file else places:
             try:
                 yield (project.root / name).resolve(), path
             except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
