@@ -100,6 +100,8 @@ def read_backbone(value: object) -> object:
         example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
         raise ValueError(f"{shown(value)} is no backbone: write {example}")
     if isinstance(value, list):
+        if twice := next((each for at, each in enumerate(value) if each in value[:at]), None):
+            raise ValueError(f"{shown(twice)} is named twice: write each backbone once")
         return {read_value(ModulePath, name): "" for name in value}
     if not isinstance(value, dict):
         return read_value(ModulePath, value)
