@@ -184,7 +184,8 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
-    count, change, left = (whole.known_count, whole.base_delta, whole.room_left) if whole else (None, None, None)
+    count, change = (whole.known_count, whole.base_delta) if whole else (None, None)
+    left = model.tightest_row.room_left if model.tightest_row else None
     return {
         "model": f"{_mark_verdict(model)} {text(model.name, _NAME)}",
         "class": text(model.architecture, _NAME),

@@ -95,7 +95,7 @@ SAYS: list[tuple[ModelReport, str]] = [
     (limited(total={"min": "110M"}), "485,702 under its minimum"),
     (other_tensors(), "encoder: embeddings.norm"),
     (other_tensors(), "Formula check differs the same count of other tensors"),
-    (limited(embeddings="24M"), "Budget embeddings 24M the total has no limit"),
+    (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),
     (limited(total="10B"), "The budget of 10,000,000,000 is far beyond the right edge."),
     (limited(), "Budget none report-only: held to no limit"),
     (replace(plain(passing()), config=""), "encoder: BertForMaskedLM, commit aaaaaaaaaa"),

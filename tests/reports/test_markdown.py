@@ -145,6 +145,8 @@ def test_several_models_have_an_overview_and_those_that_failed_come_first() -> N
     assert [line.split()[2] for line in written.splitlines() if "BertForMaskedLM |" in line] == ["b", "a", "c"]
     row = ["❌ b", "BertForMaskedLM", "147,555,444", "+38,041,146", "110M", "-37,555,444"]
     assert cells(written, "❌ b") == row
+    without_total = renamed(reported(bert(12, 512, tied=True), embeddings="24M"), "d")
+    assert cells(render_page(run(without_total, failing())), "✅ d")[-2:] == ["embeddings 24M", "+162,816"]
 
 
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
