@@ -131,8 +131,8 @@ def test_a_config_of_the_catalogue_says_its_publisher_and_how_it_is_known(name: 
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", name), "a repository on the hub"
     assert said["publisher"]
     if said["status"] == "hub":
-        assert re.fullmatch("[0-9a-f]{40}", said["revision"])
-        assert re.fullmatch("config.json, git blob [0-9a-f]{40}", said["sources"][0])
+        assert re.fullmatch("[0-9a-f]{8,40}", said["revision"])
+        assert re.fullmatch("config.json, git blob [0-9a-f]{8,40}", said["sources"][0])
     else:
         assert any(PLACE.fullmatch(source) for source in said["sources"])
     assert said.get("copies", 0) <= len(said["sources"])

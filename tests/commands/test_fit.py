@@ -130,7 +130,7 @@ def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(bert
 def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report() -> None:
     declare('budget.total = "800K"', CONVBERT)
     out = io.StringIO()
-    assert check(Path(), None, out=out) == FOUND
+    assert check(Path(), None, verbosity=1, out=out) == FOUND
     said = " ".join(out.getvalue().split())
     assert "small: total 911,908, limit 800,000" in said
     assert "→ would fit: " in said

@@ -139,7 +139,9 @@ def test_what_another_plugin_has_against_the_test_of_a_model_is_said_in_its_own_
 def test_nothing_declared_is_a_usage_error(project: Project, workers: list[str]) -> None:
     result = project("").runpytest_subprocess("--bert-budget", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml: no model is declared, so nothing would be checked; write,*"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: *pyproject.toml: no model is declared, so nothing would be checked; run bertsize init,*"]
+    )
     assert len([line for line in result.errlines if line]) == 1
 
 
