@@ -30,10 +30,8 @@ from pytest_bertsize.table.reading import (
 from pytest_bertsize.wording import shown
 
 TABLE = ("tool", "bertsize")
-EXAMPLE = (
-    "run bertsize init, which proposes tables, or write [tool.bertsize.models.encoder] with "
-    """config = "config.json" and budget.total = "110M\""""
-)
+TABLE_BY_HAND = '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"'
+EXAMPLE = f"run bertsize init, which proposes tables, or write {TABLE_BY_HAND}"
 ADAPTER = "adapter_config.json"
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""

@@ -18,7 +18,7 @@ from pytest_bertsize.commands.init.project import Project, find_root_above, read
 from pytest_bertsize.commands.init.proposal import Proposal, propose
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
-from pytest_bertsize.table.model import EXAMPLE
+from pytest_bertsize.table.model import TABLE_BY_HAND
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import in_ascii, quoted
 from pytest_bertsize.wording import listed, plural, printable
@@ -84,7 +84,7 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
         say(line, err)
     why = "no table is proposed: no JSON or YAML file names a class of a family that is known"
     not_in = "tests, what git ignores, hidden, installed and built folders are not read"
-    what = f"{why} ({not_in})" + ("" if lines else f"; {EXAMPLE}")
+    what = f"{why} ({not_in})" + ("" if lines else f"; write, for example, {TABLE_BY_HAND}")
     say(wrap_text(what if lines else f"ERROR: {what}"), err)
     return NOTHING
 
