@@ -22,6 +22,7 @@ the publisher's own repository on GitHub; ``unverified`` for those of so many ``
 """
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
+BY_HUB = "by hub in pyproject.toml"  # how a name came to mean a file of the project
 MAIN = "main"  # the revision that a name means by itself
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")

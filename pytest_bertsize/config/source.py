@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
-from pytest_bertsize.builder.published import CONFIG, find_in, find_published, is_name, suggest_fetching
+from pytest_bertsize.builder.published import BY_HUB, CONFIG, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.model_config import (
     IN_TOML,
@@ -165,7 +165,7 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
         return None
     if (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
-        return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
+        return found._replace(origin=f"{found.file}, {BY_HUB}")
     if (published := find_published(name)) is None:
         return None
     return Found(CONFIG, printable(name), published.config, published.origin)

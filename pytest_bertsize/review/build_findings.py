@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
+from pytest_bertsize.builder.published import BY_HUB
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.findings import Kind
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
@@ -195,16 +197,12 @@ def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]
     :param key: of the model's table, by which they were named.
     """
     what = "from_pretrained({!r}) was answered with a config" if key == "factory" else "the published config {} is"
-    return [
-        Finding(
-            "published-config",
-            f"{what.format(each.name)} from {each.origin}{_describe_tokens(each.tokens)}",
-            "",
-            "note",
-            table_key=(key,),
-        )
-        for each in found
-    ]
+    notes = []
+    for each in found:
+        kind: Kind = "stood-in" if BY_HUB in each.origin else "published-config"
+        message = f"{what.format(each.name)} from {each.origin}{_describe_tokens(each.tokens)}"
+        notes.append(Finding(kind, message, "", "note", table_key=(key,)))
+    return notes
 
 
 def _describe_tokens(number: int | None) -> str:

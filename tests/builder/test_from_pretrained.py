@@ -248,7 +248,7 @@ def test_another_revision_is_that_of_the_table_or_of_the_cache(
     hub = {"bert-base-uncased@v3": {"config": small, "file": "old.json", "folder": str(tmp_path)}}
     found = build(f'return AutoModel.from_pretrained("bert-base-uncased", revision="{revision}")', **hub)
     assert len(found.encoder.layer) == 1
-    origins = {"v3": "old.json, as hub in [tool.bertsize] says"}
+    origins = {"v3": "old.json, by hub in pyproject.toml"}
     origin = origins.get(revision, f"the hub cache, revision {revision[:12]}")
     assert from_pretrained.list_answers() == (Answered(f"bert-base-uncased@{revision}", origin),)
 
@@ -265,7 +265,7 @@ return model
     found = build(body)
     assert found.embeddings.word_embeddings.weight.shape == (101 + 2, ROW)
     assert from_pretrained.list_answers() == (
-        Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101),
+        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", 101),
     )
 
 
@@ -308,7 +308,7 @@ return made
     found = ask_helper([request(tmp_path, body)])["m"]
     assert isinstance(found, Built), found
     assert found.answered == (
-        Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
+        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml"),
         Answered(
             "google/electra-small-discriminator",
             "the catalogue (google/electra-small-discriminator by Google, as in google-research/electra@8a46635f3208)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.config.source import read
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
@@ -60,6 +63,16 @@ def test_a_name_in_settings_or_in_a_module_is_followed(tmp_path: Path, file: str
     found = review(declared(tmp_path, config, **{file: text.replace("base", "large")}))
     assert found.expected
     assert found.expected.unique == LARGE
+
+
+def test_a_name_that_hub_maps_to_a_file_is_told_without_being_asked_for(tmp_path: Path) -> None:
+    settings = declared(tmp_path, "bert-large-uncased", **{"tiny.json": TINY})
+    hub = '[tool.bertsize]\nhub = { "bert-large-uncased" = "tiny.json" }\n'
+    settings.path.write_text(hub + settings.path.read_text("utf-8"), "utf-8")
+    out = io.StringIO()
+    assert check(tmp_path, None, out=out) == GOOD
+    said = "m: the published config bert-large-uncased is from tiny.json, by hub in pyproject.toml"
+    assert said in " ".join(out.getvalue().split())
 
 
 @pytest.mark.parametrize("name", ["conf", "conf/config.json"])

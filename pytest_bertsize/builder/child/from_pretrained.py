@@ -24,6 +24,7 @@ from pytest_bertsize.builder.child.stand_ins import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.builder.messages import Answered
 from pytest_bertsize.builder.published import (
+    BY_HUB,
     CONFIG,
     LARGEST,
     MAIN,
@@ -133,7 +134,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
     said = hub[mapped]
     if "error" in said:
         raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
-    origin = f"{said['file']}, as hub in [tool.bertsize] says"
+    origin = f"{said['file']}, {BY_HUB}"
     return Published(mapped, json.dumps(said["config"]).encode(), origin, Path(said["folder"]))
 
 
