@@ -6,7 +6,8 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -184,7 +185,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from pytest_bertsize.plugin import refusals
 
         refusals.refuse_misspelt_markers(alike, config)
-    if is_named or any("bert_budget" in getattr(item, "fixturenames", ()) for item in items):
+    if is_named or any({"bert_budget", "bert_budgets"} & {*getattr(item, "fixturenames", ())} for item in items):
         _arm_tests(config)
 
 
@@ -205,6 +206,15 @@ def bert_budget(request: pytest.FixtureRequest) -> Review:
     from pytest_bertsize.plugin import items
 
     return items.review_for_test(request.node)
+
+
+@pytest.fixture(scope="session")
+def bert_budgets(request: pytest.FixtureRequest) -> Callable[[str], Review]:
+    """Return the Review of any declared model by its name, in fixtures of every scope: ``bert_budgets("encoder")``."""
+    _arm_tests(request.config)
+    from pytest_bertsize.plugin import items
+
+    return partial(items.review_by_name, request.config)
 
 
 class FailureReports:

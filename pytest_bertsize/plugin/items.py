@@ -79,6 +79,7 @@ class BudgetItem(pytest.Item):
     def __init__(self, *, gate: Gate, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.gate = gate
+        self.add_marker("bert_budget")  # for pytest's -m
 
     def runtest(self) -> None:
         hold(self, self.gate.review(self.name))
@@ -99,7 +100,12 @@ _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  
 
 
 def hold_marked(item: pytest.Item) -> None:
-    """Check every model that the test's markers name, each against all of their limits; keep the nearest's review."""
+    """Check every model that the test's markers name, each against all of their limits; keep the nearest's review.
+
+    A model's own item checks itself.
+    """
+    if isinstance(item, BudgetItem):
+        return
     reviews = _review_named(item)
     for review in reviews:
         hold(item, review)
@@ -107,21 +113,43 @@ def hold_marked(item: pytest.Item) -> None:
 
 
 def review_for_test(item: pytest.Item) -> Review:
-    """Return the fixture's value: the review of the nearest marker's model, or of the only one declared."""
-    review = _review_named(item)[0]
+    """Return the value of ``bert_budget``: the review of the nearest marker's model, or of the only one declared."""
+    return _require_build(_review_named(item)[0], "bert_budget")
+
+
+def review_by_name(config: pytest.Config, name: str) -> Review:
+    """Return what ``bert_budgets`` gives of a name."""
+    try:
+        gate = _armed_gate(config)
+        name = find_declared(name, gate.settings, "bert_budgets", 'bert_budgets("NAME")')
+    except SettingsError as error:
+        raise Mistaken(str(error)) from None
+    return _require_build(gate.review(name), "bert_budgets")
+
+
+def _require_build(review: Review, fixture: str) -> Review:
     if review.unbuilt and review.verdict != "failed":
-        raise Mistaken("the fixture bert_budget gives what was built: run it without --bert-budget-no-build")
+        raise Mistaken(f"the fixture {fixture} gives what was built: run it without --bert-budget-no-build")
     if review.actual is None or review.unbuilt:
         raise BudgetFailure(review)
     return review
 
 
+def _armed_gate(config: pytest.Config) -> Gate:
+    """Return the gate of the run.
+
+    :raises SettingsError: for a mistake in the table.
+    """
+    gate = config.stash[GATE]
+    if isinstance(gate, SettingsError):
+        raise gate
+    return gate
+
+
 def _review_named(item: pytest.Item) -> list[Review]:
     """Review the models that a test asks for, that of the nearest marker first."""
-    gate = item.config.stash[GATE]
     try:
-        if isinstance(gate, SettingsError):
-            raise gate
+        gate = _armed_gate(item.config)
         limits: dict[str, tuple[Limit, ...]] = {}
         for marker in item.iter_markers("bert_budget"):
             name, extra = _read_marker(marker, gate.settings, item)

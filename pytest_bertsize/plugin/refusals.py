@@ -113,7 +113,7 @@ def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collecto
     uses = (
         node.lineno
         for node in ast.walk(ast.parse(collector.path.read_bytes()))
-        if isinstance(node, ast.Attribute | ast.arg | ast.Constant) and NAME in vars(node).values()
+        if isinstance(node, ast.Attribute | ast.arg | ast.Constant) and {NAME, f"{NAME}s"} & {*vars(node).values()}
     )
     if line := min(uses, default=0):
         skips = "skips itself on import, and has tests with bert_budget, which are never looked at"

@@ -395,8 +395,8 @@ def find_declared(name: object, settings: Settings, place: str, example: str) ->
     if name is None:
         raise SettingsError(f"{place}: which model? {settings.file} declares {known}; write {example}")
     if not isinstance(name, str) or name not in settings.models:
-        hint = did_you_mean(str(name), settings.names, f"there are {known}")
-        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
+        message = f"{place}: no model {shown(name)} is declared in {settings.file}: there are {known}"
+        raise SettingsError("; ".join(filter(None, (message, did_you_mean(str(name), settings.names, "")))))
     return name
 
 

@@ -90,7 +90,11 @@ def test_a_model_that_fails_otherwise_is_told_and_left(project: Project, tiny: d
 @pytest.mark.parametrize(
     ("names", "reason", "message"),
     [
-        (["burst"], "ADR-12", 'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml; did you mean'),
+        (
+            ["burst"],
+            "ADR-12",
+            'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml: there are fits, bursts; did you mean',
+        ),
         ([], " ", 'ERROR: --reason=" ": no reason of one line that a reader sees: write '),
         ([], "a\nb", 'ERROR: --reason="a\\nb": no reason of one line that a reader sees: write '),
     ],

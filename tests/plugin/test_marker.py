@@ -70,6 +70,29 @@ def test_the_fixture_gives_the_review_of_the_nearest_markers_model(project: Proj
     project(TABLE + SECOND, test_a=source).runpytest().assert_outcomes(passed=2)
 
 
+@alone_and_spread
+def test_a_fixture_of_the_session_gives_any_model_by_its_name(project: Project, workers: list[str]) -> None:
+    source = """
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def heads(bert_budgets):
+            return {name: bert_budgets(name).actual["head"] for name in ("encoder", "second")}
+
+        def test_it(heads):
+            assert heads == {"encoder": 2_549, "second": 0}
+    """
+    result = project(TABLE + SECOND, test_a=source).runpytest_subprocess(*workers)
+    result.assert_outcomes(passed=1)
+
+
+def test_a_model_by_name_that_cannot_be_built_fails_the_test_that_asks_for_it(project: Project) -> None:
+    source = "def test_it(bert_budgets): bert_budgets('encoder')"
+    result = project(TABLE, "{}", test_a=source).runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["encoder: pyproject.toml:3: config.json has no model_type*"])
+
+
 def test_a_looser_marker_on_the_function_does_not_hide_that_of_its_class(project: Project) -> None:
     source = """
         import pytest

@@ -82,6 +82,20 @@ def test_a_model_that_is_selected_and_fails_is_red(project: Project) -> None:
     result.stdout.fnmatch_lines(["2 configured, 1 checked, 1 failed", f"NOT CHECKED: fits: {WHY}"])
 
 
+def test_the_marker_selects_models_and_marked_tests(project: Project) -> None:
+    source = "import pytest\n@pytest.mark.bert_budget('fits')\ndef test_a(): pass\ndef test_b(): assert False"
+    result = project(FITS, test_a=source).runpytest("--bert-budget", "--strict-markers", "-m", "bert_budget")
+    result.assert_outcomes(passed=2, deselected=1)
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_model_that_a_conftest_skips_is_not_taken_for_a_marked_test(project: Project) -> None:
+    conftest = "import pytest\ndef pytest_runtest_setup(item): pytest.skip('slow')"
+    result = project(FITS + BURSTS, conftest=conftest).runpytest("--bert-budget")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["NOT CHECKED: fits, bursts*"])
+
+
 @pytest.mark.parametrize("arguments", [*SELECTED, ["test_a.py"], ["test_a.py::test_a"]], ids=str)
 def test_a_selection_fails_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     monkeypatch.setenv("CI", "true")
