@@ -47,11 +47,12 @@ def _run_check(given: argparse.Namespace) -> int:
     given.project = [*dict.fromkeys(given.project)]
     if len(given.project) > 1:
         return _check_several(given)
-    root = given.project[0] if given.project else _find_project()
-    helper = None if given.no_build else _make_helper(root, given.python)
+    named = given.project[0] if given.project else None
+    helper = None if given.no_build else _make_helper(named or Path.cwd(), given.python)
     try:
         with collector_paused():
             from pytest_bertsize.commands.check import check
+        root = named or _find_project()
         asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
         return check(root, helper, given.report, strict=given.strict, **asked)
     finally:
@@ -63,11 +64,11 @@ def _run_accept(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()
-    root = given.project or _find_project()
-    helper = _make_helper(root, given.python)
+    helper = _make_helper(given.project or Path.cwd(), given.python)
     try:
         with collector_paused():
             from pytest_bertsize.commands.accept import accept
+        root = given.project or _find_project()
         return accept(root, helper, given.names, given.reason, base=given.base, python=given.python)
     finally:
         helper.stop()

@@ -33,12 +33,13 @@ settings.load_profile("bertsize")
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Import the BERT classes and our own modules once in a process that runs tests, which xdist's controller does not.
+    """Import the BERT classes, rich and our own modules once in a process that runs tests, which xdist's controller does not.
 
-    pytester restores ``sys.modules`` after each inner run, and torch cannot be imported twice.
+    pytester restores ``sys.modules`` after each inner run, and neither torch nor rich can be imported twice.
     """
     if not session.config.pluginmanager.has_plugin("dsession"):
         import tomlkit
+        from rich import box, console, table
         from transformers import BertConfig, BertForMaskedLM, BertModel
 
         from pytest_bertsize.base import baseline, lock
@@ -48,7 +49,7 @@ def pytest_collection(session: pytest.Session) -> None:
         from pytest_bertsize.reports import terminal
         from pytest_bertsize.review import against_base, against_lock, off_closed_form
 
-        assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit))
+        assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit, box, console, table))
         assert all((baseline, lock, formula, own_class, adapter, terminal))
         assert all((failures, items, ledger, update))
         assert all((against_base, against_lock, off_closed_form))

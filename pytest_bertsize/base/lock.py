@@ -42,6 +42,7 @@ from pytest_bertsize.wording import listed, printable, reason, shown
 if TYPE_CHECKING:
     from pytest_bertsize.base.commit_files import CommitFiles
     from pytest_bertsize.builder.messages import Built
+    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Lock as NamedLock
     from pytest_bertsize.table.model import Model
@@ -173,16 +174,16 @@ def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
     return found if found and found.sizes else None
 
 
-def refuse_untrue(locked: Locked, sources: str, tensors: tuple[Tensor, ...]) -> None:
+def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors: tuple[Tensor, ...]) -> None:
     """Refuse the sizes that a lock has of a model, unless they are of the same table and make the tensors beside them.
 
-    :param sources: hash of what the table says.
+    :param model: whose table names no config.
     :param tensors: by the closed form of these sizes.
     :raises Unusable: with what to write.
     """
     changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
     other = [each.sentence for each in changes if not each.is_name_alone]
-    if locked.config != sources:
+    if locked.config != hash_sources(model, None, adapter.for_build if adapter else {}):
         problem = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
     elif other:
         problem = f"the sizes in its lock do not make the tensors there: {listed(other, MOST_NAMED, '; ')}"

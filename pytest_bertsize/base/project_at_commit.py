@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.lock import find_sizes, hash_sources, read_lock_at, refuse_untrue
+from pytest_bertsize.base.lock import find_sizes, read_lock_at, refuse_untrue
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -185,8 +185,7 @@ class ProjectReader:
             adapter = adapter_of(model, self._today, config, reader)
             derivation = derive(model, config, choose(model, config, registry, adapter))
             if locked:
-                sources = hash_sources(model, config, adapter.for_build if adapter else {})
-                refuse_untrue(locked, sources, derivation.form.tensors)
+                refuse_untrue(locked, model, adapter, derivation.form.tensors)
             return replace(found, derivation=derivation)
         except Missing as missing:
             return replace(found, problem=str(missing), has_no_form=model.is_made_by_code)

@@ -7,19 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from rich.text import Text
-
-from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
-from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.commands.check import review_all
+from pytest_bertsize.commands.check import read_declared, review_all
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, read_style, say
-from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.ci import refuse_ci
-from pytest_bertsize.reports.drawing import draw, hanging
+from pytest_bertsize.reports.drawing import draw_marked
 from pytest_bertsize.reports.terminal import draw_failure
-from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.review.gate import Mode
 from pytest_bertsize.review.writer import Writer, check_reason, read_lock_to_change
-from pytest_bertsize.table.settings import SettingsError, find_declared, load
+from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -45,22 +40,14 @@ def accept(  # noqa: PLR0913  (what the command line says)
     try:
         refuse_ci("bertsize accept")
         check_reason(reason, "--reason")
-        settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
-        for name in names:
-            find_declared(name, settings, "bertsize accept", "bertsize accept NAME")
-        registry = registry_of(settings, asked_about(settings).release)
-        former = read_base(settings, base, registry, "--base")
-        check_interpreter(settings, python, former, "--python", builds=True)
-        lock = read_lock_to_change(settings, "update")
+        project = read_declared("bertsize accept", root, names, helper, base=base, python=python)
+        lock = read_lock_to_change(project.settings, "update")
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    if settings.interpreter:
-        helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    gate = Gate(settings, registry, helper.result, former, Mode(detail=False, verb="update", reason=reason), lock)
-    writer = Writer(settings, "update", lock, reason)
-    asked = [each for each in settings.names if not names or each in names]
-    models = review_all(gate, helper, asked)
-    for name in asked:
+    gate = project.make_gate(helper, Mode(detail=False, verb="update", reason=reason), lock)
+    writer = Writer(project.settings, "update", lock, reason)
+    models = review_all(gate, helper, project.names)
+    for name in project.names:
         changes = gate.changes(name)
         block = {name: gate.to_lock(name)} if lock else {}
         writer.ask(name, changes.changes, changes.refused, block, why=changes.asks_why)
@@ -71,7 +58,7 @@ def accept(  # noqa: PLR0913  (what the command line says)
         say(f"{draw_failure(model, style)}\n", out)
     for line in writer.list_lines():
         if line.text != writer.problem:
-            say(draw(style, hanging(line.mark, "", line.text, style) if line.mark else Text(line.text)), out)
+            say(draw_marked(line.mark, line.text, style), out)
     if writer.problem:
         return print_mistakes([writer.problem], err)
     return FOUND if failed else GOOD

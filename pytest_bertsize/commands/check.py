@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -21,10 +21,15 @@ from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, find_declared, load
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.which_release import AskedAbout
     from pytest_bertsize.reports.drawing import Style
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.report import ModelReport
+    from pytest_bertsize.table.settings import Settings
 
 SELECTED = "the command names other models, which is an error in CI"
 EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
@@ -55,30 +60,56 @@ def check(  # noqa: PLR0913  (what the command line says)
     :returns: the exit status.
     """
     try:
-        settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
-        for name in names:
-            find_declared(name, settings, "bertsize check", "bertsize check NAME")
-        about = asked_about(settings)
-        registry = registry_of(settings, about.release)
-        former = read_base(settings, base, registry, "--base")
-        check_interpreter(settings, python, former, "--python", builds=helper is not None)
-        lock = read_lock(settings)
-        asked = report_files(reports, Path.cwd(), settings, "--report")
+        project = read_declared("bertsize check", root, names, helper, base=base, python=python)
+        lock = read_lock(project.settings)
+        asked = report_files(reports, Path.cwd(), project.settings, "--report")
     except SettingsError as error:
         return print_mistakes([str(error)], err)
-    files = replace(asked, base=report_base(former), builds=helper is not None, asked=about)
+    files = replace(asked, base=report_base(project.base), builds=helper is not None, asked=project.about)
     files.write([], {})
     if files.problems:
         return print_mistakes(files.problems, err)
-    if helper and settings.interpreter:
-        helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0, strict=strict)
-    gate = Gate(settings, registry, helper.result if helper else None, former, mode, lock)
-    models = review_all(gate, helper, [each for each in settings.names if not names or each in names])
+    models = review_all(project.make_gate(helper, mode, lock), helper, project.names)
     outcome = Outcome(models, helper.versions if helper else {}, files, SELECTED if names and not sign_of_ci() else "")
     files.finish(models, outcome.versions)
     _print_outcome(outcome, read_style(out, verbosity), out, err)
     return EXIT[outcome.status]
+
+
+class Declared(NamedTuple):
+    """A project as a command reads it before anything is built."""
+
+    settings: Settings
+    names: list[str]
+    """The models that the command is about."""
+    about: AskedAbout
+    registry: Registry
+    base: Baseline | None
+
+    def make_gate(self, helper: Helper | None, mode: Mode, lock: Lock | None) -> Gate:
+        """Return the gate, whose helper builds with the interpreter that the table or the command names."""
+        if helper and (interpreter := self.settings.interpreter):
+            helper.build_with(interpreter.path, interpreter.written)
+        return Gate(self.settings, self.registry, helper.result if helper else None, self.base, mode, lock)
+
+
+def read_declared(
+    command: str, root: Path, names: Sequence[str], helper: Helper | None, *, base: str | None, python: str | None
+) -> Declared:
+    """Read the table and the base.
+
+    :param command: what messages call it: ``"bertsize check"``.
+    :raises SettingsError: for a mistake in the table, for a name that it does not declare, and in an option.
+    """
+    settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
+    for name in names:
+        find_declared(name, settings, command, f"{command} NAME")
+    about = asked_about(settings)
+    registry = registry_of(settings, about.release)
+    former = read_base(settings, base, registry, "--base")
+    check_interpreter(settings, python, former, "--python", builds=helper is not None)
+    return Declared(settings, [each for each in settings.names if not names or each in names], about, registry, former)
 
 
 def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:

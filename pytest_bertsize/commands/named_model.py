@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.base.lock import find_sizes, hash_sources, read_lock, refuse_untrue
+from pytest_bertsize.base.lock import find_sizes, read_lock, refuse_untrue
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import choose, derive
@@ -222,9 +222,7 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
         raise Unusable(Finding("unknown-closed-form", message, fix)) from None
     derivation = derive(model, config, chosen)
     if locked:
-        refuse_untrue(
-            locked, hash_sources(model, config, adapter.for_build if adapter else {}), derivation.form.tensors
-        )
+        refuse_untrue(locked, model, adapter, derivation.form.tensors)
     return Explained(model, config, derivation, settings)
 
 

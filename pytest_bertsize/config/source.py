@@ -29,7 +29,7 @@ from pytest_bertsize.config.text_files import parse_json, parse_toml
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.globs import find_matches
-from pytest_bertsize.table.model import CODE, NAMES, TOML, YAML
+from pytest_bertsize.table.model import ADAPTER, CODE, NAMES, TOML, YAML
 from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.wording import listed, nearest_to, printable, shown
 
@@ -140,7 +140,7 @@ class Disk:
         return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
-        return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
+        return Place(self.root, location, ADAPTER, "config-invalid").content(LARGEST)
 
     def made_by_code(self, reference: str) -> ModelConfig:
         made_or_name = _made_by_code(self.root, reference, paths=self._paths)

@@ -105,6 +105,6 @@ class Ledger:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Name what was not checked, behind pytest's own last line."""
-        for line in name_unchecked(self.outcome) if self.terminal else ():
-            assert self.terminal
-            self.terminal.write_line(line.text, **{line.colour: True})
+        if self.terminal:
+            for line in name_unchecked(self.outcome):
+                self.terminal.write_line(line.text, **{line.colour: True})

@@ -53,7 +53,7 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 
 def may_run_nothing(config: pytest.Config) -> bool:
-    """Tell whether a run that has not even armed the gate may succeed: one for other tests, or ``--version``."""
+    """Tell whether a run that has not even armed the gate may succeed: one that lists, or is for other tests."""
     return only_lists(config) or is_lenient(config)
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from rich.text import Text
 
 from pytest_bertsize.plugin.failures import terminal_style
-from pytest_bertsize.reports.drawing import draw, hanging
+from pytest_bertsize.reports.drawing import draw_marked
 from pytest_bertsize.reports.report import model_from_plain
 from pytest_bertsize.review.accept import Refused, Verb
 from pytest_bertsize.review.writer import Writer
@@ -66,5 +65,4 @@ class Rewriter(Writer):
         style = terminal_style(terminalreporter._tw, 0)  # noqa: SLF001  (pytest's own plugins have no other way)
         terminalreporter.section(f"budgets {_DONE[self.verb]}" if self.done else "budgets")
         for line in self.list_lines():
-            text = draw(style, hanging(line.mark, "", line.text, style) if line.mark else Text(line.text))
-            terminalreporter.write_line(text, red=line.is_bad)
+            terminalreporter.write_line(draw_marked(line.mark, line.text, style), red=line.is_bad)

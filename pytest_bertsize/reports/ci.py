@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def refuse_ci(option: str) -> None:
     :raises SettingsError: with the variable that says so.
     """
     if sign := sign_of_ci():
+        from pytest_bertsize.table.settings import SettingsError
+
         raise SettingsError(
             f"{option}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
             "and commit pyproject.toml"

@@ -99,6 +99,11 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
     return grid
 
 
+def draw_marked(mark: str, text: str, style: Style) -> str:
+    """Draw a sentence that wraps under itself behind its mark; one without a mark, as it is."""
+    return draw(style, hanging(mark, "", text, style) if mark else colour_text(text))
+
+
 _KEPT = "\ue000"
 """A space at which no line is broken."""
 _ROW = re.compile(r"\{ name = .*? \}(?=, \{ name = | \]|$)")

@@ -185,7 +185,7 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     count, change = (whole.known_count, whole.base_delta) if whole else (None, None)
-    left = model.tightest_row.room_left if model.tightest_row else None
+    left = model.room_left
     return {
         "model": f"{_mark_verdict(model)} {text(model.name, _NAME)}",
         "class": text(model.architecture, _NAME),

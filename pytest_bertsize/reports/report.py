@@ -329,6 +329,11 @@ class ModelReport(Object):
         return min(limited, key=lambda row: row.room_left or 0, default=None)
 
     @property
+    def room_left(self) -> int | None:
+        """What the tightest limit leaves; ``None`` without one."""
+        return self.tightest_row.room_left if self.tightest_row else None
+
+    @property
     def chosen_rows(self) -> list[Component]:
         """Components of the first level, and below it those that have a limit, differ or changed."""
         rows = self.components

@@ -278,7 +278,7 @@ def _describe_tightest(models: Sequence[ModelReport]) -> str:
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
-    left = model.tightest_row.room_left if model.tightest_row else None
+    left = model.room_left
     return {
         "": {"passed": "✓", "failed": "✗", "uncounted": "!"}[model.verdict],
         "model": model.name,

@@ -11,6 +11,7 @@ from pytest_bertsize.builder.published import BY_HUB
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
+from pytest_bertsize.table.model import ADAPTER
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
-ADAPTER = "adapter_config.json"
 LARGE_BUFFERS = 100
 """Buffers are reported from a hundredth of the parameters on."""
 MOST_NAMED = 3

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.base.lock import hash_sources
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import what_if
@@ -113,7 +112,7 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         components = name_components(found.budget, subject.model, locked.tensors, former.locked if former else None)
     except Unusable as unusable:
         return found.with_findings(*unusable.findings)
-    actual = Inventory(tuple(each._replace(component=components[each.name]) for each in locked.tensors))
+    actual = inventory_of(Built(locked.tensors, {}), components=components)
     against = AgainstLock(lock.file, is_there=True)
     found = replace(found, components=components, actual=actual, locked=against)
     found = found.with_findings(*check_limits(found, actual))
@@ -132,8 +131,7 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
         return f"{without} {lock.file} does not have it"
     if limit := next((limit for limit in found.budget if limit.measure), None):
         return f"{without} no lock says what its limit of {limit.component} is held against"
-    adapter = subject.request.adapter if subject.request else {}
-    if locked.config != hash_sources(subject.model, subject.config, adapter):
+    if locked.config != subject.sources:
         return f"{without} {lock.file} was written for another config or table of it"
     return ""
 

@@ -90,10 +90,14 @@ class Subject:
         assumed = {key: value for key, value in self.derivation.values.assumed.items() if value is not None}
         return {**families, **{key: list(each) if isinstance(each, tuple) else each for key, each in assumed.items()}}
 
+    @property
+    def sources(self) -> str:
+        """A hash of all that it is built from beside code, as the lock records it."""
+        return hash_sources(self.model, self.config, self.request.adapter if self.request else {})
+
     def to_locked(self, built: Built) -> Locked:
         """Return what was built as the lock records it."""
-        sources = hash_sources(self.model, self.config, self.request.adapter if self.request else {})
-        return lock_model(built, sources, self._list_sizes_of(built))
+        return lock_model(built, self.sources, self._list_sizes_of(built))
 
     @property
     def written_keys(self) -> dict[str, object]:
@@ -136,7 +140,7 @@ def examine(
             found = derive(model, config, chosen)
             request = build_request.ask_with_closed_form(model, settings, config, found, adapter)
             if locked:
-                refuse_untrue(locked, hash_sources(model, config, request.adapter), found.form.tensors)
+                refuse_untrue(locked, model, adapter, found.form.tensors)
             files = (config.file, model.checkpoint)
             beside = check_rows(settings.root, model.tokenizer, files, found.form)
             known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))

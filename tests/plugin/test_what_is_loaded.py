@@ -158,6 +158,13 @@ def test_who_writes_no_table_loads_nothing_that_does(project: Project, monkeypat
     assert "tomlkit" not in modules_of_pytest(pytester, "--bert-budget", "--bert-budget-update")
 
 
+def test_a_run_of_other_tests_reads_no_table(project: Project) -> None:
+    pytester = project(f"bert_budget = true\n{FITS}", test_a="def test_it(): pass")
+    loaded = modules_of_pytest(pytester, "test_a.py")
+    assert "pytest_bertsize.plugin.selection" in loaded
+    assert not {"msgspec", "tomli", "pytest_bertsize.table.settings"} & loaded
+
+
 def test_the_import_of_the_plugin_is_two_modules() -> None:
     code = "import sys, pytest; before = {*sys.modules}; import pytest_bertsize.plugin; print(*{*sys.modules} - before)"
     own = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}

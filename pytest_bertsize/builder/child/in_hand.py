@@ -102,7 +102,6 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
     """List what there is, as the helper does of what it has built.
 
     :param own: whether its table says that code of the project makes it.
-
     :raises Refused: for tensors whose shapes are not those of the model, and for what no list can have.
     """
     _refuse_shards(dict(walk_modules(held.module, wrapped=True)))

@@ -303,14 +303,15 @@ def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
 
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
     """Return the name of the output of words, and that of their input."""
-    found: list[str] = []
-    for embeddings in (module.get_output_embeddings(), module.get_input_embeddings()):
-        held = embeddings
+
+    def find_name(held: Any) -> str:
         while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
             held = wrapped
         weight = getattr(held, "weight", None)
-        found += [name for name, each in inside.items() if each is weight][:1]
-    return dict([found]) if len(found) == len(INNER) else {}
+        return next((name for name, each in inside.items() if each is weight), "")
+
+    output, words = find_name(module.get_output_embeddings()), find_name(module.get_input_embeddings())
+    return {output: words} if output and words else {}
 
 
 def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:

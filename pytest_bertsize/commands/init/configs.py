@@ -19,7 +19,7 @@ from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.vocabulary import SYNONYMS
 from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.model import ADAPTER, NAMES
 from pytest_bertsize.table.toml import quoted
 from pytest_bertsize.wording import listed, printable, shown
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.findings import Finding
 
-ADAPTER = "adapter_config.json"
 """The file that PEFT saves."""
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Keys of Google's bert_config.json, which names neither a family nor a class."""
