@@ -26,6 +26,7 @@ from pytest_bertsize.table.settings import (
     Settings,
     SettingsError,
     find_declared,
+    find_table,
     limits_from,
     load,
     tighten,
@@ -158,15 +159,13 @@ def _hold_to_table(
 
 def _find_table() -> Settings:
     """Read the nearest table of ours, from the working folder upwards."""
-    folder, meant = Path.cwd(), ""
-    for each in (folder, *folder.parents):
-        if (each / TABLE).is_file():
-            try:
-                return load(each / TABLE)
-            except NothingDeclared as error:
-                meant = meant or (str(error) if error.misspelt else "")
-    message = f"no {TABLE} in {printable(str(folder))} or above it declares a model"
-    raise SettingsError(meant or f'{BY}: {message}: name it by table="path/to/{TABLE}"')
+    try:
+        return load(find_table(Path.cwd()))
+    except NothingDeclared as error:
+        if error.misspelt:
+            raise
+    message = f"no {TABLE} in {printable(str(Path.cwd()))} or above it declares a model"
+    raise SettingsError(f'{BY}: {message}: name it by table="path/to/{TABLE}"')
 
 
 def _find_file(table: Path) -> Path:

@@ -136,81 +136,58 @@ class Settings:
         return tuple(self.models)
 
 
-def load(path: Path) -> Settings:
+def load(path: Path, *, needs_models: bool = True) -> Settings:
     """Read and check the table of a pyproject.toml.
 
+    :param needs_models: whether one that declares no model is a mistake.
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    return parse(_read_text(path), path)
+    return parse(_read_text(path), path, needs_models=needs_models)
 
 
-def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = None) -> Settings:
+def parse(
+    text: str, path: Path, matches: Callable[[str], list[str]] | None = None, *, needs_models: bool = True
+) -> Settings:
     """Check the table that the text of a pyproject.toml has.
 
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for each model and each key that has a mistake.
     """
-    document = _parse_toml(text, path)
-    table = _find_table(document, path)
-    if beside := next(_list_misspelt(document), ()):
-        named = printable(".".join(beside))
+    document = _Document(text, path)
+    table = document.find_table(needs_models=needs_models)
+    if document.misspelt:
+        named = printable(document.misspelt)
         raise SettingsError(f"{path}: the models of [{named}] would not be checked: write [tool.bertsize.models.NAME]")
-    return _read_settings(document, table, text, path, matches or partial(find_matches, path.parent))
-
-
-def _read_python_path(document: dict[str, Any]) -> tuple[str, ...]:
-    here: Any = document.get("tool")
-    for key in ("pytest", "ini_options"):
-        here = here.get(key) if isinstance(here, dict) else None
-        said = here.get("pythonpath") if isinstance(here, dict) else None
-        if isinstance(said, str | list):
-            return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
-    return ("src",)
+    matches = matches or partial(find_matches, path.parent)
+    values, models, mistakes = _read_declared(table, path, matches, needs_models=needs_models)
+    if mistakes:
+        raise SettingsError(_list_mistakes(mistakes, text, path))
+    if python := values.pop("python", None):
+        values["interpreter"] = in_folder(path.parent, python)
+    return Settings(path, text, models, table, python_path=document.python_path, **values)
 
 
 def find_table(folder: Path) -> Path:
     """Return the nearest pyproject.toml, upwards, with a table that is ours, or may be; else that of the folder."""
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
-        if os.path.lexists(path) and _may_have_ours(path):
+        try:
+            document = _Document(_read_text(path), path) if os.path.lexists(path) else None
+        except SettingsError:
+            return path
+        if document and (document.ours is not None or document.meant or document.misspelt):
             return path
     return folder / "pyproject.toml"
 
 
-def _may_have_ours(path: Path) -> bool:
+def tables_of_models(path: Path) -> Collection[str] | None:
+    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` where it has no table of ours."""
     try:
-        document = _parse_toml(_read_text(path), path)
+        table = _Document(_read_text(path), path).ours
     except SettingsError:
-        return True
-    return _find_ours(document) is not None or bool(_meant_for(document)) or any(_list_misspelt(document))
-
-
-def load_without_models(path: Path) -> Settings:
-    """Read what a table says for all models where it declares none yet.
-
-    :raises SettingsError: with a line for each key that has a mistake.
-    """
-    text = _read_text(path)
-    document = _parse_toml(text, path)
-    found = _find_ours(document)
-    table = {key: value for key, value in found.items() if key != "models"} if isinstance(found, dict) else {}
-    return _read_settings(document, table, text, path, None)
-
-
-def _read_settings(
-    document: dict[str, Any],
-    table: dict[str, Any],
-    text: str,
-    path: Path,
-    matches: Callable[[str], list[str]] | None,
-) -> Settings:
-    """:param matches: ``None`` where no model need be declared."""
-    values, models, mistakes = _read_declared(table, path, matches or (lambda _: []))
-    if mistakes := [each for each in mistakes if matches or each.path != ("models",)]:
-        raise SettingsError(_list_mistakes(mistakes, text, path))
-    if python := values.pop("python", None):
-        values["interpreter"] = in_folder(path.parent, python)
-    return Settings(path, text, models, table, python_path=_read_python_path(document), **values)
+        return None
+    models = table.get("models") if isinstance(table, dict) else None
+    return models if isinstance(models, dict) else None if table is None else ()
 
 
 class Apart(NamedTuple):
@@ -231,12 +208,13 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     :param limits: whether budgets are read; nobody's count depends on them.
     :raises SettingsError: where there are no tables of models to tell apart.
     """
-    table = _find_table(_parse_toml(text, path), path)
+    table = _Document(text, path).find_table()
     declared = table.get("models")
     read = table
     if isinstance(declared, dict) and not limits:
-        each_without = {name: _without_limits(each) for name, each in declared.items()}
-        read = {**table, "models": each_without}
+        no_limits = {"budget": REPORT_ONLY}
+        plain = {name: {**each, **no_limits} if isinstance(each, dict) else each for name, each in declared.items()}
+        read = {**table, "models": plain}
     values, models, mistakes = _read_declared(read, path, matches)
     if not isinstance(declared, dict):
         raise SettingsError(_list_mistakes(mistakes, text, path))
@@ -248,12 +226,8 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     return Apart(table, right, wrong, values)
 
 
-def _without_limits(model: object) -> object:
-    return {**model, "budget": REPORT_ONLY} if isinstance(model, dict) else model
-
-
 def _read_declared(
-    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]]
+    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]], *, needs_models: bool = True
 ) -> tuple[dict[str, Any], dict[str, Model], list[Mistake]]:
     """Return the values of the table's keys, its models, and the first mistake of each key and each model's table."""
     declared = table.get("models", {})
@@ -278,7 +252,7 @@ def _read_declared(
                     values[key[0]] = read_value(keys[key[0]].type, value)
         except Mistake as mistake:
             mistakes.append(mistake)
-    if declared == {}:
+    if declared == {} and (needs_models or table.keys() - keys):
         nearest = nearest_to("models", table.keys() - {"models"})
         where = f"where it says [tool.bertsize.{printable(nearest)}]"
         meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
@@ -325,16 +299,6 @@ def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
 def dotted(path: Sequence[str]) -> str:
     """A path as TOML writes it: ``tool.bertsize.models."a b"``."""
     return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
-
-
-def tables_of_models(path: Path) -> Collection[str] | None:
-    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` where it has no table of ours."""
-    try:
-        table = _find_ours(_parse_toml(_read_text(path), path))
-    except SettingsError:
-        return None
-    models = table.get("models") if isinstance(table, dict) else None
-    return models if isinstance(models, dict) else None if table is None else ()
 
 
 _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
@@ -409,7 +373,7 @@ def _read_text(path: Path) -> str:
     except FileNotFoundError:
         if path.is_symlink():
             raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None
-        raise SettingsError(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
+        raise NothingDeclared(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None
 
@@ -448,43 +412,63 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
 
 
-def _meant_for(document: dict[str, Any]) -> str:
-    """A table that was probably meant to be ours: ``tool.bert-size``, ``tool.bert-budget``, ``tools.bertsize``."""
-    for name, inner in document.items():
-        of_tools = inner if isinstance(inner, dict) and nearest_to("tool", [name]) else ()
-        if nearest := nearest_to("bertsize", of_tools) or nearest_to("bert-budget", of_tools, cutoff=0.8):
-            return f"{name}.{nearest}"
-    return nearest_to("bertsize", document)
+class _Document:
+    """A pyproject.toml, parsed."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.path = path
+        self._content = _parse_toml(text, path)
+        self._tools = self._content.get("tool")
+        self.ours: object = self._tools.get("bertsize") if isinstance(self._tools, dict) else None
+        """What stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
+
+    @property
+    def python_path(self) -> tuple[str, ...]:
+        here: Any = self._tools
+        for key in ("pytest", "ini_options"):
+            here = here.get(key) if isinstance(here, dict) else None
+            said = here.get("pythonpath") if isinstance(here, dict) else None
+            if isinstance(said, str | list):
+                return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
+        return ("src",)
+
+    @property
+    def meant(self) -> str:
+        """A table that was probably meant to be ours: ``tool.bert-size``, ``tool.bert-budget``, ``tools.bertsize``."""
+        for name, inner in self._content.items():
+            of_tools = inner if isinstance(inner, dict) and nearest_to("tool", [name]) else ()
+            if nearest := nearest_to("bertsize", of_tools) or nearest_to("bert-budget", of_tools, cutoff=0.8):
+                return f"{name}.{nearest}"
+        return nearest_to("bertsize", self._content)
+
+    @cached_property
+    def misspelt(self) -> str:
+        """A table of models that was probably meant to be ours, whatever else there is: ``tool.bertsizes``."""
+        return next(_list_misspelt(self._content), "")
+
+    def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
+        """:raises NothingDeclared: where no table declares a model, or one of another name was meant to."""
+        table = self.ours
+        nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
+        message = f"{self.path}: {nothing}, so nothing would be checked"
+        if table is None and (meant := self.meant):
+            hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?"
+            raise NothingDeclared(f"{message}; {hint}", misspelt=True)
+        known = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
+        if isinstance(table, dict) and (table.get("models", {}) != {} or table.keys() - known):
+            return table
+        if needs_models:
+            raise NothingDeclared(f"{message}; {EXAMPLE}")
+        return {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
 
 
-def _find_ours(document: dict[str, Any]) -> object:
-    """Return what stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
-    tools = document.get("tool")
-    return tools.get("bertsize") if isinstance(tools, dict) else None
-
-
-def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    table = _find_ours(document)
-    if table is None:
-        meant = _meant_for(document)
-        hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
-        raise NothingDeclared(
-            f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
-        )
-    no_other = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
-    if not isinstance(table, dict) or (table.get("models", {}) == {} and table.keys() <= no_other):
-        raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
-    return table
-
-
-def _list_misspelt(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield tables of models that were probably meant to be ours, such as ``tool.bertsizes``."""
+def _list_misspelt(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
     for name, inner in document.items():
         path = (*above, name)
         if path == TABLE or not isinstance(inner, dict):
             continue
         bare = re.sub(r"[-_.]|pytest", "", name.lower())
         if isinstance(inner.get("models"), dict) and nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.85):
-            yield path
+            yield ".".join(path)
         if len(path) < DEEPEST:
             yield from _list_misspelt(inner, path)

@@ -15,11 +15,9 @@ import tomli
 
 from pytest_bertsize.table.model import TABLE
 from pytest_bertsize.table.settings import (
-    NothingDeclared,
     Settings,
     SettingsError,
     load,
-    load_without_models,
     parse,
     tables_of_models,
 )
@@ -160,12 +158,7 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
     is_root = bool(find_settings_of_pytest(root))
     if not os.path.lexists(path):
         return Project(path, None, Settings(path, "", {}), is_root)
-    try:
-        settings = load(path)
-    except NothingDeclared as nothing:
-        if nothing.misspelt:
-            raise
-        settings = load_without_models(path)
+    settings = load(path, needs_models=False)
     return Project(path, settings.text, settings, is_root)
 
 
