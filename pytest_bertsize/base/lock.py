@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import tomli
 from msgspec import Struct
@@ -37,6 +37,7 @@ from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.table.reading import Mistake, placed, read_keys, read_value
 from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import listed, printable, reason, shown
 
 if TYPE_CHECKING:
@@ -222,41 +223,25 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
     try:
         return _read_models(data)
     except Mistake as mistake:
-        place = f"{file}:{found}" if (found := find_line(text, mistake.path)) else file
+        place = f"{file}:{found}" if (found := line_in_toml(text, mistake.path)) else file
         raise BadLock(f"{place}: {mistake}; {way_out}") from None
-
-
-def find_line(text: str, key: Sequence[str]) -> int | None:
-    """Return the line of a key, else of the block that it is in; ``None`` where a lock is not laid out as we write it.
-
-    A large lock has more lines than a reader of any TOML gets through in the time of a run.
-    """
-    headers = {f"[{'.'.join(map(_write_key, key[:depth]))}]": depth for depth in range(1, len(key) + 1)}
-    starts = tuple(f"{each}{end}" for each in (key[-1], _quote_text(key[-1])) for end in (" ", "="))
-    found: int | None = None
-    inside = deepest = 0
-    for number, line in enumerate(map(str.strip, text.split("\n")), 1):
-        if line.startswith("["):
-            inside = headers.get(line, -1)
-            if inside > deepest:
-                found, deepest = number, inside
-        elif inside == len(key) - 1 and line.startswith(starts):
-            return number
-    return found
 
 
 class _Keys(Struct):
     """The keys of a lock, which all have readers of their own."""
 
 
+FIELDS = {"built-with": "built_with"}
+"""Keys of a block that are fields by another name."""
+
+
 def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
     """:raises Mistake: for the first key that is wrong."""
-    counter = count(1)
     readers: dict[str, Callable[[Any], Any]] = {
         "config": _read_line,
         "built-with": _read_line,
         "sizes": _read_sizes,
-        "tensors": partial(_read_tensors, counter=counter),
+        "tensors": partial(_read_tensors, counter=count(1)),
     }
     found = {}
     read = read_keys(_Keys, data, {"lock": _check_format, "models": partial(read_value, dict[str, Any])})
@@ -265,9 +250,7 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
             block = read_keys(_Keys, written, readers)
             if not block.get("tensors"):
                 raise ValueError("it has no tensors")
-            found[name] = Locked(
-                block["tensors"], block.get("config", ""), block.get("built-with", ""), block.get("sizes", {})
-            )
+            found[name] = Locked(**{FIELDS.get(key, key): value for key, value in block.items()})
     return found
 
 
@@ -313,7 +296,7 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
 def _read_row(row: str, value: object) -> Iterator[Tensor]:
     """Yield the tensors of a row, of which one that is another has no shape yet."""
     is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
-    shape = value["frozen"] if is_frozen else value  # type: ignore[index]
+    shape: Any = value["frozen"] if is_frozen else value  # type: ignore[index]
     owner = value if isinstance(value, str) else None
     if owner is None and not _is_shape(shape):
         raise ValueError(
@@ -326,11 +309,11 @@ def _read_row(row: str, value: object) -> Iterator[Tensor]:
     for name, place in names:
         if "" in name.split(".") or name != printable(name):
             raise ValueError(f"{shown(row)} is no name that a tensor has")
-        tied_to = owner if owner is None else _put_layer(owner, place)
-        yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)  # type: ignore[misc]
+        tied_to = None if owner is None else _put_layer(owner, place)
+        yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)
 
 
-def _is_shape(value: object) -> TypeGuard[list[int]]:
+def _is_shape(value: object) -> bool:
     """Return whether it is the shape of a tensor that is no larger than any model."""
     if not isinstance(value, list) or len(value) > MOST_AXES:
         return False
@@ -339,8 +322,7 @@ def _is_shape(value: object) -> TypeGuard[list[int]]:
 
 def _put_layer(owner: str, place: Sequence[int]) -> str:
     """``layer[*].w`` in the third layer → ``layer.2.w``; a name without a star stays."""
-    first, *rest = owner.split(STAR)
-    name = first
+    name, *rest = owner.split(STAR)
     for index, part in zip(place, rest, strict=False):
         name += f"{'.' if name else ''}{index}{part}"
     return unescape_name(name)
@@ -375,24 +357,20 @@ def merge_accepted(
 
 
 def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
+    """Yield a name with its layers folded, and what is written of it: a shape, or the tensor that it is."""
     groups: dict[tuple[str, str, bool], list[tuple[int, ...]]] = {}
     for tensor in tensors:
         template, place = split_indices(escape_name(tensor.name))
-        groups.setdefault((template, *_write_value(tensor, place)), []).append(place)
+        owner, owners_place = split_indices(escape_name(tensor.tied_to or ""))
+        is_of_layer = bool(tensor.tied_to and place) and owners_place == place
+        shape = f"[{', '.join(map(str, tensor.shape))}]"
+        value = owner if is_of_layer else shape if tensor.trainable else f"{{ frozen = {shape} }}"
+        if tensor.tied_to and not is_of_layer:
+            value = _quote_text(escape_name(tensor.tied_to))
+        groups.setdefault((template, value, is_of_layer), []).append(place)
     for (template, value, is_of_layer), places in groups.items():
         for box in group_indices(places):
-            row = write_folded(template, box)
-            yield row, _quote_text(write_folded(value, box, STAR)) if is_of_layer else value
-
-
-def _write_value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
-    """Return a shape, or the tensor that it is, and whether that is one of the same layer."""
-    if tensor.tied_to:
-        template, owners_place = split_indices(escape_name(tensor.tied_to))
-        is_of_layer = bool(place) and owners_place == place
-        return (template, True) if is_of_layer else (_quote_text(escape_name(tensor.tied_to)), False)
-    shape = f"[{', '.join(map(str, tensor.shape))}]"
-    return (shape if tensor.trainable else f"{{ frozen = {shape} }}"), False
+            yield write_folded(template, box), _quote_text(write_folded(value, box, STAR)) if is_of_layer else value
 
 
 def _split_numbers(name: str) -> list[str | tuple[int, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Refused, Until
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Refused, Size, Until
 
 V4 = (5,)
 """What holds before it holds in all of transformers 4."""
@@ -37,7 +37,7 @@ def without_rules_on(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
 
 
 def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
-    """The change of keys back to when the family did not read one of them, and took no notice of it."""
+    """Return the change of keys back to when the family did not read one of them, and took no notice of it."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         sizes = tuple(each for each in keys.sizes if each.key != key)
@@ -48,29 +48,30 @@ def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
     return change
 
 
-def by_default(key: str, *, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
-    """The change of keys to when a switch that a file leaves out meant something else."""
+def _each_changed(kind: str, change: Callable[[Any], Any]) -> Callable[[ConfigKeys], ConfigKeys]:
+    """Return the change of all keys of a kind, ``"sizes"`` or another field of the family's keys."""
 
-    def change(keys: ConfigKeys) -> ConfigKeys:
-        switches = (each._replace(default=default) if each.key == key else each for each in keys.switches)
-        return replace(keys, switches=tuple(switches))
+    def change_all(keys: ConfigKeys) -> ConfigKeys:
+        changed: dict[str, Any] = {kind: tuple(map(change, getattr(keys, kind)))}
+        return replace(keys, **changed)
 
-    return change
+    return change_all
 
 
 def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
-    """The change of keys back to when a size had one name less."""
+    """Return the change of keys back to when a size had one name less."""
 
-    def change(keys: ConfigKeys) -> ConfigKeys:
-        sizes = (
-            size._replace(aliases=tuple(each for each in size.aliases if each != alias), unread=(*size.unread, alias))
-            if size.key == key
-            else size
-            for size in keys.sizes
-        )
-        return replace(keys, sizes=tuple(sizes))
+    def change(size: Size) -> Size:
+        if size.key != key:
+            return size
+        others = tuple(each for each in size.aliases if each != alias)
+        return size._replace(aliases=others, unread=(*size.unread, alias))
 
-    return change
+    return _each_changed("sizes", change)
+
+
+def _tied_by_default(*, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
+    return _each_changed("switches", lambda each: each._replace(default=default) if each.key == TIES else each)
 
 
 def unmentioned(until: str, family: str) -> tuple[Until, Until]:
@@ -79,8 +80,8 @@ def unmentioned(until: str, family: str) -> tuple[Until, Until]:
 
     :param until: the release that has it again, as all of transformers 4 had.
     """
-    lacked = before(until, by_default(TIES, default=False), family, "configuration")
-    return lacked, Until(V4, by_default(TIES, default=True), TIED_BY_EACH)
+    lacked = before(until, _tied_by_default(default=False), family, "configuration")
+    return lacked, Until(V4, _tied_by_default(default=True), TIED_BY_EACH)
 
 
 TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
@@ -121,11 +122,7 @@ def _with_refused(keys: ConfigKeys) -> ConfigKeys:
 
 def _without_word(word: str) -> Callable[[ConfigKeys], ConfigKeys]:
     gone = {word, f"gated-{word}"}
-
-    def narrowed(choice: Choice) -> Choice:
-        return choice._replace(words=[each for each in choice.words if each not in gone])
-
-    return lambda keys: replace(keys, choices=tuple(narrowed(each) for each in keys.choices))
+    return _each_changed("choices", lambda each: each._replace(words=[one for one in each.words if one not in gone]))
 
 
 EVERYWHERE = (

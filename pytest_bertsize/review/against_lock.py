@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import ANEW, MOST_NAMED, find_line
+from pytest_bertsize.base.lock import ANEW, MOST_NAMED
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.table.limits import Growth
+from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     if not against.is_there:
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"have it written there: {ANEW}", severity, file=lock.file)
-    line = find_line(lock.text, ("models", found.name))
+    line = line_in_toml(lock.text, ("models", found.name))
     why = f" ({against.why})" if against.why else ""
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
     fix = f"if that is meant, accept it: {ANEW}"
