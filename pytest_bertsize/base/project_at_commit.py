@@ -7,7 +7,7 @@ it is there, it is not there, or it could not be read. And which model of a comm
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import PurePosixPath
@@ -259,9 +259,6 @@ class AtCommit:
     def made_by_code(self, reference: str) -> ModelConfig:
         """:raises Missing: always: code of a commit is never run."""
         raise Missing(f"its config is made by code ({printable(reference)}), which is not run{self.at}")
-
-    def line(self, key: Sequence[str], settings: Settings) -> None:
-        """Return nothing: the lines that the table has are today's."""
 
 
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:

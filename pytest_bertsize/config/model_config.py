@@ -94,11 +94,6 @@ class ModelConfig:
         return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
 
     @property
-    def is_shared(self) -> bool:
-        """Return whether code of the project reads it: an object in a training file, or one by names of its own."""
-        return bool(self.key_path or self.names_in_file)
-
-    @property
     def as_written(self) -> dict[str, object]:
         """The object by the file's own names."""
         return self.by_own_names or self.data

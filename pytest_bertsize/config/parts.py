@@ -138,8 +138,9 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
     """
     file = f"{printable(_join_path(folder, MODULES))}{reader.at}"
-    entries = parse_json_list(content, file)
-    alone = f'config = "{printable(_join_path(folder, _find_transformer(entries), CONFIG))}"'
+    entries = [*_check_entries(parse_json_list(content, file), file)]
+    transformer = next((path for _, path, kind in entries if kind.rpartition(".")[2] in TRANSFORMERS), "")
+    alone = f'config = "{printable(_join_path(folder, transformer, CONFIG))}"'
     if model is not None:
         several = f"several modules ({file})"
         itself = f"; {alone} is its transformer alone"
@@ -150,7 +151,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     way_out = f"{BY_FACTORY}, or name the transformer alone, as in {alone}"
     modules: list[Module] = []
-    for at, path, written in _check_entries(entries, file):
+    for at, path, written in entries:
         kind = written.rpartition(".")[2]
         if not written.startswith(LIBRARY) or kind not in KINDS:
             message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
@@ -169,13 +170,6 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
 
 def _join_path(*parts: str) -> str:
     return str(PurePosixPath(*parts))
-
-
-def _find_transformer(entries: list[Any]) -> str:
-    """Return the folder of the transformer, ``""`` where it is this one, or there is none."""
-    said = (each for each in entries if isinstance(each, dict))
-    kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
-    return next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
 
 
 def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -78,9 +77,6 @@ class Reader(Protocol):
     def made_by_code(self, reference: str) -> ModelConfig:
         """Return the config that a module of the project has, makes or names."""
 
-    def line(self, key: Sequence[str], settings: Settings) -> int | None:
-        """Return the line of a key in the project's table, where the reader has one."""
-
 
 class Disk:
     """The project as it stands in a folder."""
@@ -145,9 +141,6 @@ class Disk:
     def made_by_code(self, reference: str) -> ModelConfig:
         made_or_name = _made_by_code(self.root, reference, paths=self._paths)
         return _follow_name(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
-
-    def line(self, key: Sequence[str], settings: Settings) -> int | None:
-        return settings.line(key)
 
 
 def _read_start(place: Place) -> bytes:
@@ -309,24 +302,15 @@ def refuse_code(reference: str) -> None:
         return
     # a class, such as BertConfig, makes its defaults, and not what a script gives it
     name = place if place.isidentifier() and (place.islower() or place.isupper()) else "NAME"
-    module = _module_of(location)
-    suffix = location.rpartition(".")[2].lower()
-    message = f"{shown(reference)} names a .{suffix} file, and only a run knows what it makes"
-    runs = f"{module}:{name}" if module else "module:NAME"
+    path = PurePosixPath(location)
+    names = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
+    names = names[1:] if names[:1] == ("src",) and names[1:] else names  # by which a module of src is installed
+    is_module = path.suffix == ".py" and all(each.isidentifier() for each in names)
+    message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows what it makes"
+    runs = f"{'.'.join(names)}:{name}" if is_module else "module:NAME"
     fix = f'write config = "{runs}", which is run, the name of the hub itself, or a factory'
     elsewhere = (f"name {runs}, which is run, or the name of the hub itself",)
     raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
-
-
-def _module_of(location: str) -> str:
-    """Return the name by which a file of Python is imported; ``""`` where it has none.
-
-    A module of ``src`` is imported by the name under which it is installed.
-    """
-    path = PurePosixPath(location)
-    parts = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
-    parts = parts[1:] if parts[:1] == ("src",) and parts[1:] else parts
-    return ".".join(parts) if path.suffix == ".py" and all(part.isidentifier() for part in parts) else ""
 
 
 def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
@@ -373,7 +357,7 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
 
 def _read_inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
     place = (*model.table_key, "config")
-    line_of = partial(reader.line, settings=settings)
+    line_of = settings.line if isinstance(reader, Disk) else lambda _: None  # the lines of the table are today's
     return config_at(nest(dict(data), place), f"{settings.file}{reader.at}", place, line_of, pair=IN_TOML)
 
 

@@ -181,7 +181,8 @@ class _Reading:
             return False
         elif meant := self._find_key_meant(key):
             fix = f'write "{meant}"'
-            if self.config.is_shared and meant not in self.values:  # other code reads the file, which keeps its names
+            is_read_by_others = self.config.key_path or self.config.names_in_file
+            if is_read_by_others and meant not in self.values:  # the file keeps its names
                 fix = f"write keys = {{ {key if key.isidentifier() else shown(key)} = {shown(meant)} }} in the table"
             self.note(key, f"{shown(key)} is not a key of this family and would be ignored", fix)
         else:

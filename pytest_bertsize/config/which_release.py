@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 LARGEST = 64 * 1024  # characters of a pyvenv.cfg or a ``.pth``; Python's own have a thousand at most
-KEY = ("tool", "bertsize", "transformers")
 
 
 class AskedAbout(NamedTuple):
@@ -42,31 +41,18 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)
-    if found is not None:
-        _refuse_another(settings, found)
-        return AskedAbout(_parse_installed(found), found)
-    if settings is None or settings.transformers is None:
-        version = f"{NEWEST.major}.{NEWEST.minor}"
-        return AskedAbout(NEWEST, version, "the newest that is known: none is installed")
-    return AskedAbout(
-        parse_release(settings.transformers), settings.transformers, "as the table says: none is installed"
-    )
-
-
-def _parse_installed(version: str) -> Release:
+    said = settings.transformers if settings else None
+    if found is None and said:
+        return AskedAbout(parse_release(said), said, "as the table says: none is installed")
+    if found is None:
+        return AskedAbout(NEWEST, f"{NEWEST.major}.{NEWEST.minor}", "the newest that is known: none is installed")
     try:
-        return read_version(version)
+        if settings and said and not is_said_by(said, found):
+            message = f"transformers is {said!r}, and {printable(found)} is installed, which builds"
+            raise SettingsError(f"{settings.place('transformers')}: {message}; correct it, or install what it says")
+        return AskedAbout(read_version(found), found)
     except Unsupported as error:
         raise SettingsError(f"{printable(str(error))}; install transformers 4.40 or newer, 5.0 excepted") from None
-
-
-def _refuse_another(settings: Settings | None, found: str) -> None:
-    if settings is None or settings.transformers is None or is_said_by(settings.transformers, found):
-        return
-    line = settings.line(KEY)
-    place = f"{settings.file}:{line}" if line else settings.file
-    message = f"transformers is {settings.transformers!r}, and {printable(found)} is installed, which builds"
-    raise SettingsError(f"{place}: tool.bertsize.transformers: {message}; correct it, or install what it says")
 
 
 # what is installed, by its metadata, so that nothing of it is run

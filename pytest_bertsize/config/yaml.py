@@ -268,14 +268,19 @@ def resolve(
     written = dict(_find_unresolved(value))
     known: dict[KeyPath, object] = {}
     unknown: dict[KeyPath, tuple[str, str]] = {}
-    answers = _ask_omegaconf(text, [[*key_path, *path] for path in written], allowed)
-    for path, said in zip(written, answers, strict=True):
-        if "value" in said:
-            known[path] = said["value"]
+    asked = {"text": text, "paths": [[*key_path, *path] for path in written]}
+    try:
+        said = answer_of("pytest_bertsize.config.by_omegaconf", asked, None, allowed) if written else {}
+    except Lost as lost:
+        said = {"why": str(lost)}
+    answers: Sequence[dict[str, Any]] = said.get("answers", [said] * len(written))
+    for path, answer in zip(written, answers, strict=True):
+        if "value" in answer:
+            known[path] = answer["value"]
             continue
         name = printable(".".join(path or key_path))
-        why = f"{name} is {printable(written[path])}, which OmegaConf does not resolve: {printable(str(said['why']))}"
-        fix = f"{said.get('first', '')}{FIX}"
+        why = f"{name} is {printable(written[path])}, which OmegaConf does not resolve: {printable(str(answer['why']))}"
+        fix = f"{answer.get('first', '')}{FIX}"
         if not path:
             fail(file, why, fix)
         unknown[*key_path, *path] = why, fix
@@ -289,16 +294,6 @@ def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPat
     elif isinstance(value, dict | list):
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _find_unresolved(inner, (*path, str(key)))
-
-
-def _ask_omegaconf(text: str, paths: list[list[str]], allowed: Allowed) -> list[dict[str, Any]]:
-    if not paths:
-        return []
-    try:
-        said = answer_of("pytest_bertsize.config.by_omegaconf", {"text": text, "paths": paths}, None, allowed)
-    except Lost as lost:
-        return [{"why": str(lost)}] * len(paths)
-    return list(said.get("answers", [said] * len(paths)))
 
 
 def _put_values(value: object, known: Mapping[KeyPath, object], path: KeyPath = ()) -> object:
