@@ -73,7 +73,7 @@ def _describe_in_table(differences: Sequence[Difference], command: str) -> str:
     for each in differences:
         if each.kind == "tied":
             return f"write tied = {inline({each.name: each.other})}, or mend the class"
-    return f"mend the class, or its table: {command} prints it as it is now"
+    return f"mend the class, or its table: {command} --write writes it anew"
 
 
 # causes

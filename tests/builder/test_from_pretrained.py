@@ -220,11 +220,13 @@ REFUSALS = {
     'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
         "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a model of the family "
         "'deberta-v2' does not say, and it is not in the project; "
-        "put its tokenizer.json beside the config that hub names for 'microsoft/deberta-v3-base'"
+        "put its config.json and its tokenizer.json into a folder, and name that: "
+        'hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]'
     ),
     'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
         "the tokenizer of 'acme/tiny' is asked for get_vocab, and it is not in the project; "
-        "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+        "put its config.json and its tokenizer.json into a folder, and name that: "
+        'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     ),
 }
 

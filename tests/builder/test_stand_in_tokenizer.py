@@ -104,5 +104,8 @@ def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
     with pytest.raises(Refused) as refused:
         USES[what](stand_in())
     assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and it is not in the project"
-    assert refused.value.fix == "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+    assert refused.value.fix == (
+        "put its config.json and its tokenizer.json into a folder, and name that: "
+        'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
+    )
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it

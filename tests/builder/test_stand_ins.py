@@ -111,6 +111,10 @@ NOTED = {
         "acme_logs.get is not installed, and its call at import returned nothing",
         "acme_logs.main is not installed, and its call at import returned nothing",
     ],
+    'import acme_plots\nacme_plots.rcParams["figure.dpi"] = 150\nacme_plots.backend = "agg"': [
+        f"acme_plots {UNUSED}",
+        "acme_plots.rcParams is not installed, and what was set in it at import is not kept",
+    ],
     "try: import acme_logs\nexcept ImportError: acme_logs = None\nassert acme_logs is None": [],
     "import json\ntry: held = json.AcmeCaught\nexcept AttributeError: held = None\nassert held is None": [],
 }

@@ -54,6 +54,13 @@ class Half(nn.Module):
         self.words = nn.Linear(48, 101, bias=False)
         self.words.weight = self.enc.embeddings.word_embeddings.weight
 
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        bert = BertModel(BertConfig(**SIZES), add_pooling_layer=False)
+        self.words, self.bert, self.layers = bert.embeddings, bert, bert.encoder
+        self.words.requires_grad_(False)
+
 class Pair(nn.Module):
     def __init__(self):
         super().__init__()
@@ -78,6 +85,7 @@ class Plain(nn.Module):
         super().__init__()
         self.table = nn.Embedding(100, 8)
         self.out = nn.Linear(8, 3 + more)
+        self.out.bias.requires_grad_(False)
 
 class Valued(Plain):
     def __init__(self): super().__init__(int(torch.ones(2).sum().item()))
@@ -162,6 +170,11 @@ def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) ->
     assert "trainable" in {limit.component for limit in model.limits}
 
 
+def test_a_part_of_a_backbone_with_a_name_of_its_own_is_frozen_by_that_of_the_backbone(root: Path) -> None:
+    model = written(root, "Named")
+    assert (model.backbone, model.frozen, model.tied) == ("bert", ("bert.embeddings",), {})
+
+
 def test_backbones_that_are_one_are_tied(root: Path) -> None:
     model = written(root, "Pair")
     assert (model.backbones, model.tied) == ({"q": "", "d": ""}, {"d": "q"})
@@ -191,21 +204,41 @@ def test_a_config_without_a_model_type_gets_the_family_of_what_is_built(root: Pa
     assert written(root, "Derived", config="bert_config.json").family == "bert"
 
 
-def test_a_declared_model_is_printed_as_it_is_now_with_what_to_do(root: Path) -> None:
-    command = written(root, "Plain").init_command
-    assert command == "bertsize init own:Plain --name plain"
-    (root / "src" / "own.py").write_text(OWN.replace("3 + more", "4 + more"), encoding="utf-8")
-    status, out, err = init(root, "Plain", name="plain")
-    assert (status, 'budget.total = "836"' in out or "budget.total = 836" in out) == (GOOD, True)
-    assert err.endswith(
-        "put it in place of the table that pyproject.toml has, and run pytest --bert-budget --bert-budget-update\n"
+def test_the_table_of_a_declared_model_is_written_anew_and_keeps_its_limits_and_all_that_init_does_not_find(
+    root: Path,
+) -> None:
+    command = written(root, "Pair").init_command
+    assert command == "bertsize init own:Pair --name pair"
+    file = root / "pyproject.toml"
+    before = file.read_text().replace("budget.pooler = 0\n", 'budget.pooler = 0  # ours\nreason = "as agreed"\n')
+    file.write_text(f"{before}\n[tool.other]\nkey = 1\n")
+    more = "add_pooling_layer=False)\n        self.out = nn.Linear(48, 7)\n"
+    code = OWN.replace(
+        "self.q = self.d = BertModel(BertConfig(**SIZES), add_pooling_layer=False)\n",
+        f"self.q = BertModel(BertConfig(**SIZES), {more}",
     )
+    (root / "src" / "own.py").write_text(code, encoding="utf-8")
+    status, out, err = init(root, "Pair", name="pair")
+    assert (status, file.read_text()) == (GOOD, f"{before}\n[tool.other]\nkey = 1\n")
+    assert err.endswith(f"its lock in place of those that pyproject.toml has: {command} --write\n")
+    status, out, err = init(root, "Pair", name="pair", writes=True)
+    assert (status, "bertsize accept pair --reason" in out) == (GOOD, True)
+    after = file.read_text()
+    assert [line for line in before.splitlines() if "budget" in line or "reason" in line or "lock" in line] == [
+        line for line in after.splitlines() if "budget" in line or "reason" in line or "lock" in line
+    ]
+    assert after.endswith("\n[tool.other]\nkey = 1\n")
+    model = load(file).models["pair"]
+    assert (model.backbone, rows(model)) == ("q", {"out": "out linear['hidden_size', 7]"})
+    out_of_check = io.StringIO()
+    assert check(root, Helper(), out=out_of_check, err=out_of_check) == FOUND  # its head is new
+    assert "head is 343" in " ".join(out_of_check.getvalue().split())
 
 
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
     model = written(root, "Plain")
     assert (model.closed_form, model.lock) == (False, "strict")
-    assert [limit.component for limit in model.limits] == ["total", "table"]
+    assert [limit.component for limit in model.limits] == ["total", "trainable", "table"]
     (root / "src" / "own.py").write_text(OWN.replace("3 + more", "4 + more"), encoding="utf-8")
     out = io.StringIO()
     assert check(root, Helper(), out=out, err=out) == FOUND
@@ -284,12 +317,15 @@ def test_a_lock_that_no_table_names_is_told_with_what_to_write(root: Path) -> No
     )
 
 
-def test_a_name_that_is_declared_is_refused(root: Path) -> None:
+def test_the_name_of_another_model_is_refused(root: Path) -> None:
     written(root, "Plain")
     before = (root / "pyproject.toml").read_bytes()
-    status, out, err = init(root, "Plain", writes=True)
+    status, out, err = init(root, "Plain", writes=True, kwargs={"more": 1})
     assert (status, out) == (MISTAKEN, "")
-    assert 'declares "plain" already: give another name (--name), or paste what is printed without --write' in err
+    assert (
+        'declares "plain" already, and not so: give another name (--name), or '
+        "bertsize init own:Plain --name plain --write, which writes that table anew"
+    ) in " ".join(err.split())
     assert (root / "pyproject.toml").read_bytes() == before
 
 

@@ -175,7 +175,7 @@ def test_a_backbone_that_is_not_there_is_told_with_those_that_are(project: Proje
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     finding = next(each for each in model()["findings"] if each["severity"] == "error")
     assert wanted in finding["message"]
-    assert finding["fix"].endswith("prints it as it is now")
+    assert finding["fix"].endswith("--write writes it anew")
 
 
 def test_without_a_build_and_a_lock_it_is_not_counted_and_strictly_an_error(project: Project) -> None:

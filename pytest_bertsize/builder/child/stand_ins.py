@@ -16,7 +16,7 @@ from pytest_bertsize.builder.confined import Refused, refuse
 
 MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
-OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, and of a copy
+OPERATIONS -= {*vars(object), "__getnewargs__", "__setitem__"}  # of every object, of a copy, and below
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, None] = {}  # sentences on what stood in for what, as keys
 EXTENSIONS = "torch.utils.cpp_extension"
@@ -36,11 +36,19 @@ class StandIn:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Return nothing while a file is imported, as where a logger is made; fail anywhere else."""
-        if sys._getframe(1).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
-            self._fail()
+        self._fail_unless_imported()
         if type(self) is StandIn:
             STOOD_IN[f"{self.__name__} is not installed, and its call at import returned nothing"] = None
         return Result(f"{self.__name__}(…)")
+
+    def __setitem__(self, *_: object) -> None:
+        """Keep nothing while a file is imported, as of ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
+        self._fail_unless_imported()
+        STOOD_IN[f"{self.__name__} is not installed, and what was set in it at import is not kept"] = None
+
+    def _fail_unless_imported(self) -> None:
+        if sys._getframe(2).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
+            self._fail()
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
         library = self.__name__.partition(".")[0]
@@ -245,7 +253,9 @@ class Tokenizer:
         self._refuse(f"another {name}")
 
     def _refuse(self, what: str) -> NoReturn:
-        is_folder = os.path.isdir(self._name)  # noqa: PTH112  (a name, as the library takes it)
-        where = "into that folder" if is_folder else f"beside the config that hub names for {self._name!r}"
         said = f"the tokenizer of {self._name!r} is asked for {what}, and it is not in the project"
-        refuse(Refused(said, f"put its tokenizer.json {where}"))
+        if os.path.isdir(self._name):  # noqa: PTH112  (a name, as the library takes it)
+            refuse(Refused(said, "put its tokenizer.json into that folder"))
+        folder = self._name.partition("@")[0].rpartition("/")[2]
+        hub = f'hub = {{ "{self._name}" = "models/{folder}" }} in [tool.bertsize]'
+        refuse(Refused(said, f"put its config.json and its tokenizer.json into a folder, and name that: {hub}"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from pytest_bertsize.base.git import ask_git
-from pytest_bertsize.base.lock import ANEW, Lock, merge_accepted, read_lock, render_lock
+from pytest_bertsize.base.lock import Lock, merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -89,6 +89,11 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
+        if found.name in project.settings.models:
+            say(
+                f'its limits are as they were: bertsize accept {found.name} --reason "…" raises those that it is over',
+                out,
+            )
         say(f"next: {choose_next(project)}, and commit both files", out)
     else:
         print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
@@ -138,10 +143,13 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
 
     :raises SettingsError: where one of them cannot be; neither is then changed.
     """
-    project = discovery.project
-    after = project.add_tables([str(found)], "" if project.settings.lock else lock.file)
+    project, lock_name = discovery.project, "" if discovery.project.settings.lock else lock.file
+    if found.name in project.settings.models:
+        after = project.replace_table(found.name, str(found))
+    else:
+        after = project.add_tables([str(found)], lock_name)
     now = discovery.examine(found).to_locked(discovery.built)
-    models = merge_accepted(lock.models, {found.name: now}, [*project.settings.models, found.name])
+    models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     rewrite.replace_together(
         (project.root / lock.file, lock.text, render_lock(models)), (project.path, project.text, after)
     )
@@ -207,12 +215,15 @@ def _read_lock(project: Project) -> Lock:
 def _choose_name(wish: Wish, project: Project) -> str:
     """Return the model's name: the one that is asked for, else one made of the function's.
 
-    :raises SettingsError: for one that is declared already.
+    :raises SettingsError: for one that is declared already, with another function or other arguments.
     """
     name = wish.name or _name_after(wish.factory)
-    if name in project.settings.models and wish.writes:
-        what = f"{project.path.name} declares {shown(name)} already"
-        raise SettingsError(f"{what}: give another name (--name), or paste what is printed without --write")
+    model = project.settings.models.get(name)
+    here = wish.factory, wish.config, dict(wish.kwargs)
+    if wish.writes and model and (model.factory, model.config, dict(model.kwargs)) != here:
+        what = f"{project.path.name} declares {shown(name)} already, and not so"
+        anew = f", or {model.init_command} --write, which writes that table anew" if model.factory else ""
+        raise SettingsError(f"{what}: give another name (--name){anew}")
     return name
 
 
@@ -237,13 +248,12 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
 
 
 def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
-    """Return the command that writes what is printed, or what to do where the table is there."""
-    if found.name in project.settings.models:
-        return f"put it in place of the table that {project.path.name} has, and run {ANEW}"
+    """Return the command that writes what is printed."""
+    anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
     model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
     folder = os.path.relpath(project.root)
     where = f" --project {shlex.quote(folder)}" if folder != os.curdir else ""
-    return f"this writes the table and its lock: {model.init_command}{where} --write"
+    return f"this writes the table and its lock{anew}: {model.init_command}{where} --write"
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:

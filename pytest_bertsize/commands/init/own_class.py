@@ -234,13 +234,16 @@ class Discovery:
             yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 
     def _find_frozen(self) -> list[str]:
-        usual = {each.name for each in self._expect().tensors if not each.trainable}
-        frozen = {name for name, each in self._actual.items() if not each.trainable and name not in usual}
-        return name_modules(frozen, self._actual)
+        expected = self._expect()
+        usual = {each.name for each in expected.tensors if not each.trainable}
+        own = {each.name: each for each in inventory_of(self.built, expected).tensors if each.tied_to is None}
+        return name_modules({name for name, each in own.items() if not each.trainable and name not in usual}, own)
 
     def _limit_modules(self) -> Iterator[tuple[str, str]]:
         actual = inventory_of(self.built)
         yield TOTAL, write_limit_above(actual.unique)
+        if actual.trainable < actual.unique:
+            yield TRAINABLE, write_limit_above(actual.trainable)
         for component, count in actual.components.items():
             if count * ROWS_OF_MODULES >= actual.unique:
                 yield component, write_limit_above(count)

@@ -32,6 +32,8 @@ minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
 """Where pytest has its settings in another file, which a [tool.pytest.ini_options] would put out of force."""
+FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
+"""Keys of a model's table that its build tells."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -105,6 +107,38 @@ class Project:
                 return after
         rest = "run this again" if lock else f"add\n\n{added}"
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
+
+    def replace_table(self, name: str, table: str) -> str:
+        """Return the file with what init finds in a declared model; its limits and all other keys stay.
+
+        :raises SettingsError: when it cannot be replaced, with what to paste.
+        """
+        import tomlkit
+
+        place = self.settings.models[name].table_key
+        document, proposed = tomlkit.parse(self.text or ""), _find_table(tomlkit.parse(table), (*TABLE, "models", name))
+        declared = _find_table(document, place)
+        for each in FOUND:
+            if each in proposed:
+                declared[each] = proposed[each]
+            elif each in declared:
+                del declared[each]
+        after = tomlkit.dumps(document)
+        before, now = (tomli.loads(text) for text in (self.text or "", after))
+        changed, asked = _find_table(now, place), _find_table(tomli.loads(table), (*TABLE, "models", name))
+        is_as_asked = all(changed.pop(each, None) == asked.get(each) for each in FOUND)
+        for each in FOUND:
+            _find_table(before, place).pop(each, None)
+        if not is_as_asked or before != now:
+            raise SettingsError(f"{self.path.name}: {'.'.join(place)} cannot be changed in place: paste\n\n{table}")
+        parse(after, self.path)
+        return after
+
+
+def _find_table(document: Any, path: Iterable[str]) -> Any:
+    for part in path:
+        document = document[part]
+    return document
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
