@@ -204,35 +204,23 @@ def test_a_config_without_a_model_type_gets_the_family_of_what_is_built(root: Pa
     assert written(root, "Derived", config="bert_config.json").family == "bert"
 
 
-def test_the_table_of_a_declared_model_is_written_anew_and_keeps_its_limits_and_all_that_init_does_not_find(
-    root: Path,
-) -> None:
-    command = written(root, "Pair").init_command
-    assert command == "bertsize init own:Pair --name pair"
-    file = root / "pyproject.toml"
+def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_not_find(root: Path) -> None:
+    command = written(root, "Row").init_command
+    assert command == "bertsize init own:Row --name row"
+    file, out_of_check = root / "pyproject.toml", io.StringIO()
     before = file.read_text().replace("budget.pooler = 0\n", 'budget.pooler = 0  # ours\nreason = "as agreed"\n')
-    file.write_text(f"{before}\n[tool.other]\nkey = 1\n")
-    more = "add_pooling_layer=False)\n        self.out = nn.Linear(48, 7)\n"
-    code = OWN.replace(
-        "self.q = self.d = BertModel(BertConfig(**SIZES), add_pooling_layer=False)\n",
-        f"self.q = BertModel(BertConfig(**SIZES), {more}",
-    )
+    file.write_text(before := f"{before}\n[tool.other]\nkey = 1\n")
+    code = OWN.replace("nn.Linear(q.config.hidden_size, 5))", "nn.Linear(q.config.hidden_size, 70, bias=False))")
     (root / "src" / "own.py").write_text(code, encoding="utf-8")
-    status, out, err = init(root, "Pair", name="pair")
-    assert (status, file.read_text()) == (GOOD, f"{before}\n[tool.other]\nkey = 1\n")
+    status, _, err = init(root, "Row", name="row")
+    assert (status, file.read_text()) == (GOOD, before)
     assert err.endswith(f"its lock in place of those that pyproject.toml has: {command} --write\n")
-    status, out, err = init(root, "Pair", name="pair", writes=True)
-    assert (status, "bertsize accept pair --reason" in out) == (GOOD, True)
-    after = file.read_text()
-    assert [line for line in before.splitlines() if "budget" in line or "reason" in line or "lock" in line] == [
-        line for line in after.splitlines() if "budget" in line or "reason" in line or "lock" in line
-    ]
-    assert after.endswith("\n[tool.other]\nkey = 1\n")
-    model = load(file).models["pair"]
-    assert (model.backbone, rows(model)) == ("q", {"out": "out linear['hidden_size', 7]"})
-    out_of_check = io.StringIO()
-    assert check(root, Helper(), out=out_of_check, err=out_of_check) == FOUND  # its head is new
-    assert "head is 343" in " ".join(out_of_check.getvalue().split())
+    status, out, _ = init(root, "Row", name="row", writes=True)
+    assert (status, 'bertsize accept row --reason "…" raises' in out) == (GOOD, True)
+    *rows_before, rows_after = (line for line in file.read_text().splitlines() if line not in before.splitlines())
+    assert (rows_before, rows_after) == ([], '    { name = "2", linear = ["0.hidden_size", 70], bias = false },')
+    assert check(root, Helper(), out=out_of_check, err=out_of_check) == FOUND
+    assert "head is 3,360" in " ".join(out_of_check.getvalue().split())  # 48·70, over the limit of the head that was
 
 
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
@@ -243,6 +231,17 @@ def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -
     out = io.StringIO()
     assert check(root, Helper(), out=out, err=out) == FOUND
     assert "it is not as bertsize.lock has it: out" in " ".join(out.getvalue().split())
+
+
+def test_a_class_with_more_beside_its_backbone_than_rows_say_is_told_so(root: Path) -> None:
+    more = "self.heads = nn.ModuleDict({f'h{i}': nn.Linear(2, i + 1) for i in range(41)})\n"
+    last = "self.low = nn.Linear(8, num_labels)\n"
+    (root / "src" / "own.py").write_text(OWN.replace(last, f"{last}        {more}"), encoding="utf-8")
+    status, out, err = init(root, "build_tagger")
+    assert (status, "closed_form = false" in out) == (GOOD, True)
+    assert "more beside its backbone than 40 rows of extra say, such as lstm, out, low, heads.h0" in " ".join(
+        err.split()
+    )
 
 
 def test_a_class_that_asks_for_values_is_built_on_the_cpu(root: Path) -> None:

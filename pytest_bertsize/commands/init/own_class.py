@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.commands.init.proposal import list_limits, write_limit_above
-from pytest_bertsize.commands.init.rows import Row, propose_rows
+from pytest_bertsize.commands.init.rows import MOST_ROWS, Row, propose_rows
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY, MODULE_PATH
 from pytest_bertsize.table.toml import inline, quoted
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
@@ -140,7 +140,7 @@ class Discovery:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
             why = f"{classes} and extra do not describe it"
-            self.problem = self._find_nested() or error
+            self.problem = self._find_nested() or self._describe_unsaid() or error
         return replace(self._bare, notes={"closed_form": why}, limits=tuple(self._limit_modules()))
 
     def _find_closed_form(self) -> None:
@@ -185,6 +185,13 @@ class Discovery:
                 return f"{kinds}; with a class that holds both as attributes, each has its closed form"
         return ""
 
+    def _describe_unsaid(self) -> str:
+        """Say what there is beside the backbones and no rows say; ``""`` where there is nothing."""
+        if self._draft.extra or not (beside := self._list_beside()):
+            return ""
+        modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
+        return f"it has more beside its backbone than {MOST_ROWS} rows of extra say, such as {listed([*modules], 4)}"
+
     def _expect(self) -> Inventory:
         """Return what the draft says that there is; nothing where it cannot be used."""
         return self.examine(self._draft).expected or Inventory(())
@@ -224,14 +231,17 @@ class Discovery:
 
         :param before: the backbones with what the class has deleted or replaced.
         """
-        expected = self._expect()
-        known = expected.by_name
-        actual = inventory_of(self.built, expected).tensors
-        beside = [each for each in actual if each.name not in known and each.tied_to not in known]
-        for row in propose_rows(beside, self.built.kinds):
+        for row in propose_rows(self._list_beside(), self.built.kinds):
             parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.name}.")}
             component = common(parts, "") if parts else ""
             yield replace(row, arguments={**row.arguments, "component": component}) if component else row
+
+    def _list_beside(self) -> list[Tensor]:
+        """List what is built beside the backbones."""
+        expected = self._expect()
+        known = expected.by_name
+        actual = inventory_of(self.built, expected).tensors
+        return [each for each in actual if each.name not in known and each.tied_to not in known]
 
     def _find_frozen(self) -> list[str]:
         expected = self._expect()
