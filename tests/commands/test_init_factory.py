@@ -233,17 +233,6 @@ def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -
     assert "it is not as bertsize.lock has it: out" in " ".join(out.getvalue().split())
 
 
-def test_a_class_with_more_beside_its_backbone_than_rows_say_is_told_so(root: Path) -> None:
-    more = "self.heads = nn.ModuleDict({f'h{i}': nn.Linear(2, i + 1) for i in range(41)})\n"
-    last = "self.low = nn.Linear(8, num_labels)\n"
-    (root / "src" / "own.py").write_text(OWN.replace(last, f"{last}        {more}"), encoding="utf-8")
-    status, out, err = init(root, "build_tagger")
-    assert (status, "closed_form = false" in out) == (GOOD, True)
-    assert "more beside its backbone than 40 rows of extra say, such as lstm, out, low, heads.h0" in " ".join(
-        err.split()
-    )
-
-
 def test_a_class_that_asks_for_values_is_built_on_the_cpu(root: Path) -> None:
     assert written(root, "Valued").build.device == "cpu"
 

@@ -190,7 +190,7 @@ class Discovery:
         if self._draft.extra or not (beside := self._list_beside()):
             return ""
         modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
-        return f"it has more beside its backbone than {MOST_ROWS} rows of extra say, such as {listed([*modules], 4)}"
+        return f"{MOST_ROWS} rows of extra do not say what it has beside its backbone: {listed([*modules], 4)}"
 
     def _expect(self) -> Inventory:
         """Return what the draft says that there is; nothing where it cannot be used."""
