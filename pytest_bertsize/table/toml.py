@@ -87,6 +87,31 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
     return text
 
 
+def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
+    """Return ``text`` with other values of keys in one of its tables, and all else as it was.
+
+    :param values: by key, what to write as TOML; ``""`` for a key that is to leave.
+    :raises CannotReplace: when that cannot be done in place.
+    """
+    import tomlkit
+
+    document, wanted = tomlkit.parse(text), tomli.loads(text)
+    here: Any = document
+    wanted_here: Any = wanted
+    for part in table:
+        here, wanted_here = here[part], wanted_here[part]
+    for name, value in values.items():
+        if value:
+            here[name] = tomlkit.value(value)
+            wanted_here[name] = tomli.loads(f"x = {value}")["x"]
+        elif name in here:
+            del here[name], wanted_here[name]
+    after = tomlkit.dumps(document)
+    if tomli.loads(after) != wanted:
+        raise CannotReplace(f"{'.'.join(table)} cannot be told from what stands around it")
+    return after
+
+
 def set_text(text: str, path: Path, value: str, beside: Path) -> str:
     """Return ``text`` with a string in one of its tables: in place of what is there, else in the line below a value.
 

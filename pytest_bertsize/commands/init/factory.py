@@ -145,7 +145,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
     """
     project, lock_name = discovery.project, "" if discovery.project.settings.lock else lock.file
     if found.name in project.settings.models:
-        after = project.replace_table(found.name, str(found))
+        after = project.replace_table(found.name, found.keys)
     else:
         after = project.add_tables([str(found)], lock_name)
     now = discovery.examine(found).to_locked(discovery.built)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from pytest_bertsize.table.settings import (
     parse,
     tables_of_models,
 )
-from pytest_bertsize.table.toml import find_braces, key, line_in_toml, quoted
+from pytest_bertsize.table.toml import CannotReplace, find_braces, key, line_in_toml, quoted, replace_keys
 from pytest_bertsize.wording import shown
 
 NEW = """\
@@ -108,37 +108,20 @@ class Project:
         rest = "run this again" if lock else f"add\n\n{added}"
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
-    def replace_table(self, name: str, table: str) -> str:
+    def replace_table(self, name: str, keys: Mapping[str, str]) -> str:
         """Return the file with what init finds in a declared model; its limits and all other keys stay.
 
+        :param keys: of the table that init proposes, as TOML.
         :raises SettingsError: when it cannot be replaced, with what to paste.
         """
-        import tomlkit
-
         place = self.settings.models[name].table_key
-        document, proposed = tomlkit.parse(self.text or ""), _find_table(tomlkit.parse(table), (*TABLE, "models", name))
-        declared = _find_table(document, place)
-        for each in FOUND:
-            if each in proposed:
-                declared[each] = proposed[each]
-            elif each in declared:
-                del declared[each]
-        after = tomlkit.dumps(document)
-        before, now = (tomli.loads(text) for text in (self.text or "", after))
-        changed, asked = _find_table(now, place), _find_table(tomli.loads(table), (*TABLE, "models", name))
-        is_as_asked = all(changed.pop(each, None) == asked.get(each) for each in FOUND)
-        for each in FOUND:
-            _find_table(before, place).pop(each, None)
-        if not is_as_asked or before != now:
-            raise SettingsError(f"{self.path.name}: {'.'.join(place)} cannot be changed in place: paste\n\n{table}")
+        try:
+            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in FOUND})
+        except CannotReplace as error:
+            lines = "\n".join(f"{each} = {value}" for each, value in keys.items())
+            raise SettingsError(f"{self.path.name}: {error}: write there\n\n{lines}") from None
         parse(after, self.path)
         return after
-
-
-def _find_table(document: Any, path: Iterable[str]) -> Any:
-    for part in path:
-        document = document[part]
-    return document
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
