@@ -413,6 +413,7 @@ def test_modules_are_named_that_hold_these_tensors_and_no_others(chosen: list[st
 
 ANY = Request("x", "", "", {}, {})
 WIDTH, LABELS = Variation("hidden_size", 48, 96, ANY), Variation("labels", 9, 10, ANY)
+OF_CONFIG = Variation("num_labels", 9, 10, ANY._replace(varied=(("num_labels", 9, 10),)))
 
 
 @pytest.mark.parametrize(
@@ -422,6 +423,7 @@ WIDTH, LABELS = Variation("hidden_size", 48, 96, ANY), Variation("labels", 9, 10
         (48, [(WIDTH, 48)], 48),  # another 48
         (112, [(WIDTH, 208)], "2*hidden_size + 16"),
         (57, [(WIDTH, 105), (LABELS, 58)], "hidden_size + labels"),
+        (9, [(OF_CONFIG, 10), (LABELS, 10)], "num_labels"),  # which the argument makes
         (24, [(WIDTH, 48)], 24),  # half of it, which is no sum
         (40, [(WIDTH, 88)], 40),  # eight less
         (48, [(WIDTH, 24)], 48),

@@ -361,16 +361,21 @@ def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
 
 
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
-    """``768``, which doubles with ``hidden_size`` → ``"hidden_size"``."""
+    """``768``, which doubles with ``hidden_size`` → ``"hidden_size"``.
+
+    Where keys of a config and arguments say more than there is, an argument is what makes the key, and the key says it.
+    """
     assert isinstance(size, int)
-    summands, rest = [], size
-    for each, other in others:
-        times, remainder = divmod(int(other) - size, each.value - each.was)
-        if times and (remainder or times < 0):
-            return size
-        if times:
-            summands.append(each.key if times == 1 else f"{times}*{each.key}")
-            rest -= times * each.was
-    if not summands or rest < 0:
-        return size
-    return " + ".join((*summands, *([str(rest)] if rest else [])))
+    of_configs = [pair for pair in others if pair[0].request.varied]
+    for chosen in (others, of_configs):
+        summands, rest = [], size
+        for each, other in chosen:
+            times, remainder = divmod(int(other) - size, each.value - each.was)
+            if times and (remainder or times < 0):
+                return size
+            if times:
+                summands.append(each.key if times == 1 else f"{times}*{each.key}")
+                rest -= times * each.was
+        if summands and rest >= 0:
+            return " + ".join((*summands, *([str(rest)] if rest else [])))
+    return size
