@@ -1,27 +1,17 @@
 """The closed form of one model for all values of its sizes at once: what it counts, and what its class refuses.
 
-Its switches, words and lists stay as they are: they say which parts there are. So does a size that is asked for itself,
-as where layers are picked by their number. All others are free, and every way that the blocks and the rules can go for
-them is a branch, with what it depends on.
+Its switches, words and lists stay as they are: they say which parts there are. All sizes are free, and every way that
+the blocks and the rules can go for them is a branch: where a closed form asks which of two sizes is larger, it is made
+twice, once for either answer. A size that is asked for itself keeps its value: layers may be picked by their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
-from pytest_bertsize.closed_forms.symbols import Count, symbols_of
-from pytest_bertsize.closed_forms.tracing import (
-    End,
-    NeedsNumber,
-    Ways,
-    end_at,
-    follow_every_way,
-    list_ends,
-    symbols_asked,
-    untraced,
-)
+from pytest_bertsize.closed_forms.symbols import Sum, evaluate, subtract, symbol, symbols_of, terms_of
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import roll_up
@@ -30,24 +20,122 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
 
+T = TypeVar("T")
+MOST_WAYS = 64
+"""Ends of one function; the families' own have a dozen at most."""
 NOT_WRITTEN = "not written: the library takes another size in its place"
 ONE_BY_ONE = "which parts there are depends on the number itself"
 OF_AN_ADAPTER = "the adapter's own file says it"
 
 
+# every way that a function of sizes can go
+
+
+class NeedsNumber(Exception):
+    """A function asks for a size itself, so that its result holds for that one alone."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        super().__init__()
+        self.symbols = frozenset(symbols)
+
+
+@dataclass(frozen=True, slots=True)
+class End(Generic[T]):
+    """The result of one way."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Generic[T]):
+    """Two ways: the first where a sum is zero, or else where it is more than zero."""
+
+    count: Sum
+    is_zero: bool
+    then: Ways[T]
+    otherwise: Ways[T]
+
+
+Ways: TypeAlias = Branch[T] | End[T]
+
+
+def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
+    """Return what it comes to with these sizes."""
+    while isinstance(ways, Branch):
+        value = evaluate(ways.count, sizes)
+        ways = ways.then if (value == 0 if ways.is_zero else value > 0) else ways.otherwise
+    return ways.value
+
+
+def list_ends(ways: Ways[T]) -> list[T]:
+    return [*list_ends(ways.then), *list_ends(ways.otherwise)] if isinstance(ways, Branch) else [ways.value]
+
+
+def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
+    """Return the symbols that decide on the way."""
+    if not isinstance(ways, Branch):
+        return frozenset()
+    return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
+
+
+@dataclass(slots=True)
+class _Trail:
+    """The questions of one way, and their answers: those given, and then yes."""
+
+    given: tuple[bool, ...]
+    answered: dict[tuple[Sum, bool], bool] = field(default_factory=dict)
+
+    def decide(self, count: Sum, *, is_zero: bool) -> bool:
+        """Decide whether a count is zero, or else whether it is positive.
+
+        The opposite of a sum is asked as the sum: ``A - D > 0`` is that ``D - A + 1 > 0`` is not so.
+        """
+        is_opposite = count[0].number < 0
+        question = subtract(() if is_zero else terms_of(1), count) if is_opposite else count
+        at = len(self.answered)
+        answer = self.answered.setdefault((question, is_zero), self.given[at] if at < len(self.given) else True)
+        return answer != (is_opposite and not is_zero)
+
+    def number(self, count: Sum) -> NoReturn:
+        raise NeedsNumber(symbols_of(count))
+
+
+def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterable[str]) -> Ways[T]:
+    """Return all that a function of some sizes can come to.
+
+    :param function: is called with a symbol for each.
+    :raises NeedsNumber: where it asks for the number itself, or goes more ways than anybody would read.
+    """
+    names = tuple(symbols)
+    met: list[frozenset[str]] = []
+
+    def follow(answers: tuple[bool, ...]) -> Ways[T]:
+        if len(met) >= MOST_WAYS:
+            raise NeedsNumber(met[-1])
+        trail = _Trail(answers)
+        found: Ways[T] = End(function({name: symbol(name, trail) for name in names}))
+        asked = list(trail.answered.items())
+        met.append(symbols_of(asked[-1][0][0]) if asked else frozenset())
+        for at in reversed(range(len(answers), len(asked))):
+            other = tuple(answer for _, answer in asked[:at])
+            found = Branch(*asked[at][0], found, follow((*other, False)))
+        return found
+
+    return follow(())
+
+
+# a model
+
+
 class Counts(NamedTuple):
     """The counts of one way."""
 
-    own: Mapping[str, Count]
+    own: Mapping[str, Sum]
     """Parameters of each component itself, without those of the components below it."""
-    tensors: Count
+    tensors: Sum
     """How many there are."""
-    unrolled: Count
+    unrolled: Sum
     """Parameters with ties written out and a copy of a shared layer for each pass."""
-
-    @property
-    def symbols(self) -> frozenset[str]:
-        return frozenset().union(*map(symbols_of, (*self.own.values(), self.tensors, self.unrolled)))
 
 
 class Ruled(NamedTuple):
@@ -72,8 +160,9 @@ class AllSizes:
     @property
     def counted(self) -> frozenset[str]:
         """The symbols that a count depends on."""
-        counts = (each.symbols for each in list_ends(self.counts) if isinstance(each, Counts))
-        return symbols_asked(self.counts).union(*counts)
+        ends = [end for end in list_ends(self.counts) if isinstance(end, Counts)]
+        sums = (symbols_of(each) for end in ends for each in (*end.own.values(), end.tensors, end.unrolled))
+        return symbols_asked(self.counts).union(*sums)
 
     @property
     def asked(self) -> frozenset[str]:
@@ -85,7 +174,7 @@ class AllSizes:
         found = end_at(self.counts, sizes)
         if isinstance(found, str):
             return found
-        return roll_up({name: int(n if isinstance(n, int) else n.at(sizes)) for name, n in found.own.items()})
+        return roll_up({name: int(evaluate(count, sizes)) for name, count in found.own.items()})
 
 
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
@@ -120,11 +209,10 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
     """Return what one way comes to with free sizes."""
     form = derivation.form
-    mixed = {**form.dims.sizes, **sizes}
-    varied = form.with_dims(sizes=mixed, numbers=mixed)
+    varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:
-        own = {name: untraced(count) for name, count in varied.own.items()}
-        return Counts(own, untraced(varied.tensor_count), untraced(varied.unrolled))
+        own = {name: terms_of(count) for name, count in varied.own.items()}
+        return Counts(own, terms_of(varied.tensor_count), terms_of(varied.unrolled))
     except NeedsNumber:
         raise
     except Unusable as unusable:

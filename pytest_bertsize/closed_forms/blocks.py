@@ -32,16 +32,16 @@ class Copies(NamedTuple):
     passes: Count | None = None
     """How often a forward pass goes through the copies, all told, where that is not once through each."""
 
-    def indices(self, number: Callable[[Count], int] = int) -> range:
+    def indices(self) -> range:
         """Return the index of each copy; one with a key has its place among the others."""
-        return range(self.start, self.start + (len(self.keys) or number(self.times)))
+        return range(self.start, self.start + (len(self.keys) or int(self.times)))
 
     def name_of(self, index: int) -> str:
         return self.keys[index - self.start] if self.keys else str(index)
 
-    def only(self, run: range, number: Callable[[Count], int]) -> Copies:
+    def only(self, run: range) -> Copies:
         """Return some of the copies; all of them, and so a symbol for their number, stay as they are."""
-        every = self.indices(number)
+        every = self.indices()
         if run == every:
             return self
         passes = self.passes

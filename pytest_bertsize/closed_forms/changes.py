@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import STAR, Count, Term
+from pytest_bertsize.closed_forms.blocks import STAR, Term
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import is_within, levels
@@ -19,9 +19,6 @@ from pytest_bertsize.wording import nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.folding import Indices
-
-Number: TypeAlias = Callable[[Count], int]
-"""What a count comes to that may be of symbols."""
 
 _SLICE = re.compile(r"\[(-?\d{1,9})?(:)?(-?\d{1,9})?\]", re.ASCII)
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[^\[\]]*\])*")
@@ -31,22 +28,21 @@ MOST_SHOWN = 6
 # tensor by tensor
 
 
-def name_tensors(terms: Iterable[Term], number: Number = int) -> Iterator[tuple[str, Term]]:
+def name_tensors(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
     """Yield the full name of every tensor, with its term."""
     for term in terms:
-        for place in product(*(each.indices(number) for each in term.copies)):
+        for place in product(*(each.indices() for each in term.copies)):
             yield term.name_at(place), term
 
 
-def find_owners(terms: Iterable[Term], number: Number = int) -> dict[str, str]:
+def find_owners(terms: Iterable[Term]) -> dict[str, str]:
     """Return the owner of every tensor by their full names: itself, or the one whose storage it shares."""
-    return {name: term.owner_of(name) or name for name, term in name_tensors(terms, number)}
+    return {name: term.owner_of(name) or name for name, term in name_tensors(terms)}
 
 
 def change_tensors(
     terms: Iterable[Term],
     change: Callable[[str, Term], Iterable[Term]],
-    number: Number = int,
     places: Mapping[str, int] | None = None,
 ) -> list[Term]:
     """Change every tensor of a model; neighbours in a list that come to the same are one term.
@@ -59,7 +55,7 @@ def change_tensors(
     found: list[tuple[list[str], Term]] = []
     split: set[str] = set()
     for term in terms:
-        every = [each.indices(number) for each in term.copies]
+        every = [each.indices() for each in term.copies]
         if not all(every):
             found.append((term.lists, term))  # of which there is none now, and which a formula counts
         alike: list[tuple[Term, list[Indices]]] = []
@@ -67,25 +63,30 @@ def change_tensors(
             name = term.name_at(place)
             for new in change(name, term):
                 moved, index = _renumber_term(new, place, name, places) if places else (new, place)
-                group = next((group for known, group in reversed(alike) if known == moved), None)
+                group = next((group for known, group in reversed(alike) if _are_alike(known, moved)), None)
                 if group is None:
                     group = []
                     alike.append((moved, group))
                 group.append(index)
         for new, group in alike:
             for box in group_indices(group):
-                copies = tuple(each.only(run, number) for each, run in zip(new.copies, box, strict=True))
+                copies = tuple(each.only(run) for each, run in zip(new.copies, box, strict=True))
                 split.update(
                     name for name, all_of_it, run in zip(term.lists, every, box, strict=True) if run != all_of_it
                 )
                 found.append((term.lists, new._replace(copies=copies)))
-    return [_with_numbers(term, [name in split for name in lists], number) for lists, term in found]
+    return [_with_numbers(term, [name in split for name in lists]) for lists, term in found]
 
 
-def _with_numbers(term: Term, are_split: Sequence[bool], number: Number) -> Term:
+def _are_alike(one: Term, other: Term) -> bool:
+    """Compare two terms; an integer and a symbol are never alike, whatever the symbol stands for."""
+    return [*map(type, one.shape)] == [*map(type, other.shape)] and one == other
+
+
+def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
     """Return a term with a number of copies in each list that is split."""
     copies = (
-        each._replace(times=number(each.times)) if is_split else each
+        each._replace(times=int(each.times)) if is_split else each
         for each, is_split in zip(term.copies, are_split, strict=True)
     )
     return term._replace(copies=tuple(copies))
@@ -104,7 +105,7 @@ def _renumber_parts(name: str, places: Mapping[str, int]) -> list[str]:
     return [str(places.get(".".join(parts[: at + 1]), part)) for at, part in enumerate(parts)]
 
 
-def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str], number: Number = int) -> list[Term]:
+def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str]) -> list[Term]:
     """Tie every tensor to its owner, both by their full names."""
 
     def tie_tensor(name: str, term: Term) -> Iterator[Term]:
@@ -112,7 +113,7 @@ def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str], number: Numb
         source = (STAR if own.get(at) == (STAR, part) else part for at, part in enumerate(owners[name].split(".")))
         yield term._replace(tied_to=None if owners[name] == name else ".".join(source))
 
-    return change_tensors(terms, tie_tensor, number)
+    return change_tensors(terms, tie_tensor)
 
 
 def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
@@ -140,7 +141,7 @@ def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
     )
 
 
-def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number = int) -> Sequence[Term]:
+def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term]:
     """Leave some modules out.
 
     What is left of a list is numbered anew, as ``torch.nn.ModuleList`` does it. Of what shared a tensor whose owner is
@@ -152,18 +153,18 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str], number: Number =
     """
     if not parts:
         return terms
-    components = {name: term.component for name, term in name_tensors(terms, number)}
+    components = {name: term.component for name, term in name_tensors(terms)}
     paths = {path for part in parts for path in _find_part(part, components)}
-    owners = {name: owner for name, owner in find_owners(terms, number).items() if not is_under(name, paths)}
+    owners = {name: owner for name, owner in find_owners(terms).items() if not is_under(name, paths)}
     if not owners:
         raise _make_refusal("without", "nothing is left of the backbone")
     heirs: dict[str, str] = {}
     for name in sorted(owners, key=lambda name: owners[name] != name):  # an owner that stays, else the first
         heirs.setdefault(owners[name], name)
     places = _find_places(paths, components)
-    left = change_tensors(terms, lambda name, term: [term] if name in owners else [], number, places)
+    left = change_tensors(terms, lambda name, term: [term] if name in owners else [], places)
     now = {name: ".".join(_renumber_parts(name, places)) for name in owners}
-    return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()}, number)
+    return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()})
 
 
 def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
@@ -189,7 +190,7 @@ def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int
     return found
 
 
-def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number = int) -> Sequence[Term]:
+def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
     """Make one module another, tensor by tensor.
 
     :param tied: modules or tensors, and those that they are.
@@ -197,8 +198,8 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
     """
     if not tied:
         return terms
-    shapes = {name: term.shape for name, term in name_tensors(terms, number)}
-    owners = find_owners(terms, number)
+    shapes = {name: term.shape for name, term in name_tensors(terms)}
+    owners = find_owners(terms)
     for shared, source in tied.items():
         one, other = (_find_one(path, shapes) for path in (shared, source))
         for name in [name for name in shapes if is_under(name, (one,))]:
@@ -208,13 +209,13 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str], number: Number =
                     "tied", f"{printable(one)} has {printable(name)}, and there is no {printable(twin)}"
                 )
             if shapes[twin] != shapes[name]:
-                shape, of_twin = (tuple(map(number, shapes[each])) for each in (name, twin))
+                shape, of_twin = (tuple(map(int, shapes[each])) for each in (name, twin))
                 if shape != of_twin:
                     both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
                     raise _make_refusal("tied", f"{both}: they cannot be one")
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
-    return tie_to_owners(terms, owners, number)
+    return tie_to_owners(terms, owners)
 
 
 def _find_one(path: str, names: Collection[str]) -> str:

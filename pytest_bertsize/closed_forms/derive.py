@@ -140,7 +140,7 @@ def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> Seque
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
     terms = architecture.terms(dims)
-    if dims.numbers is not None:  # no formula says what trains
+    if dims.is_symbolic:  # no formula says what trains
         return terms
     return freeze_modules(terms, model.frozen)
 
@@ -149,7 +149,7 @@ def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> li
     from pytest_bertsize.closed_forms.lora import add_adapter
 
     try:
-        return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK), dims.number)
+        return add_adapter(architecture.terms(dims), adapter, getattr(dims, RANK))
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 

@@ -1,7 +1,7 @@
 """Arithmetic and conditions of a closed form's text, walked against a list of what is allowed and never evaluated.
 
-``3*E if trigram_input else E`` is a size, ``T > 0 and not before(5)`` a condition. What is decided is decided by
-integers; what is counted may be symbols (:mod:`pytest_bertsize.closed_forms.symbols`).
+``3*E if trigram_input else E`` is a size, ``T > 0 and not before(5)`` a condition. Sizes are integers or symbols
+(:mod:`pytest_bertsize.closed_forms.symbols`).
 """
 
 from __future__ import annotations
@@ -63,11 +63,6 @@ class Scope:
         except BadExpression:
             return None
 
-    @property
-    def deciding(self) -> Scope:
-        """The same with integers in place of symbols."""
-        return self if self.dims.numbers is None else Scope(self.dims.known, self.formulas, self.arguments)
-
     def with_arguments(self, arguments: Mapping[str, Any]) -> Scope:
         """Return the scope with more names."""
         return Scope(self.dims, self.formulas, {**self.arguments, **arguments})
@@ -88,7 +83,8 @@ def _multiply(left: Any, right: Any) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    if not isinstance(exponent, int) or not 0 <= exponent <= HIGHEST_POWER:
+    exponent = operator.index(exponent)
+    if not 0 <= exponent <= HIGHEST_POWER:
         raise BadExpression(f"a power is {exponent}, and must be from 0 to {HIGHEST_POWER}")
     found: Any = 1
     for _ in range(exponent):
@@ -145,13 +141,6 @@ def compile_size(text: str) -> Evaluate:
     return _compile_node(tree.body)
 
 
-@cache
-def compile_condition(text: str) -> Evaluate:
-    """Return a function that decides an expression, by integers."""
-    decide = compile_size(text)
-    return lambda scope: decide(scope.deciding)
-
-
 def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  (one case for each kind of node)
     match node:
         case ast.Constant(value=int() | str() | None as value):
@@ -172,7 +161,7 @@ def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  
             return lambda scope: decide(each(scope) for each in values)
         case ast.IfExp():
             test, then, otherwise = _compile_node(node.test), _compile_node(node.body), _compile_node(node.orelse)
-            return lambda scope: then(scope) if test(scope.deciding) else otherwise(scope)
+            return lambda scope: then(scope) if test(scope) else otherwise(scope)
         case ast.Tuple() | ast.List():
             return _compile_call(lambda *items: items, node.elts)
         case ast.Subscript():

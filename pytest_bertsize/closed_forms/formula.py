@@ -10,15 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms.symbols import (
-    Expression,
+    ONE,
     Floor,
     Monomial,
-    expanded,
-    in_one,
-    multiplied,
+    as_power,
+    multiply,
     symbols_of,
     terms_of,
     with_even_quotients,
@@ -27,7 +26,7 @@ from pytest_bertsize.inventory import TOTAL, levels, parents_first
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
-    from pytest_bertsize.closed_forms.symbols import Base, Count
+    from pytest_bertsize.closed_forms.symbols import Base, Count, Sum
     from pytest_bertsize.config.dims import Dims
 
 
@@ -53,32 +52,29 @@ class Formula:
     @property
     def symbols(self) -> set[str]:
         """The names of those that it has."""
-        return {name for product in self.products for factor in product.factors for name in factor.symbols}
+        factors = [factor for product in self.products for factor in product.factors]
+        return {name for each in factors for name in (each.symbols if isinstance(each, Formula) else symbols_of(each))}
 
     def in_numbers(self, sizes: Mapping[str, int]) -> str:
         """Write sizes in place of their symbols: ``4·768² + 4·768``."""
         return _Text(sizes).write_formula(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """A summand."""
 
     number: int
-    factors: tuple[Expression | Formula, ...]
-    """In order; a formula among them stands in brackets."""
+    factors: tuple[Sum | Formula, ...] = ()
+    """In order; a sum of several terms, and a formula, stand in brackets."""
 
 
 class Formulas:
     """Writes what the parameters of a closed form sum to."""
 
     def __init__(self, dims: Dims) -> None:
-        """Write the formulas of one config.
-
-        :param dims: a quotient that comes out even is written without its floor.
-        """
+        """:param dims: a quotient that comes out even is written without its floor."""
         self._sizes = dims.sizes
-        self._known: dict[tuple[Count, ...], list[_Term]] = {}
+        self._known: dict[tuple[Sum, ...], list[tuple[Monomial, Product]]] = {}
 
     def by_component(self, terms: Iterable[Term]) -> dict[str, Formula]:
         """Return a formula for every component at every level, and their sum for the total."""
@@ -92,73 +88,83 @@ class Formulas:
 
     def sum_all_copies(self, terms: Iterable[Term]) -> Formula:
         """Sum all copies of some parameters, what is repeated kept as a factor: ``L·(4·D² + 4·D) + D``."""
-        by_repeat: dict[Count, list[Term]] = {}
+        by_repeat: dict[tuple[Sum, ...], list[Term]] = {}
         for term in terms:
-            by_repeat.setdefault(term.times, []).append(term)
-        numbers: dict[tuple[Expression | Formula, ...], int] = {}
+            by_repeat.setdefault(self._list_times(term), []).append(term)
+        numbers: dict[tuple[Sum | Formula, ...], int] = {}
         for times, members in by_repeat.items():
-            for product in self._repeated(times, members):
-                numbers[product.factors] = numbers.get(product.factors, 0) + product.number
+            for number, factors in _repeat(times, self.sum_one_copy(members)):
+                numbers[factors] = numbers.get(factors, 0) + number
         return Formula(tuple(Product(number, factors) for factors, number in numbers.items() if number))
 
     def sum_one_copy(self, terms: Iterable[Term]) -> Formula:
         """Sum a single copy of some parameters: ``4·D² + 4·D``, like terms together."""
         numbers: dict[Monomial, int] = {}
-        factors: dict[Monomial, tuple[Expression, ...]] = {}
+        factors: dict[Monomial, tuple[Sum | Formula, ...]] = {}
         for term in terms:
             if term.tied_to is None:
-                for each in self._terms(term.shape):
-                    numbers[each.rest] = numbers.get(each.rest, 0) + each.number
-                    factors.setdefault(each.rest, each.factors)
+                for rest, product in self._list_products(term.shape):
+                    numbers[rest] = numbers.get(rest, 0) + product.number
+                    factors.setdefault(rest, product.factors)
         rests = sorted((rest for rest, number in numbers.items() if number), key=_degree, reverse=True)
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
-    def _repeated(self, times: Count, members: Iterable[Term]) -> list[Product]:
-        single = self.sum_one_copy(members)
-        repeats = self._even(times)
-        if repeats == 0 or not single.products:
-            return []
-        if repeats == 1:
-            return list(single.products)
-        if len(single.products) == 1:
-            (product,) = single.products
-            shape = (repeats, *(each for each in product.factors if isinstance(each, Expression)))
-            found = sorted(_split(multiplied(*shape), shape), key=lambda each: _degree(each.rest), reverse=True)
-            return [Product(product.number * each.number, each.factors) for each in found]
-        repeated = _term(in_one(repeats), {})
-        return [Product(repeated.number, (*repeated.factors, single))]
+    def _list_times(self, term: Term) -> tuple[Sum, ...]:
+        """Return how often there is a parameter: a product, and sums of several terms that stand in brackets."""
+        times = [self._even(terms_of(each.times)) for each in term.copies]
+        return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 
-    def _terms(self, shape: tuple[Count, ...]) -> list[_Term]:
-        if shape not in self._known:
-            self._known[shape] = _split(expanded(self._even(multiplied(*shape))), shape)
-        return self._known[shape]
+    def _list_products(self, shape: Sequence[Count]) -> list[tuple[Monomial, Product]]:
+        sizes = tuple(map(terms_of, shape))
+        if sizes not in self._known:
+            self._known[sizes] = _split(self._even(multiply(*sizes)), sizes)
+        return self._known[sizes]
 
-    def _even(self, count: Count) -> Count:
-        return with_even_quotients(count, self._sizes)
+    def _even(self, terms: Sum) -> Sum:
+        return with_even_quotients(terms, self._sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    number: int
-    rest: Monomial
-    """What like terms have in common."""
-    factors: tuple[Expression, ...]
+def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
+    """Return products that sum to so many copies."""
+    whole, *sums = times
+    if not whole or not single.products:
+        return ()
+    if times == (ONE,):
+        return single.products
+    outer, inner = _as_product(whole[0], {}), Product(1, (single,))
+    if len(single.products) == 1:
+        (inner,) = single.products
+        plain = [each for each in inner.factors if isinstance(each, tuple)]
+        if not sums or not plain:
+            found = _split(multiply(whole, *sums, *plain), (whole, *plain))
+            found.sort(key=lambda each: _degree(each[0]), reverse=True)
+            return [each._replace(number=each.number * inner.number) for _, each in found]
+    return [Product(outer.number * inner.number, (*outer.factors, *sums, *inner.factors))]
 
 
-def _split(total: Count, shape: Sequence[Count]) -> list[_Term]:
-    """Return the terms of a sum, each with its factors in the order of a shape: rows before columns."""
+def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
+    """Return the terms of a sum, each with what like terms have in common.
+
+    Its factors are in the order of a shape: rows before columns.
+    """
     place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
-    return [_term(monomial, place) for monomial in terms_of(total)]
+    return [(_without_number(monomial), _as_product(monomial, place)) for monomial in total]
 
 
-def _term(monomial: Monomial, place: Mapping[str, int]) -> _Term:
+def _without_number(monomial: Monomial) -> Monomial:
+    """Leave a number out; a quotient stays whole."""
+    return replace(monomial, number=Fraction(1) if monomial.is_whole else abs(monomial.number))
+
+
+def _as_product(monomial: Monomial, place: Mapping[str, int]) -> Product:
     """Take a monomial apart; a quotient stays whole."""
-    number = monomial.number
     if not monomial.is_whole:
-        rest = replace(monomial, number=abs(number))
-        return _Term(1 if number > 0 else -1, rest, (Expression((rest,)),))
-    factors = sorted(monomial.factors, key=lambda factor: min(place.get(each, -1) for each in factor.symbols))
-    return _Term(int(number), replace(monomial, number=Fraction(1)), tuple(factors))
+        return Product(1 if monomial.number > 0 else -1, ((_without_number(monomial),),))
+    factors = sorted(
+        (as_power(*power) for power in monomial.powers),
+        key=lambda factor: min(place.get(each, -1) for each in symbols_of(factor)),
+    )
+    return Product(int(monomial.number), tuple(factors))
 
 
 def _degree(monomial: Monomial) -> int:
@@ -181,9 +187,12 @@ class _Text:
         self._sizes = sizes or {}
 
     def write_formula(self, formula: Formula) -> str:
-        return self._write_sum((each.number, self._write_product(each)) for each in formula.products)
+        return self._join_signed(
+            (number, self._multiply(abs(number), map(self._write_factor, factors)))
+            for number, factors in formula.products
+        )
 
-    def _write_sum(self, signed: Iterable[tuple[int | Fraction, str]]) -> str:
+    def _join_signed(self, signed: Iterable[tuple[int | Fraction, str]]) -> str:
         """Write products with their signs between them."""
         written = ""
         for number, product in signed:
@@ -191,26 +200,25 @@ class _Text:
             written += sign + product
         return written or "0"
 
-    def _write_product(self, product: Product) -> str:
-        number = abs(product.number)
-        factors = map(self._write_factor, product.factors)
-        return self.times.join([*([str(number)] if number != 1 or not product.factors else []), *factors])
+    def _multiply(self, number: int, factors: Iterable[str]) -> str:
+        written = [*factors]
+        return self.times.join(written if written and number == 1 else [str(number), *written])
 
-    def _write_factor(self, factor: Expression | Formula) -> str:
+    def _write_factor(self, factor: Sum | Formula) -> str:
         if isinstance(factor, Formula):
             return f"({self.write_formula(factor)})"
-        written = self._write_expression(factor)
-        return f"({written})" if len(factor.terms) > 1 else written
+        written = self._write_sum(factor)
+        return f"({written})" if len(factor) > 1 else written
 
-    def _write_expression(self, expression: Expression) -> str:
-        return self._write_sum((each.number, self._write_monomial(each)) for each in expression.terms)
+    def _write_sum(self, terms: Sum) -> str:
+        return self._join_signed((each.number, self._write_monomial(each)) for each in terms)
 
     def _write_monomial(self, monomial: Monomial) -> str:
         """Write it without its sign."""
         above = [self._write_power(base, exponent) for base, exponent in monomial.powers if exponent > 0]
         below = [self._write_power(base, -exponent) for base, exponent in monomial.powers if exponent < 0]
         number, divisor = abs(monomial.number).as_integer_ratio()
-        written = self.times.join(above if above and number == 1 else [str(number), *above])
+        written = self._multiply(number, above)
         below = below if divisor == 1 else [str(divisor), *below]
         return self.write_fraction(written, below) if below else written
 
@@ -218,9 +226,9 @@ class _Text:
         if isinstance(base, str):
             written = self.write_symbol(base)
         elif isinstance(base, Floor):
-            written = self.write_floor(self._write_expression(base.quotient))
+            written = self.write_floor(self._write_sum(base.quotient))
         else:
-            written = f"({self._write_expression(base)})"
+            written = f"({self._write_sum(base)})"
         return written if exponent == 1 else self.write_exponent(written, exponent)
 
     def write_symbol(self, name: str) -> str:

@@ -23,7 +23,6 @@ from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count, Term
-    from pytest_bertsize.closed_forms.changes import Number
     from pytest_bertsize.config.adapter import Adapter
 
 PREFIX = "base_model.model"
@@ -44,14 +43,14 @@ MOST_SHOWN = 12
 """Names of modules in one message."""
 
 
-def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count, number: Number = int) -> list[Term]:
+def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
     """Return the terms of a model with an adapter on it.
 
     :param r: the adapter's rank, or a symbol for it.
     :raises ValueError: in words, when the adapter fits no module, or one that PEFT or this closed form does not know.
     """
-    with_lora = _Targets(adapter, _Modules(terms, number)).add_lora(r)
-    return put_below(PREFIX, _Saving(adapter, _Modules(with_lora, number)).add_copies())
+    with_lora = _Targets(adapter, _Modules(terms)).add_lora(r)
+    return put_below(PREFIX, _Saving(adapter, _Modules(with_lora)).add_copies())
 
 
 class Module(NamedTuple):
@@ -67,11 +66,11 @@ class Module(NamedTuple):
 class _Modules:
     """All modules of a model by their paths, each behind the one that it is in."""
 
-    def __init__(self, terms: Iterable[Term], number: Number) -> None:
-        self.terms, self.number = tuple(terms), number
+    def __init__(self, terms: Iterable[Term]) -> None:
+        self.terms = tuple(terms)
         self.by_path: dict[str, Module] = {}
         others: set[str] = set()
-        for name, term in name_tensors(self.terms, number):
+        for name, term in name_tensors(self.terms):
             parts, pattern = name.split("."), term.name.split(".")
             for depth in range(1, len(parts)):
                 path = ".".join(parts[:depth])
@@ -118,7 +117,7 @@ class _Targets:
     """The modules of one model that get an adapter."""
 
     def __init__(self, adapter: Adapter, modules: _Modules) -> None:
-        self.adapter, self.modules, self.number = adapter, modules, modules.number
+        self.adapter, self.modules = adapter, modules
         self.wanted = self._find_wanted()
         # the other tasks name modules to save when the targets are chosen already
         saved = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
@@ -183,11 +182,9 @@ class _Targets:
 
     def add_lora(self, r: Count) -> list[Term]:
         """Freeze everything but adapters and the biases that train, and put each target into a ``base_layer``."""
-        owners = find_owners(self.modules.terms, self.number)
+        owners = find_owners(self.modules.terms)
         trained = {owner for name, owner in owners.items() if self._is_trained(name)}
-        tensors = [
-            (name.rpartition(".")[0], name, term) for name, term in name_tensors(self.modules.terms, self.number)
-        ]
+        tensors = [(name.rpartition(".")[0], name, term) for name, term in name_tensors(self.modules.terms)]
         weights = {path: term for path, name, term in tensors if name.endswith(".weight")}
         last = {path: name for path, name, _ in tensors}
 
@@ -201,7 +198,7 @@ class _Targets:
             if path in self.paths and last[path] == name:
                 yield from self._list_lora(weights[path], path, self.ranks.get(path, r))
 
-        return change_tensors(self.modules.terms, adapt_tensor, self.number)
+        return change_tensors(self.modules.terms, adapt_tensor)
 
     def _is_trained(self, name: str) -> bool:
         path, _, leaf = name.rpartition(".")
@@ -237,13 +234,13 @@ class _Targets:
     def _cut_rank(self, r: Count, weight: Term, path: str) -> Count:
         """Return the rank that is left of it in a matrix that is taken apart."""
         start = self.adapter.start
-        least = min((r, *weight.shape), key=self.number) if start.startswith(CUTTING) else r
+        least = min((r, *weight.shape), key=int) if start.startswith(CUTTING) else r
         where = f"init_lora_weights is {shown(start)} and the rank of {printable(path)} {r}"
         if start == "loftq" and weight.kind != "linear":
             raise ValueError(f"{where}, of a Conv1D, whose sides LoftQ swaps: leave it out of target_modules")
         if start == "loftq" and least != r:
-            raise ValueError(f"{where}, which LoftQ cuts to {self.number(least)}: write that in rank_pattern")
-        if start == "orthogonal" and self.number(r) % 2:
+            raise ValueError(f"{where}, which LoftQ cuts to {int(least)}: write that in rank_pattern")
+        if start == "orthogonal" and r % 2:
             raise ValueError(f"{where}, which is odd: PEFT refuses that; write an even one")
         return least
 
@@ -284,13 +281,11 @@ class _Saving:
 
         What is shared within a module stays so in its copy, which owns what the original shares with others.
         """
-        terms, number = self.modules.terms, self.modules.number
+        terms = self.modules.terms
         if not self.paths:
             return terms
-        owners = find_owners(terms, number)
-        frozen = {
-            owners[name] for name, term in name_tensors(terms, number) if not term.trainable or self.find_around(name)
-        }
+        owners = find_owners(terms)
+        frozen = {owners[name] for name, term in name_tensors(terms) if not term.trainable or self.find_around(name)}
         first: dict[tuple[str, str], str] = {}
         """The copy that owns what several tensors of a module share with one outside, by module and owner."""
 
@@ -309,7 +304,7 @@ class _Saving:
                 inside = self._name_inside(term.name, name, COPY)
                 yield term._replace(name=inside, component=SAVED, trainable=True, tied_to=tied_to)
 
-        originals, copies = change_tensors(terms, keep_original, number), change_tensors(terms, add_copy, number)
+        originals, copies = change_tensors(terms, keep_original), change_tensors(terms, add_copy)
         last = {term.name.partition(f".{ORIGINAL}.")[0]: at for at, term in enumerate(originals)}
         behind = [(last[term.name.partition(f".{COPY}.")[0]], term) for term in copies]
         return [term for _, term in sorted([*enumerate(originals), *behind], key=lambda row: row[0])]
@@ -333,7 +328,7 @@ def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
 
     :param terms: the model's own, with numbers.
     """
-    modules = _Modules(terms, int)
+    modules = _Modules(terms)
     targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
     return [
         *_note_defaults(adapter),

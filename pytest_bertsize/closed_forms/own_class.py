@@ -47,7 +47,7 @@ def own_class(
     def list_all(dims: Dims) -> list[Term]:
         held = _list_backbone(model, backbone, dims) if backbone else []
         beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
-        if dims.numbers is None:
+        if not dims.is_symbolic:
             _refuse_doubled(held, beside)
         return [*held, *(term for _, terms in beside for term in terms)]
 
@@ -86,7 +86,7 @@ def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
     held = put_below(model.backbone, backbone.terms(dims))
-    return tie_modules(remove_modules(held, model.without, dims.number), model.tied, dims.number)
+    return tie_modules(remove_modules(held, model.without), model.tied)
 
 
 def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
@@ -127,7 +127,7 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
     found: list[Term] = []
-    for name in _list_names(extra, held, dims):
+    for name in _list_names(extra, held):
         if extra.block == "parameter":
             found.append(Term(name, tuple(sizes), extra.component))
             continue
@@ -137,12 +137,12 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     return found
 
 
-def _list_names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
+def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
     """:raises Unusable: for a range of what is no list of the backbone's."""
     layers, _, rest = extra.name.rpartition("]")
     if not layers:
         return [extra.name]
-    names = [name for name, _ in name_tensors(held, dims.number)]
+    names = [name for name, _ in name_tensors(held)]
     try:
         return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
     except Unusable as unusable:
@@ -153,8 +153,8 @@ def _list_names(extra: Extra, held: Sequence[Term], dims: Dims) -> list[str]:
 def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
     """:raises Unusable: for more than are built."""
     count = _make_size(extra.count or 1, dims, symbols)
-    if dims.number(count) > MOST_LAYERS:
-        message = f"the extra {shown(extra.name)} is {dims.number(count):,} modules, more than {MOST_LAYERS:,}"
+    if count > MOST_LAYERS:
+        message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
         raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
     return count
 

@@ -84,9 +84,8 @@ class Part:
         """Return its own sizes and switches from those of the whole."""
         options = {key: value for key, value in whole.switches.items() if key in self.architecture.options}
         own = {key.removeprefix(self.place): each for key, each in whole.switches.items() if key.startswith(self.place)}
-        numbers = None if whole.numbers is None else self._own_sizes(whole.numbers)
         switches = {**own, **self.architecture.options, **options}
-        return Dims(self._own_sizes(whole.sizes), switches, numbers, whole.release)
+        return Dims(self._own_sizes(whole.sizes), switches, whole.is_symbolic, whole.release)
 
     def _own_sizes(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         symbols = (*(size.symbol for size in self.family.keys.sizes), LABELS)

@@ -1,17 +1,18 @@
-"""Arithmetic with sizes that stay symbols: what blocks are called with while a formula is shown.
+"""Arithmetic with sizes that stay symbols: closed forms are made of them for a formula, or for all sizes at once.
 
-As far as closed forms go: sums, products, powers and quotients rounded down, of positive integers. A product of sums
-stays one until it is multiplied out, and what comes to a whole number is an ``int`` again.
+As far as closed forms go: sums, products, powers and quotients rounded down, of integers. Everything is multiplied out,
+and what comes to a whole number is an ``int`` again. A question such as ``E != D`` is asked of an :class:`Oracle`.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
@@ -21,18 +22,7 @@ if TYPE_CHECKING:
 class Floor:
     """A quotient, rounded down."""
 
-    quotient: Expression
-
-    @property
-    def symbols(self) -> frozenset[str]:
-        return self.quotient.symbols
-
-    def at(self, sizes: Mapping[str, Any]) -> Fraction:
-        return Fraction(math.floor(self.quotient.at(sizes)))
-
-
-Base: TypeAlias = "str | Floor | Expression"
-"""What a monomial has powers of: the name of a size, a rounded quotient, or a sum in brackets."""
+    quotient: Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +30,7 @@ class Monomial:
     """A summand, ``4·D²`` or ``D/2``."""
 
     number: Fraction
-    powers: tuple[tuple[Base, int], ...]
+    powers: tuple[tuple[Base, int], ...] = ()
     """Each base once, in one order; a negative exponent divides."""
 
     @property
@@ -48,103 +38,119 @@ class Monomial:
         """Return whether nothing is divided."""
         return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
 
-    @property
-    def factors(self) -> tuple[Expression, ...]:
-        """Its powers, each by itself."""
-        return tuple(_as_power(*power) for power in self.powers)
+
+Sum: TypeAlias = tuple[Monomial, ...]
+"""Like terms together, in one order: equal sums are equal. Zero has no terms."""
+Count: TypeAlias = "int | Expression"
+ONE: Sum = (Monomial(Fraction(1)),)
+Base: TypeAlias = "str | Floor | Sum"
+"""What a monomial has powers of: the name of a size, a rounded quotient, or a sum that divides."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A sum of monomials, like terms together, in one order: equal sums are equal."""
-
-    terms: tuple[Monomial, ...]
-
-    def __add__(self, other: Count) -> Count:
-        return _add_terms((*self.terms, *terms_of(other)))
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Count:
-        return self * -1
-
-    def __sub__(self, other: Count) -> Count:
-        return self + -1 * other
-
-    def __rsub__(self, other: Count) -> Count:
-        return -self + other
-
-    def __mul__(self, other: Count) -> Count:
-        return multiplied(self, other)
-
-    __rmul__ = __mul__
-
-    def __pow__(self, exponent: int) -> Count:
-        return multiplied(*(self,) * exponent)
-
-    def __floordiv__(self, other: Count) -> Count:
-        return _round_down(_divide(self, other))
-
-    def __rfloordiv__(self, other: Count) -> Count:
-        return _round_down(_divide(other, self))
-
-    def __mod__(self, other: Count) -> Count:
-        return self - self // other * other
-
-    def __rmod__(self, other: Count) -> Count:
-        return other - other // self * self
-
-    @property
-    def symbols(self) -> frozenset[str]:
-        """The names of the sizes in it."""
-        bases = [base for term in self.terms for base, _ in term.powers]
-        return frozenset().union(*({base} if isinstance(base, str) else base.symbols for base in bases))
-
-    def at(self, sizes: Mapping[str, Any]) -> Fraction:
-        """Return its value with these sizes."""
-        return sum((_evaluate(term, sizes) for term in self.terms), Fraction())
-
-
-Count: TypeAlias = int | Expression
-
-
-def symbol(name: str) -> Expression:
-    """A size, by its name."""
-    return _as_power(name)
-
-
-def terms_of(count: Count) -> tuple[Monomial, ...]:
-    """The summands of a number or an expression; none of zero."""
+def terms_of(count: Count) -> Sum:
+    """The summands of a number or an expression."""
     if isinstance(count, Expression):
         return count.terms
-    return (Monomial(Fraction(count), ()),) if count else ()
+    return (Monomial(Fraction(count)),) if count else ()
 
 
-def symbols_of(count: Count) -> frozenset[str]:
-    """The names of the sizes in a number or an expression."""
-    return count.symbols if isinstance(count, Expression) else frozenset()
+def symbols_of(terms: Sum) -> frozenset[str]:
+    """The names of the sizes in a sum."""
+    bases = [base for term in terms for base, _ in term.powers]
+    return frozenset().union(
+        *({base} if isinstance(base, str) else symbols_of(inside(base)) for base in bases),
+    )
 
 
-def multiplied(*counts: Count) -> Count:
-    """Multiply numbers and expressions; a number alone goes into a sum: ``2·(L - 1)`` is ``2·L - 2``."""
-    return _add_terms([_multiply(map(in_one, counts))])
+def inside(base: Floor | Sum) -> Sum:
+    """Return the sum that stands in brackets."""
+    return base.quotient if isinstance(base, Floor) else base
 
 
-def in_one(count: Count) -> Monomial:
-    """A number or an expression as one monomial: a sum stands in brackets."""
-    if isinstance(count, int):
-        return Monomial(Fraction(count), ())
-    return count.terms[0] if len(count.terms) == 1 else Monomial(Fraction(1), ((count, 1),))
+def evaluate(terms: Sum, sizes: Mapping[str, Any]) -> Fraction:
+    """Return the value of a sum with these sizes."""
+
+    def value_of(base: Base) -> Fraction:
+        if isinstance(base, str):
+            return Fraction(sizes[base])
+        value = evaluate(inside(base), sizes)
+        return Fraction(math.floor(value)) if isinstance(base, Floor) else value
+
+    products = (math.prod((value_of(base) ** n for base, n in term.powers), start=term.number) for term in terms)
+    return sum(products, Fraction())
 
 
-def expanded(count: Count) -> Count:
-    """Multiplied out: ``(L - 1)·D`` → ``L·D - D``. What is below a line stays together."""
-    return _add_terms(each for term in terms_of(count) for each in _expand(term))
+# sums
 
 
-def over_one_line(terms: Iterable[Monomial]) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
+def add(terms: Iterable[Monomial]) -> Sum:
+    """Add up: like terms become one."""
+    numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
+    for term in terms:
+        numbers[term.powers] = numbers.get(term.powers, Fraction()) + term.number
+    found = [Monomial(number, powers) for powers, number in numbers.items() if number]
+    return tuple(sorted(found, key=_sort_key))
+
+
+def subtract(one: Sum, other: Sum) -> Sum:
+    return add((*one, *(replace(term, number=-term.number) for term in other)))
+
+
+def multiply(*sums: Sum) -> Sum:
+    found = ONE
+    for each in sums:
+        found = add(_multiply_terms(one, other) for one in found for other in each)
+    return found
+
+
+def divide(one: Sum, other: Sum) -> Sum:
+    """Divide, and round down; what is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
+    if not other:
+        raise ZeroDivisionError
+    terms = multiply(one, raise_to(other, -1))
+    whole = [term for term in terms if term.is_whole]
+    broken = tuple(term for term in terms if not term.is_whole)
+    if not broken:
+        return terms
+    if symbols_of(broken):
+        return add((*whole, *as_power(Floor(broken))))
+    return add((*whole, Monomial(Fraction(math.floor(evaluate(broken, {}))))))
+
+
+def raise_to(terms: Sum, exponent: int) -> Sum:
+    """Raise a sum to a power; one that divides stays together, unless it has a single term."""
+    if exponent > 0:
+        return multiply(*[terms] * exponent)
+    if len(terms) > 1:
+        return as_power(terms, exponent)
+    ((number, powers),) = ((term.number, term.powers) for term in terms)
+    return (Monomial(number**exponent, tuple((base, each * exponent) for base, each in powers)),)
+
+
+def as_power(base: Base, exponent: int = 1) -> Sum:
+    """A power alone."""
+    return (Monomial(Fraction(1), ((base, exponent),)),)
+
+
+def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
+    """Leave the floor of a quotient out that comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
+
+    def simplify(base: Base) -> Sum:
+        if isinstance(base, str):
+            return as_power(base)
+        found = with_even_quotients(inside(base), sizes)
+        is_broken = isinstance(base, Floor) and evaluate(found, sizes).denominator > 1
+        return as_power(Floor(found)) if is_broken else found
+
+    products = (
+        multiply((Monomial(term.number),), *(raise_to(simplify(base), exponent) for base, exponent in term.powers))
+        for term in terms
+    )
+    return add(term for product in products for term in product)
+
+
+def over_one_line(terms: Sum) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
     """A sum of fractions as one: the products above the line, and the one below it, whole numbers all of them."""
-    terms = list(terms)
     divisor = math.lcm(*(term.number.denominator for term in terms))
     below: dict[Base, int] = {}
     for term in terms:
@@ -157,110 +163,18 @@ def over_one_line(terms: Iterable[Monomial]) -> tuple[list[tuple[int, dict[Base,
     return above, (divisor, below)
 
 
-def symbolic(dims: Dims) -> Dims:
-    """Return the same switches, with a symbol for every size that is there."""
-    sizes = {name: None if size is None else symbol(name) for name, size in dims.sizes.items()}
-    return replace(dims, sizes=sizes, numbers=dims.sizes)
-
-
-def with_even_quotients(count: Count, sizes: Mapping[str, Any]) -> Count:
-    """Leave the floor of a quotient out that comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
-
-    def simplify(base: Base) -> Count:
-        if isinstance(base, str):
-            return symbol(base)
-        if isinstance(base, Expression):
-            return with_even_quotients(base, sizes)
-        quotient = with_even_quotients(base.quotient, sizes)
-        is_even = isinstance(quotient, int) or quotient.at(sizes).denominator == 1
-        return quotient if is_even else _round_down(quotient)
-
-    return _add_terms(
-        _multiply([Monomial(term.number, ()), *(_raise_to(simplify(base), exponent) for base, exponent in term.powers)])
-        for term in terms_of(count)
+def _multiply_terms(one: Monomial, other: Monomial) -> Monomial:
+    powers = Counter(dict(one.powers))
+    for base, exponent in other.powers:
+        powers[base] += exponent
+    return Monomial(
+        one.number * other.number, tuple(sorted((each for each in powers.items() if each[1]), key=_sort_key_of_power))
     )
-
-
-def _add_terms(terms: Iterable[Monomial]) -> Count:
-    numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
-    for term in terms:
-        for each in _without_brackets(term):
-            numbers[each.powers] = numbers.get(each.powers, Fraction()) + each.number
-    found = [Monomial(number, powers) for powers, number in numbers.items() if number]
-    if all(term.is_whole and not term.powers for term in found):
-        return sum(int(term.number) for term in found)
-    return Expression(tuple(sorted(found, key=_sort_key)))
-
-
-def _as_power(base: Base, exponent: int = 1) -> Expression:
-    if isinstance(base, Expression) and exponent == 1:
-        return base
-    return Expression((Monomial(Fraction(1), ((base, exponent),)),))
-
-
-def _without_brackets(term: Monomial) -> tuple[Monomial, ...]:
-    """A sum that nothing but a number stands before is its summands."""
-    match term.powers:
-        case ((Expression() as inner, 1),):
-            return tuple(Monomial(term.number * each.number, each.powers) for each in inner.terms)
-    return (term,)
-
-
-def _multiply(factors: Iterable[Monomial]) -> Monomial:
-    number, powers = Fraction(1), Counter[Base]()
-    for factor in factors:
-        number *= factor.number
-        for base, exponent in factor.powers:
-            powers[base] += exponent
-    return Monomial(number, tuple(sorted((power for power in powers.items() if power[1]), key=_sort_key_of_power)))
-
-
-def _raise_to(count: Count, exponent: int) -> Monomial:
-    one = in_one(count)
-    return Monomial(one.number**exponent, tuple((base, each * exponent) for base, each in one.powers))
-
-
-def _divide(count: Count, divisor: Count) -> Count:
-    return _add_terms([_multiply((in_one(count), _raise_to(divisor, -1)))])
-
-
-def _expand(term: Monomial) -> list[Monomial]:
-    found = [Monomial(term.number, ())]
-    for base, exponent in term.powers:
-        if isinstance(base, Expression) and exponent > 0:
-            for _ in range(exponent):
-                found = [_multiply((each, other)) for each in found for other in terms_of(expanded(base))]
-        else:
-            found = [_multiply((each, Monomial(Fraction(1), ((base, exponent),)))) for each in found]
-    return found
-
-
-def _round_down(quotient: Count) -> Count:
-    """Round a quotient down; what is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
-    terms = terms_of(expanded(quotient))
-    whole = [term for term in terms if term.is_whole]
-    broken = _add_terms(term for term in terms if not term.is_whole)
-    if isinstance(broken, int):
-        return quotient
-    rounded: Count = math.floor(broken.at({})) if not broken.symbols else _as_power(Floor(broken))
-    return _add_terms((*whole, *terms_of(rounded)))
-
-
-def _evaluate(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
-    values = (Fraction(sizes[base]) if isinstance(base, str) else base.at(sizes) for base, _ in term.powers)
-    powers = (value**exponent for value, (_, exponent) in zip(values, term.powers, strict=True))
-    return math.prod(powers, start=term.number)
-
-
-# one order
-
-
-_LAST = ((3,),)
 
 
 def _sort_key(term: Monomial) -> tuple[Any, ...]:
     """Order by the alphabet, higher powers first, and a number last: ``D² + D·E + D + E + 1``."""
-    return (*(_sort_key_of_power(power) for power in term.powers), _LAST)
+    return (*(_sort_key_of_power(power) for power in term.powers), ((3,),))
 
 
 def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
@@ -268,5 +182,119 @@ def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
     base, exponent = power
     if isinstance(base, str):
         return (0, base), -exponent
-    terms = base.quotient.terms if isinstance(base, Floor) else base.terms
-    return (1 if isinstance(base, Floor) else 2, tuple((_sort_key(term), term.number) for term in terms)), -exponent
+    terms = tuple((_sort_key(term), term.number) for term in inside(base))
+    return (1 if isinstance(base, Floor) else 2, terms), -exponent
+
+
+# what a closed form is made of
+
+
+class Oracle(Protocol):
+    """Answers what a closed form asks of its sizes."""
+
+    def decide(self, count: Sum, *, is_zero: bool) -> bool:
+        """Tell whether a sum is zero, or else whether it is more than zero."""
+
+    def number(self, count: Sum) -> int:
+        """Return what a sum comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Answers by the numbers that the symbols stand for."""
+
+    sizes: Mapping[str, Any]
+
+    def decide(self, count: Sum, *, is_zero: bool) -> bool:
+        number = evaluate(count, self.sizes)
+        return number == 0 if is_zero else number > 0
+
+    def number(self, count: Sum) -> int:
+        return int(evaluate(count, self.sizes))
+
+
+def _calculate(operate: Callable[[Sum, Sum], Sum], *, swapped: bool = False) -> Callable[[Expression, Any], Any]:
+    def calculate(self: Expression, other: Any) -> Any:
+        if not isinstance(other, int | Expression):
+            return NotImplemented
+        one, two = self.terms, terms_of(other)
+        found = operate(two, one) if swapped else operate(one, two)
+        if all(term.is_whole and not term.powers for term in found):
+            return sum(int(term.number) for term in found)
+        return Expression(found, self.oracle)
+
+    return calculate
+
+
+def _compare(difference: Callable[[Any, Any], Any], *, is_zero: bool = False) -> Callable[[Expression, Any], Any]:
+    def compare(self: Expression, other: Any) -> Any:
+        if not isinstance(other, int | Expression):
+            return NotImplemented
+        found = difference(self, other)
+        if isinstance(found, int):
+            return found == 0 if is_zero else found > 0
+        return self.oracle.decide(found.terms, is_zero=is_zero)
+
+    return compare
+
+
+class Expression:
+    """A size, or what is made of sizes."""
+
+    __slots__ = ("oracle", "terms")
+
+    def __init__(self, terms: Sum, oracle: Oracle) -> None:
+        self.terms, self.oracle = terms, oracle
+
+    __add__ = __radd__ = _calculate(lambda one, other: add((*one, *other)))
+    __sub__, __rsub__ = (_calculate(subtract, swapped=each) for each in (False, True))
+    __mul__ = __rmul__ = _calculate(multiply)
+    __floordiv__, __rfloordiv__ = (_calculate(divide, swapped=each) for each in (False, True))
+    __mod__, __rmod__ = (
+        _calculate(lambda one, other: subtract(one, multiply(divide(one, other), other)), swapped=each)
+        for each in (False, True)
+    )
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pow__(self, exponent: int) -> Any:
+        return math.prod([self] * operator.index(exponent))
+
+    __eq__ = _compare(operator.sub, is_zero=True)
+    __gt__ = _compare(operator.sub)
+    __lt__ = _compare(lambda one, other: other - one)
+
+    def __le__(self, other: Any) -> bool:
+        return not self > other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __index__(self) -> int:
+        return self.oracle.number(self.terms)
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __format__(self, form: str) -> str:
+        return format(int(self), form)
+
+    def at(self, sizes: Mapping[str, Any]) -> Fraction:
+        """Return its value with these sizes."""
+        return evaluate(self.terms, sizes)
+
+
+def symbolic(dims: Dims) -> Dims:
+    """Return the same switches, with a symbol for every size that is there."""
+    numbers = Numbers(dims.sizes)
+    sizes = {name: None if size is None else symbol(name, numbers) for name, size in dims.sizes.items()}
+    return replace(dims, sizes=sizes, is_symbolic=True)
+
+
+def symbol(name: str, oracle: Oracle) -> Expression:
+    """A size, by its name."""
+    return Expression(as_power(name), oracle)

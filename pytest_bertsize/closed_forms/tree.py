@@ -42,7 +42,6 @@ from pytest_bertsize.closed_forms.expressions import (
     BadExpression,
     Evaluate,
     Scope,
-    compile_condition,
     compile_size,
     count_up,
 )
@@ -224,13 +223,13 @@ def _read_line(text: str) -> Line:
         names=tuple("" if name == "-" else name for name in found["names"].split(", ")),
         kind=kind,
         sizes=tuple(compile_size(word) for word, name in zip(words, named, strict=True) if not name),
-        named=tuple((each["name"], compile_condition(each["value"])) for each in named if each),
+        named=tuple((each["name"], compile_size(each["value"])) for each in named if each),
         times=_compiled_if(f"({high}) - {low}" if dots else high),
         start=int(low or 0),
         component=clauses.get("@"),
-        condition=compile_condition(clauses["when"]) if "when" in clauses else None,
+        condition=compile_size(clauses["when"]) if "when" in clauses else None,
         variables=tuple(loop["variables"].split(", ")) if loop else (),
-        items=compile_condition(loop["items"]) if loop else None,
+        items=compile_size(loop["items"]) if loop else None,
         ties=tuple(_read_ties(clauses["tied"])) if "tied" in clauses else (),
         passes=_compiled_if(clauses.get("passes", "")),
         is_frozen="frozen" in clauses,
@@ -259,7 +258,7 @@ def _read_ties(text: str) -> Iterator[Tie]:
         found = _TIE.fullmatch(each)
         if found is None:
             raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
-        yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
+        yield Tie(found["leaf"], found["owner"], compile_size(found["condition"] or "True"))
 
 
 def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
@@ -312,6 +311,6 @@ def _read_copies(name: str, evaluate: Evaluate, line: Line, scope: Scope) -> tup
         keys = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
         times = len(keys)
     elif STAR in name:
-        copies = count_up(start, start + evaluate(scope.deciding))
+        copies = count_up(start, start + int(times))
         return STAR, Copies(times, start, tuple(name.replace(STAR, str(copy)) for copy in copies), passes)
     return f"{name}.{STAR}" if name else STAR, Copies(times, start, keys, passes)

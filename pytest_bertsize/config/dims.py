@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_bertsize.release import NEWEST, Release
@@ -17,8 +17,8 @@ class Dims:
     """By symbol: ``{"V": 30522, "D": 768, …}``, in the order in which they are shown; ``None`` where left out."""
     switches: Mapping[str, Any]
     """By key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
-    numbers: Mapping[str, Any] | None = None
-    """The integers behind symbols."""
+    is_symbolic: bool = False
+    """Whether the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
     release: Release = NEWEST
     """Of transformers: what it builds by these sizes has changed over the years."""
 
@@ -29,17 +29,6 @@ class Dims:
         raise AttributeError(f"no size or switch {name!r}; there are {', '.join([*self.sizes, *self.switches])}")
 
     @property
-    def known(self) -> Dims:
-        """The same with integers, for what has to be decided: ``dims.known.E != dims.known.D``."""
-        return self if self.numbers is None else replace(self, sizes=self.numbers, numbers=None)
-
-    @property
     def given(self) -> dict[str, Any]:
         """The sizes that are not left out."""
         return {symbol: size for symbol, size in self.sizes.items() if size is not None}
-
-    def number(self, count: Any) -> int:
-        """Return the number that an integer or an expression of the symbols comes to."""
-        if self.numbers is None or isinstance(count, int):
-            return int(count)
-        return int(count.at(self.numbers))

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.all_sizes import NOT_WRITTEN, ONE_BY_ONE, follow_all_sizes
+from pytest_bertsize.closed_forms.all_sizes import NOT_WRITTEN, ONE_BY_ONE, end_at, follow_all_sizes, list_ends
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
-from pytest_bertsize.closed_forms.tracing import end_at, list_ends
 from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
 
 PAIR = {

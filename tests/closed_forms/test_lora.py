@@ -19,7 +19,7 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import list_tensors
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.closed_forms.lora import add_adapter, list_notes
-from pytest_bertsize.closed_forms.symbols import symbol, symbolic
+from pytest_bertsize.closed_forms.symbols import Numbers, symbol, symbolic
 from pytest_bertsize.config.adapter import Adapter, parse
 from pytest_bertsize.inventory import Inventory
 from tests.support.family_configs import PAIRS, Case, case, cases, sample, typical
@@ -218,7 +218,9 @@ def test_a_formula_for_any_rank() -> None:
     form = base("BertModel").closed_form()
     dims = symbolic(form.dims)
     terms = form.architecture.terms(dims)
-    formulas = Formulas(form.dims).by_component(add_adapter(terms, adapter(**QUERY_VALUE), symbol("r"), dims.number))
+    formulas = Formulas(form.dims).by_component(
+        add_adapter(terms, adapter(**QUERY_VALUE), symbol("r", Numbers({"r": 8})))
+    )
     assert formulas["adapters.lora"].text == "4·L·r·D"
     assert formulas["encoder.attention"].text == "L·(4·D² + 4·D)"
 
@@ -227,7 +229,7 @@ def test_a_rank_that_is_cut_is_a_side_of_its_matrix_in_the_formula() -> None:
     form = base("BertForSequenceClassification").closed_form()
     dims = symbolic(replace(form.dims, sizes={**form.dims.sizes, "r": 8}))
     said = adapter(r=8, target_modules=["classifier"], init_lora_weights="pissa")
-    terms = add_adapter(form.architecture.terms(dims), said, dims.r, dims.number)
+    terms = add_adapter(form.architecture.terms(dims), said, dims.r)
     assert Formulas(form.dims).by_component(terms)["adapters.lora"].text == "C·D + C²"
 
 
@@ -260,7 +262,7 @@ def test_layers_that_are_not_alike_are_counted_apart() -> None:
     assert expected_of(drawn, six)["adapters"] == 110_592
     dims = drawn.closed_form().dims
     symbols = symbolic(replace(dims, sizes={**dims.sizes, "r": 8}))
-    terms = add_adapter(drawn.architecture.terms(symbols), six, symbols.r, symbols.number)
+    terms = add_adapter(drawn.architecture.terms(symbols), six, symbols.r)
     formulas = Formulas(replace(dims, sizes={**dims.sizes, "r": 8})).by_component(terms)
     assert formulas["adapters.lora"].text == "6·(2·r·D + 8·D)"
     assert formulas["embeddings.word"].text == "V·D"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
+from pytest_bertsize.closed_forms.all_sizes import end_at, follow_all_sizes, follow_every_way
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
+from pytest_bertsize.closed_forms.symbols import terms_of
 from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.html.what_if import write_count
@@ -204,7 +204,7 @@ def in_python(script: str, sizes: dict[str, int]) -> int:
 )
 def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:
     written = write_count(
-        untraced(end_at(follow_every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
+        terms_of(end_at(follow_every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
     )
     assert not re.search(r"\d+(?![\dn])(?<!x\d)", written), written  # BigInt throughout
     for V, D in ((1, 1), (30522, 768), (7, 12), (10**9, 999_999_937)):

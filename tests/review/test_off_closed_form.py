@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
-from pytest_bertsize.closed_forms.symbols import symbol
+from pytest_bertsize.closed_forms.symbols import as_power
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -19,7 +19,7 @@ LAYER = 7_087_872
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
 FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
-FORMULAS = {"encoder.norm": Formula((Product(1, (symbol("D"),)),))}
+FORMULAS = {"encoder.norm": Formula((Product(1, (as_power("D"),)),))}
 OWN = "bertsize init own:build"
 MEND = f"mend the class, or its table: {OWN} --write writes it anew"
 

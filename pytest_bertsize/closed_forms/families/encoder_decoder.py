@@ -46,7 +46,7 @@ class Side(Part):
 def list_pair(dims: Dims) -> list[Term]:
     """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
     found: list[Term] = dims.sides.list_terms(dims)
-    if dims.known.De != dims.known.Dd and not dims.cross_width:
+    if dims.De != dims.Dd and not dims.cross_width:
         found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
     return found
 
@@ -181,7 +181,7 @@ def _cross_width(config: ModelConfig, values: Values) -> int | None:
 
 def _as_wide(dims: Dims) -> Rule:
     """The same of a pair that has the key, and as wide an encoder."""
-    width = dims.known.De
+    width = int(dims.De)
     key = next(size.key for size in dims.sides.parts[0].family.keys.sizes if size.symbol == "D")
     message = NOT_AS_WIDE.format(width=width, encoder=f"{{{key}:,}}")
     return Rule((key,), lambda values: bool(values[key] == width), message, f'write "{CROSS_WIDTH}": {{{key}}}')

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.symbols import ONE
 from pytest_bertsize.commands.explain.tree import TIED, Leaf, Line, Tensors, group_by, write_shape, write_sums
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
@@ -92,7 +93,7 @@ class _Naming:
         lines: list[Line] = []
         groups = group_by(members, lambda leaf: leaf.repeats)
         for repeats, group in groups.items():
-            times = None if repeats == 1 else group[0].times
+            times = None if repeats == ONE else group[0].times
             lines += self._list_names(group, times)
             if times is not None:
                 one = "one Transformer" if self.has_layers else "one layer"

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pytest_bertsize.closed_forms.formula import Formulas
-from pytest_bertsize.closed_forms.symbols import in_one, symbolic, symbols_of
+from pytest_bertsize.closed_forms.symbols import ONE, symbols_of, terms_of
 from pytest_bertsize.inventory import TOTAL, parents_first, pattern
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Count, Term
+    from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.closed_forms.family import ClosedForm, Family
+    from pytest_bertsize.closed_forms.symbols import Sum
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -75,9 +76,9 @@ class Leaf(NamedTuple):
         return self.name.rpartition(".")[0]
 
     @property
-    def repeats(self) -> Count:
-        """The expression of :attr:`times`; 1 where nothing repeats it."""
-        return self.symbolic.times
+    def repeats(self) -> Sum:
+        """The expression of :attr:`times`; :data:`ONE` where nothing repeats it."""
+        return terms_of(self.symbolic.times)
 
 
 def list_leaves(form: ClosedForm) -> list[Leaf]:
@@ -85,16 +86,16 @@ def list_leaves(form: ClosedForm) -> list[Leaf]:
     waiting: dict[str, deque[Term]] = defaultdict(deque)
     for term in form.terms:
         waiting[term.name].append(term)
-    found, number = [], symbolic(form.dims).number
+    found = []
     for written in form.symbolic:
-        times = number(written.times)
+        times = int(written.times)
         runs = [waiting[written.name].popleft()]
         while sum(run.times for run in runs) < times:
             runs.append(waiting[written.name].popleft())
         passes, frozen = sum(run.passes for run in runs), sum(run.times for run in runs if not run.trainable)
         term = runs[0]
         size, tied_to = int(term.size), term.tied_to and pattern(term.tied_to)
-        found.append(Leaf(term.name, term.component, term.shape, size, tied_to, int(times), passes, frozen, written))
+        found.append(Leaf(term.name, term.component, term.shape, size, tied_to, times, passes, frozen, written))
     return found
 
 
@@ -154,11 +155,11 @@ class Tensors:
 def write_sums(groups: Iterable[list[Leaf]]) -> str:
     """Return ``12·7,087,872`` where layers are repeated; else the lines below say it."""
     groups = [*groups]
-    if all(group[0].repeats == 1 for group in groups):
+    if all(group[0].repeats == ONE for group in groups):
         return ""
     sums = ((group[0].times, group[0].repeats, sum(leaf.owned for leaf in group)) for group in groups)
     return " + ".join(
-        exact(size) if repeats == 1 else f"{times:,}·{exact(size)}" for times, repeats, size in sums if times * size
+        exact(size) if repeats == ONE else f"{times:,}·{exact(size)}" for times, repeats, size in sums if times * size
     )
 
 
@@ -200,15 +201,15 @@ class _Tree:
         below: list[Line] = []
         for repeats, group in groups.items():
             times = group[0].times
-            if repeats == 1:
+            if repeats == ONE:
                 below += self._list_inside(name, group, 1, None)
             elif times:
                 below.append(self.of.make_sum_line(1, self._write_label(name, repeats, group[0]), group, times))
                 below += self._list_inside(name, group, 2, times)
         return [self.of.make_component_line(name, members, write_sums(groups.values()) if below else None), *below]
 
-    def _write_label(self, name: str, repeats: Count, leaf: Leaf) -> str:
-        of_layers = in_one(repeats).number == 1 and symbols_of(repeats) <= self.layers
+    def _write_label(self, name: str, repeats: Sum, leaf: Leaf) -> str:
+        of_layers = (len(repeats) > 1 or repeats[0].number == 1) and symbols_of(repeats) <= self.layers
         what = "one layer" if name in STACKS and of_layers else "one"
         used = f", used {leaf.passes:,} times" if leaf.passes != leaf.times else ""
         return f"{what} of {leaf.times:,}{used}"

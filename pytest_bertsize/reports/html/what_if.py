@@ -18,9 +18,8 @@ from markupsafe import Markup
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms import derive
-from pytest_bertsize.closed_forms.all_sizes import AllSizes, Counts, follow_all_sizes
-from pytest_bertsize.closed_forms.symbols import Base, Count, Floor, Monomial, over_one_line, terms_of
-from pytest_bertsize.closed_forms.tracing import Branch, Ways, list_ends
+from pytest_bertsize.closed_forms.all_sizes import AllSizes, Branch, Counts, Ways, follow_all_sizes, list_ends
+from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum, over_one_line
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.values import (
@@ -93,7 +92,7 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
     def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
             return _to_json(end)
-        counts = ", ".join(write_count(end.own.get(name, 0), names) for name in facts["own"])
+        counts = ", ".join(write_count(end.own.get(name, ()), names) for name in facts["own"])
         tensors, unrolled = write_count(end.tensors, names), write_count(end.unrolled, names)
         return f"{{own: [{counts}], tensors: {tensors}, unrolled: {unrolled}}}"
 
@@ -260,14 +259,14 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
     return f"([{', '.join(names.values())}]) => ({write(ways)})"
 
 
-def write_count(count: Count, names: Mapping[str, str]) -> str:
+def write_count(count: Sum, names: Mapping[str, str]) -> str:
     """Write a whole number, as a sum of products.
 
     :param names: of the sizes, by their symbols.
     :raises ValueError: for what is divided and not rounded, which no count is.
     """
 
-    def write_fraction(terms: tuple[Monomial, ...]) -> tuple[str, str]:
+    def write_fraction(terms: Sum) -> tuple[str, str]:
         above, below = over_one_line(terms)
         return " + ".join(write_product(*each) for each in above) or "0n", write_product(*below)
 
@@ -279,10 +278,10 @@ def write_count(count: Count, names: Mapping[str, str]) -> str:
         if isinstance(base, str):
             return names[base]
         if isinstance(base, Floor):  # the page has a function of this name
-            return f"floor({', '.join(write_fraction(base.quotient.terms))})"
+            return f"floor({', '.join(write_fraction(base.quotient))})"
         return f"({write_count(base, names)})"
 
-    above, below = write_fraction(terms_of(count))
+    above, below = write_fraction(count)
     if below != "1n":
         raise ValueError("a count is a whole number, and this one is divided")
     return above
