@@ -30,10 +30,6 @@ from pytest_bertsize.closed_forms import FAMILIES
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 RELEASES = ("4.40.2", "4.44.2", "4.48.3", "4.51.3", "4.57.6", "5.1.0", "5.5.4", "5.10.4", "5.16.1", "5.20.2", "5.23.0")
-MOST_USED = (
-    *("bert", "roberta", "distilbert", "albert", "electra", "deberta", "deberta-v2", "xlm-roberta", "camembert"),
-    *("mpnet", "modernbert", "gpt2", "t5", "mt5", "bart", "mbart", "marian", "longformer", "layoutlm", "mobilebert"),
-)
 TRIES = 4
 """As many configs are drawn for one that the library builds."""
 BEGIN, END = "<!-- measured: compatibility -->", "<!-- end -->"
@@ -141,65 +137,25 @@ def compared(family: str, architecture: str, configs: int) -> Found:
 
 
 def lines(columns: Mapping[str, Sequence[Found]]) -> Iterator[str]:
-    """Both tables, and every class by name that is not like the others of its family."""
-    families = list(dict.fromkeys(found.family for column in columns.values() for found in column))
+    """Yield a table of the releases, with the classes that each lacks, then every class that is off."""
     today = dt.datetime.now(dt.UTC).date()
     torch = metadata.version("torch").partition("+")[0]
     yield f"{today}, torch {torch}.\n"
-    for title, names in (
-        ("The twenty most used families", [name for name in families if name in MOST_USED]),
-        ("The others", [name for name in families if name not in MOST_USED]),
-    ):
-        if not names:
-            continue
-        counts = [found.configs for column in columns.values() for found in column if found.family in names]
-        yield f"## {title}\n"
-        yield f"{min(filter(None, counts), default=0)} configs of each class in each release.\n"
-        yield f"| family | {' | '.join(columns)} |"
-        yield f"| --- |{' --- |' * len(columns)}"
-        for name in names:
-            yield f"| `{name}` | {' | '.join(cell(name, column) for column in columns.values())} |"
-        yield f"| classes | {' | '.join(tally(names, column) for column in columns.values())} |\n"
-    yield from by_name(columns)
-
-
-def cell(family: str, column: Sequence[Found]) -> str:
-    """``agree``, ``absent``, or how many of which."""
-    states = Counter(found.state for found in column if found.family == family)
-    return next(iter(states)) if len(states) == 1 else counted(states)
-
-
-def tally(names: Sequence[str], column: Sequence[Found]) -> str:
-    return counted(Counter(found.state for found in column if found.family in names))
-
-
-def counted(states: Counter[str]) -> str:
-    return ", ".join(f"{states[state]} {state}" for state in ("agree", "off", "absent") if states[state])
-
-
-def by_name(columns: Mapping[str, Sequence[Found]]) -> Iterator[str]:
-    """The classes that are off, those that are absent while others of their family are there, and what is refused."""
-    yield "## By name\n"
-    for state in ("off", "absent"):
-        for release, column in columns.items():
-            names = [
-                found.architecture for found in column if found.state == state and cell(found.family, column) != state
-            ]
-            names += [
-                f"all of `{name}`"
-                for name in dict.fromkeys(f.family for f in column if cell(f.family, column) == state)
-            ]
-            if names:
-                yield f"- {state} in {release}: {', '.join(names)}"
+    yield "| transformers | classes that agree | off | classes that it lacks |"
+    yield "| --- | --: | --: | --- |"
     for release, column in columns.items():
-        reasons: Counter[str] = Counter()
-        for found in column:
-            reasons.update(found.refused or {})
-        if reasons:
-            said = "; ".join(
-                f"{reason.replace('|', '/')} ({times:,} times)" for reason, times in reasons.most_common(3)
-            )
-            yield f"- drawn in vain in {release}: {said}"
+        states = Counter(found.state for found in column)
+        yield f"| {release} | {states['agree']} | {states['off']} | {', '.join(list_absent(column)) or 'none'} |"
+    for release, column in columns.items():
+        yield from (f"\n{found.architecture} is off in {release}: {found.off}" for found in column if found.off)
+
+
+def list_absent(column: Sequence[Found]) -> Iterator[str]:
+    """Yield the families that a release lacks, then the classes that it lacks of other families."""
+    families = list(dict.fromkeys(found.family for found in column))
+    there = {found.family for found in column if found.state != "absent"}
+    yield from (f"`{family}`" for family in families if family not in there)
+    yield from (found.architecture for found in column if found.state == "absent" and found.family in there)
 
 
 def write(page: str) -> None:

@@ -132,36 +132,36 @@ def report_schema() -> dict[str, Any]:
     return {**whole, "title": "pytest-bertsize report, schema 1", **schema}
 
 
+WHOLE_OBJECTS = ("RunReport", "ModelReport", "Component", "FindingRow")
+
+
 def report() -> str:
-    """Each object of the report: what it is, and its keys with their type and what they say."""
+    """Each object of the report that most readers want with its keys; the others with the names of theirs."""
     objects = report_schema()["$defs"]
-    names = ["RunReport", "ModelReport", *(name for name in objects if name not in {"RunReport", "ModelReport"})]
-    return "\n".join(_object(name, objects[name]) for name in names)
+    others = [(f"`{name}`", each["description"], ", ".join(each["properties"])) for name, each in objects.items()]
+    rest = table(("object", "is", "keys"), (row for row in others if row[0].strip("`") not in WHOLE_OBJECTS))
+    return "\n".join((*(_object(name, objects[name]) for name in WHOLE_OBJECTS), f"### The other objects\n\n{rest}"))
 
 
 def _object(name: str, schema: Mapping[str, Any]) -> str:
     keys = schema["properties"].items()
-    rows = ((f"`{key}`", _type_in_words(said), said.get("description", "")) for key, said in keys)
-    return f"### {name}\n\n{schema['description']}\n\n{table(('key', 'type', 'says'), rows)}"
+    rows = ((f"`{key}`", _write_type(said), said.get("description", "")) for key, said in keys)
+    return f"### {name}\n\n{schema['description']}\n\n{table(('key', 'type', 'is'), rows)}"
 
 
-_WORDS = {"string": "text", "integer": "whole number", "boolean": "`true` or `false`", "null": "`null`"}
-_PLURALS = {"string": "texts", "integer": "whole numbers"}
-
-
-def _type_in_words(schema: Mapping[str, Any]) -> str:
+def _write_type(schema: Mapping[str, Any]) -> str:
+    """``integer?`` of an integer or null, ``Layer[]`` of a list, ``{integer}`` of integers by name."""
     if "anyOf" in schema:
-        return " or ".join(map(_type_in_words, schema["anyOf"]))
+        (one,) = (each for each in schema["anyOf"] if each.get("type") != "null")
+        return f"{_write_type(one)}?"
     if "enum" in schema:
-        return " or ".join(f'`"{value}"`' for value in schema["enum"])
+        return " ".join(f'`"{value}"`' for value in schema["enum"])
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
-    inner = schema.get("items") or schema.get("additionalProperties") or {}
-    many = _PLURALS.get(inner.get("type", "")) or (inner and _type_in_words(inner))
-    if schema["type"] == "array":
-        return f"list of {many}"
-    return f"{many} by name" if schema["type"] == "object" else _WORDS[schema["type"]]
+        return str(schema["$ref"].rpartition("/")[2])
+    inner = schema.get("items") or schema.get("additionalProperties")
+    if not inner:
+        return str(schema["type"])
+    return f"{_write_type(inner)}[]" if schema["type"] == "array" else f"{{{_write_type(inner)}}}"
 
 
 # families
