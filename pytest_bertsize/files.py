@@ -39,6 +39,8 @@ class Place:
     kind: Kind
     kind_outside: Kind | None = None
     """Of the finding for a file outside the project, where it is another."""
+    table_key: str = ""
+    """The key of a model's table that names the file, which is told where there is none."""
     what_to_name: str = ""
     """What the table has to name, where another word than :attr:`what` tells that better."""
 
@@ -132,11 +134,12 @@ class Place:
         except FileNotFoundError:
             what = self.what_to_name or self.what
             fix = f"write the path of the {what}"
-            self.fail(
-                "there is no such file",
-                f"{fix}, relative to pyproject.toml",
-                elsewhere=f"{fix}, from the current folder",
-            )
+            message, otherwise = "there is no such file", f"{fix}, relative to pyproject.toml"
+            if not self.table_key:
+                self.fail(message, otherwise, elsewhere=f"{fix}, from the current folder")
+            elsewhere = (f"{fix}, from the current folder",)
+            message, key = f"{self.file}: {message}", (self.table_key,)
+            raise Unusable(Finding(self.kind, message, otherwise, table_key=key, elsewhere=elsewhere)) from None
         except NotRegular:
             self.fail("this is not a regular file", "name a file")
         except IsADirectoryError:

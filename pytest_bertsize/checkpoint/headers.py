@@ -99,7 +99,7 @@ def read_headers(root: Path, reference: str) -> Stored:
         :data:`SINGLE` and :data:`INDEX`.
     :raises Unusable: with one finding that says what is wrong with the file.
     """
-    place = Place(root, reference, "checkpoint", "checkpoint-differs")
+    place = Place(root, reference, "checkpoint", "checkpoint-differs", table_key="checkpoint")
     place = place.one_of(
         (SINGLE, INDEX), SAVE_AS_SAFETENSORS if any(map(place.has, PICKLED)) else "name the file itself"
     )

@@ -127,7 +127,7 @@ def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vo
 
     :param _: what makes it another file.
     """
-    place = Place(root, reference, "tokenizer", "config-invalid")
+    place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     try:
         return Vocabulary(place.file, _count_file(place))
     except Unusable as unusable:

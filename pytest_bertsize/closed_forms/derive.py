@@ -16,11 +16,11 @@ from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Term
+    from pytest_bertsize.closed_forms.blocks import Count, Term
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
-    from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.config.keys import ConfigKeys, Values
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Build, Model
 
@@ -74,13 +74,13 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
     form = _count_form(chosen.architecture, dims, partial(chosen.family.component_names, dims))
-    _refuse_the_absurd(form, config, model.build)
+    _refuse_the_absurd(form, config, model, chosen.family.keys)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
     from pytest_bertsize.closed_forms.lora import list_notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
-    _refuse_the_absurd(form, config, model.build)
+    _refuse_the_absurd(form, config, model, chosen.family.keys)
     return Derivation(chosen.family, form, values, options, tuple(list_notes(chosen.adapter, alone.terms)))
 
 
@@ -174,22 +174,53 @@ def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[],
     return form
 
 
-def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, build: Build) -> None:
+def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys: ConfigKeys) -> None:
     """Count by the closed form first: what would take minutes or is no model is never built, nor listed.
 
+    :raises Unusable: for what would, at the key whose size makes it so.
+    """
+    if (absurd := _find_absurd(form, model.build)) is None:
+        return
+    message, fix, symbol = absurd
+    key = keys.key_of_symbol.get(symbol, "")
+    names = [key, *(alias for alias, own in keys.aliases.items() if own == key)]
+    if key:
+        written = next((name for name in names if name in config.data or name in model.overrides), key)
+        message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}{config.say_name_in_file(written)}"
+    if overridden := [name for name in names if name in model.overrides]:
+        raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", *overridden)))
+    line = next(filter(None, map(config.line, names)), None) if key else None
+    raise Unusable(Finding("config-refused", message, fix, file=config.file, line=line))
+
+
+def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
+    """Return what is too much, what to write, and the symbol of the size that makes it so.
+
     :param build: how much the table lets it take; a fifth of that is for what nobody foresees.
-    :raises Unusable: for what would.
     """
     labels = form.dims.sizes.get(LABELS) or 0
     memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)
     if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
         message = TOO_MUCH.format(parts=parts, takes=exact(memory // MEGABYTE), most=exact(most // MEGABYTE))
-        raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
+        if labels * BYTES_OF_A_LABEL > memory // 2:
+            return message, "write the labels that the model has", LABELS
+        return message, "write the layers that the model has", _find_largest(form, lambda term: term.times)
     if form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
         message = TOO_MANY.format(count=exact(count), most=exact(MOST_PARAMETERS))
-        raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
+        symbol = _find_largest(form, lambda term: term.passes * term.size)
+        return message, "write the size that the model has" if symbol else "correct its sizes", symbol
+    return None
+
+
+def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
+    """Return the symbol of the largest size in the term that counts most; ``""`` where the table writes a number."""
+    from pytest_bertsize.closed_forms.symbols import symbols_of
+
+    most = max(form.terms, key=count)
+    symbols = next((symbols_of(count(term)) for term in form.symbolic if term.name == most.name), frozenset())
+    return max(sorted(symbols), key=lambda symbol: form.dims.sizes[symbol] or 0, default="")
 
 
 def most_memory(build: Build) -> int:

@@ -113,7 +113,9 @@ class Disk:
             )
 
     def _read_file(self, location: str) -> Found:
-        named = Place(self.root, location, "config", "config-invalid", "config-refused", "model's config.json")
+        named = Place(
+            self.root, location, "config", "config-invalid", "config-refused", what_to_name="model's config.json"
+        )
         if not os.path.lexists(named.path) and (meant := self._find_near(location)):
             there = f"did you mean {shown(meant)}?"
             message = f"{shown(location)}: there is no such file"
@@ -136,7 +138,8 @@ class Disk:
         return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
-        return Place(self.root, location, ADAPTER, "config-invalid").content(LARGEST)
+        place = Place(self.root, location, ADAPTER, "config-invalid", table_key="adapter")
+        return place.content(LARGEST)
 
     def made_by_code(self, reference: str) -> ModelConfig:
         made_or_name = _made_by_code(self.root, reference, paths=self._paths)

@@ -232,6 +232,7 @@ class _Reading:
         elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
             self._read_whole_number("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
         self._check_rules(found)
+        self._check_layer_types(found.get("num_hidden_layers"))
         for key, value in self.overrides.items():
             if key not in self.wrong and (lacking := describe_what_json_lacks(value)):
                 message = f"overrides.{printable(key)} is {lacking}, which no config can say"
@@ -361,6 +362,17 @@ class _Reading:
         else:
             return len(value)
         return None
+
+    def _check_layer_types(self, layers: int | None) -> None:
+        """Check the list that says of each layer how it attends, which changes no count."""
+        key, entries = "layer_types", self.values.get("layer_types")
+        if key not in self.keys.inert or entries is None:
+            return
+        if not isinstance(entries, list | tuple) or not all(isinstance(each, str) for each in entries):
+            self.note(key, f"{key} is {shown(entries)}, not a list of words", "write a word for each layer")
+        elif layers not in {None, len(entries)} and "num_hidden_layers" not in self.wrong:
+            message = f"{key} has {len(entries):,} entries, and num_hidden_layers is {layers:,}"
+            self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
         """Check how values go together, of those that are fine by themselves."""

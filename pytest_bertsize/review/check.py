@@ -16,7 +16,7 @@ from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Growth
 from pytest_bertsize.table.model import YAML
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
@@ -37,6 +37,8 @@ class Accepted(NamedTuple):
 
 
 NOTHING = Accepted()
+ABSURD = 1_000_000
+"""A number given to the project's code that may be what takes the memory."""
 
 
 def conclude(
@@ -188,15 +190,27 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
     message = f"{subject.architecture} could not be built: {failed.reason}"
     found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
     config = subject.config
-    if is_own or config is None or not config.file.endswith(YAML):
+    if is_own:
+        return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if "memory" in failed.reason else found
+    if config is None or not config.file.endswith(YAML):
         return found
     from pytest_bertsize.config.yaml import write_number
 
     for key, value in config.data.items():
-        if isinstance(value, str) and repr(value) in failed.reason and (number := write_number(value)):
-            fix = f"YAML 1.1 reads {value} as text: write {key}: {number}"
+        if isinstance(value, str) and repr(value) in failed.reason and (written := write_number(value)):
+            fix = f"YAML 1.1 reads {value} as text: write {key}: {written}"
             return found._replace(fix=fix, file=config.file, line=config.line(key))
     return found
+
+
+def _name_absurd(subject: Subject) -> str:
+    """Name the largest number that the project's code was given, where it may be what takes the memory."""
+    model = subject.model
+    given = {**(subject.config.flat if subject.config else {}), **model.overrides, **(model.kwargs or {})}
+    numbers = {key: value for key, value in given.items() if isinstance(value, int)}
+    key = max(numbers, key=lambda key: numbers[key], default="")
+    absurd = numbers.get(key, 0) >= ABSURD
+    return f"correct {printable(key)}, if it is not meant to be {number(numbers[key])}; else " if absurd else ""
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:

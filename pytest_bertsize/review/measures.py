@@ -169,13 +169,12 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
             raise BadValue("there is no closed form for its FLOPs, and nothing is built")
         positions = form.dims.sizes.get("P") or measure.seq_len
         if measure.seq_len > positions:
-            raise BadValue(
-                f"its FLOPs cannot be counted: seq_len {measure.seq_len:,} is beyond its {positions:,} positions"
-            )
+            more = f"seq_len {measure.seq_len:,} is more than its max_position_embeddings {positions:,}"
+            raise BadValue(f"its FLOPs cannot be counted: {more}")
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:
         why = built.problems.get("flops", "the helper process said nothing of them")
-        raise BadValue(f"its FLOPs cannot be counted: {why}")
+        raise BadValue(f"its FLOPs cannot be counted: {why.removeprefix('Uncountable: ')}")
     components = flops.by_component(built.flops, model.actual)
     return Measured(FLOPS, what, flops.total(components), total, components)
 

@@ -341,7 +341,9 @@ def test_flops_of_more_tokens_than_positions_are_an_error(project: Project) -> N
     pytester = project(limited("budget.flops = { max = 900_000_000, seq_len = 41 }"))
     result = pytester.runpytest(*OPTIONS)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "its FLOPs cannot be counted: seq_len 41 is beyond its 40 positions" in in_one_line(result.stdout.str())
+    assert "its FLOPs cannot be counted: seq_len 41 is more than its max_position_embeddings 40" in in_one_line(
+        result.stdout.str()
+    )
 
 
 def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, tiny: dict[str, Any]) -> None:
