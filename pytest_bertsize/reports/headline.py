@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 """Models that a line names, before the rest is counted."""
-NOT_BUILT = "by the closed form, not built"
-BY_LOCK = "by its lock, not built"
 LONGEST = 140
 """Characters of the line of several models."""
 _SHORT: Mapping[Kind, str] = {
@@ -52,8 +50,8 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     if count is None or (base is None and model.verdict == "failed"):
         return verdict
     size = f"{exact(count)} parameters" if base is None else _describe_change(base, count, model)
-    how = BY_LOCK if model.is_counted_by_lock else NOT_BUILT
-    not_built = "" if model.built else f" {how}" if base is None else f", {how}"
+    whose = "its" if model.counted_by == "lock" else "the"
+    not_built = "" if model.built else f"{',' if base else ''} by {whose} {model.counted_by}, not built"
     return f"{model.name}: {size}{not_built}; {_describe_verdict(model, failure)}"
 
 

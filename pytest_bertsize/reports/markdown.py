@@ -32,8 +32,8 @@ _TEXT = 1_000
 """Characters of a text that is put in."""
 _FOR_WHAT_IS_MISSING = 400
 """Characters kept for the sentence that says what is not shown."""
-_MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": ""}
-"""Emoji, because GitHub colours no other sign."""
+_MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
+"""Of findings and verdicts: emoji, because GitHub colours no other sign."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
 """Is not shown, and keeps apart what GitHub would join to a mention, a reference, an address or a picture."""
@@ -187,17 +187,13 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
     count, change = (whole.known_count, whole.base_delta) if whole else (None, None)
     left = model.room_left
     return {
-        "model": f"{_mark_verdict(model)} {text(model.name, _NAME)}",
+        "model": f"{_MARKS[model.verdict]} {text(model.name, _NAME)}",
         "class": text(model.architecture, _NAME),
         "parameters": "not counted" if count is None else exact(count),
         "change": "" if change is None else signed(change),
         "budget": text(model.limited_by),
         "left": "" if left is None else signed(left),
     }
-
-
-def _mark_verdict(model: ModelReport) -> str:
-    return {"passed": "✅", "failed": "❌", "uncounted": "⚠️"}[model.verdict]
 
 
 def _describe_run(report: RunReport) -> str:
@@ -221,7 +217,7 @@ def _describe_model(model: ModelReport) -> list[Part]:
     """The headline is the first, then what is found with what to write to accept it, and then what changed."""
     choices, changes = model.choices, sentences.compare_with_base(model)
     parts = [
-        Part(f"### {_mark_verdict(model)} {text(model.headline)}"),
+        Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"),
         Part(_describe_subject(model)),
     ]
     if findings := [*map(_describe_finding, model.own_findings)]:
@@ -266,16 +262,10 @@ def _describe_subject(model: ModelReport) -> str:
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
         "**report-only: held to no limit**" if model.report_only else "",
-        _describe_unbuilt(model),
+        "" if model.built or model.parameter_count is None else f"**not built: counts are the {model.counted_by}'s**",
         "" if model.closed_form else "**held to its budget alone: not compared with a closed form**",
     ]
     return "; ".join(filter(None, said))
-
-
-def _describe_unbuilt(model: ModelReport) -> str:
-    if model.built or model.parameter_count is None:
-        return ""
-    return f"**not built: counts are the {'lock' if model.is_counted_by_lock else 'closed form'}'s**"
 
 
 def _describe_components(model: ModelReport) -> list[Part]:

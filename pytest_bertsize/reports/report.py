@@ -295,8 +295,8 @@ class ModelReport(Object):
         return self.totals.actual if self.built or not self.closed_form else self.totals.expected
 
     @property
-    def is_counted_by_lock(self) -> bool:
-        return not self.built and self.totals.actual is not None
+    def counted_by(self) -> Literal["build", "lock", "closed form"]:
+        return "build" if self.built else "closed form" if self.totals.actual is None else "lock"
 
     @property
     def total_row(self) -> Component | None:

@@ -45,6 +45,7 @@ FEWEST = 3
 URGENT = {"budget-loosened", "differs-from-lock"}
 """Notes that are shown without ``-v``."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
+_MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
@@ -98,27 +99,21 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
     """Draw each error and warning that several models have alike, once with their names; return the models without."""
-    names: dict[tuple[object, ...], list[str]] = {}
-    rows: dict[tuple[object, ...], FindingRow] = {}
+    names: dict[str, list[str]] = {}
+    rows: dict[str, FindingRow] = {}
     for model in models:
         for each in model.own_findings:
             if each.actual is None and (each.severity != "note" or each.kind in URGENT):
-                rows.setdefault(_key_of(each), each)
-                names.setdefault(_key_of(each), []).append(model.name)
-    common = {key: those for key, those in names.items() if len(those) > 1}
+                names.setdefault(repr(each), []).append(model.name)
+                rows[repr(each)] = each
+    common = {said: those for said, those in names.items() if len(those) > 1}
     lines = [
         line
-        for key, those in common.items()
-        for line in _finding_lines([rows[key]], style, prefix=f"{listed(those, MOST_NAMED)}: ")
+        for said, those in common.items()
+        for line in _finding_lines([rows[said]], style, prefix=f"{listed(those, MOST_NAMED)}: ")
     ]
-    rest = [
-        replace(model, findings=[each for each in model.findings if _key_of(each) not in common]) for model in models
-    ]
+    rest = [replace(model, findings=[each for each in model.findings if repr(each) not in common]) for model in models]
     return draw(style, *lines), rest
-
-
-def _key_of(finding: FindingRow) -> tuple[object, ...]:
-    return finding.kind, finding.severity, finding.component, finding.message, finding.fix, finding.file, finding.line
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
@@ -280,7 +275,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
     whole = model.total_row
     left = model.room_left
     return {
-        "": {"passed": "✓", "failed": "✗", "uncounted": "!"}[model.verdict],
+        "": _MARKS[model.verdict][0],
         "model": model.name,
         "architecture": model.architecture,
         "parameters": "not counted" if whole is None else exact(whole.known_count or 0),
@@ -358,7 +353,7 @@ def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
     if cut:
         yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
     if not model.built:
-        yield f"not built: these are the {'lock' if model.is_counted_by_lock else 'closed form'}'s counts"
+        yield f"not built: these are the {model.counted_by}'s counts"
     if hidden:
         held = "part that matches its closed form is", "parts that match their closed form are"
         free = "part without a limit is", "parts without a limit are"
