@@ -296,7 +296,7 @@ class ModelReport(Object):
 
     @property
     def counted_by(self) -> Literal["build", "lock", "closed form"]:
-        return "build" if self.built else "closed form" if self.totals.actual is None else "lock"
+        return "closed form" if self.totals.actual is None else "build" if self.built else "lock"
 
     @property
     def total_row(self) -> Component | None:
