@@ -19,7 +19,7 @@ from msgspec.json import schema_components
 from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import BITS, TRAINED
 from pytest_bertsize.table import extra, globs, limits, model
-from pytest_bertsize.table.reading import Written, keys_of
+from pytest_bertsize.table.reading import Key, keys_of
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -69,7 +69,9 @@ def _on_one_line(text: str) -> str:
 
 def _describe_type(kind: Any) -> Schema:
     """Describe a key by the type, or the types, in which it is written."""
-    written = next((each.kind for each in getattr(kind, "__metadata__", ()) if isinstance(each, Written)), kind)
+    written = next(
+        (each.written for each in getattr(kind, "__metadata__", ()) if isinstance(each, Key) and each.written), kind
+    )
     if get_origin(written) in {Union, UnionType}:  # one by one: msgspec 0.22 crashes over unions with patterns
         return {"anyOf": [_describe_type(each) for each in get_args(written) if each is not NoneType]}
     return schema_components([written], ref_template="{name}")[0][0]

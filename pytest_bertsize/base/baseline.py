@@ -24,7 +24,6 @@ from pytest_bertsize.table.settings import Apart
 from pytest_bertsize.wording import visible
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.run_base import BaseRevision
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
@@ -64,6 +63,7 @@ class Baseline:
     """The project as it was at a revision."""
 
     revision: str
+    """As it was asked for: ``origin/main``."""
     commit: str | None
     problem: str = ""
     """Why there is nothing to compare with; ``""`` where there is."""
@@ -94,20 +94,17 @@ class Baseline:
         return None
 
 
-def read_baseline(
-    today: Settings, revision: BaseRevision, registry: Registry, *, is_asked_for: bool = True
-) -> Baseline:
-    """Read the table and the configs of a revision, and derive what they count to.
+def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Baseline:
+    """Read the table and the configs of a revision that was found, and derive what they count to.
 
     :param registry: today's closed forms: code of the base is never run.
     """
-    found = Baseline(revision.name, revision.commit, revision.problem, is_asked_for)
-    if revision.commit is None:
+    if found.commit is None:
         return found
     try:
-        with CommitFiles(today.root, revision.commit) as files:
+        with CommitFiles(today.root, found.commit) as files:
             files.follow_rename(today.file)
-            then = ProjectReader(files, today, registry, revision.name).read_project()
+            then = ProjectReader(files, today, registry, found.revision).read_project()
             became = _match_today(today, then, files)
     except Unreadable as unread:
         return replace(found, commit=None, problem=f"{unread}; {unread.fix}")

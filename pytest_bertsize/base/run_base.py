@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
@@ -31,16 +31,6 @@ OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_S
 """What a request is merged into, where that is what is checked out (merged results), else where it left its target."""
 
 
-class BaseRevision(NamedTuple):
-    """A revision to compare with."""
-
-    name: str
-    """As it was asked for: ``origin/main``."""
-    commit: str | None
-    """``None``: it cannot be read, and :attr:`problem` says why."""
-    problem: str = ""
-
-
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """Return the project as it was at the base; ``None`` where the run has none.
 
@@ -48,12 +38,12 @@ def read_base(today: Settings, asked: str | None, registry: Registry, option: st
     :param option: what messages call it: ``"--bert-budget-base"``.
     :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
     """
-    revision = find_base(today.root, asked)
-    if revision is None:
+    found = find_base(today.root, asked)
+    if found is None:
         return None
     from pytest_bertsize.base.baseline import read_baseline
 
-    found = read_baseline(today, revision, registry, is_asked_for=asked is not None)
+    found = read_baseline(found, today, registry)
     if asked is not None and found.problem:
         raise SettingsError(f"{option}={printable(asked)}: {found.problem}")
     return found
@@ -71,8 +61,8 @@ def read_lock(settings: Settings) -> Lock | None:
     return read_lock(settings)
 
 
-def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> BaseRevision | None:
-    """Return the revision that was asked for, else that of the pull or merge request that CI runs for, else ``None``.
+def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> Baseline | None:
+    """Find the base that is asked for, else that of the pull or merge request that CI runs for; it is not read yet.
 
     Of a line that has moved on since, it is the commit in which today's left it: what others have done there meanwhile
     is no change of today's.
@@ -81,27 +71,31 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
     """
     if asked is not None:
         return None if asked == NONE else _resolve_name(folder, asked)
-    problem: BaseRevision | None = None
+    unread: Baseline | None = None
     if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _read_queue(environment):
+        from pytest_bertsize.base.baseline import Baseline
+
         said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
-        problem = BaseRevision("merge_group.base_sha", None, said)
+        unread = Baseline("merge_group.base_sha", None, said, is_asked_for=False)
     for name in _list_request_names(folder, environment):
-        found = _resolve_name(folder, name, f"refs/remotes/{name}" if name.startswith("origin/") else None)
+        reference = f"refs/remotes/{name}" if name.startswith("origin/") else None
+        found = replace(_resolve_name(folder, name, reference), is_asked_for=False)
         if found.commit:
             return found
-        problem = problem or found
-    return problem
+        unread = unread or found
+    return unread
 
 
-def _resolve_name(folder: Path, name: str, reference: str | None = None) -> BaseRevision:
+def _resolve_name(folder: Path, name: str, reference: str | None = None) -> Baseline:
     """Return the commit in which today's line left the one that a name means, or why there is none."""
+    from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.git import NoRevision, find_merge_base, resolve_commit
 
     try:
         commit = resolve_commit(folder, name, reference)
     except NoRevision as error:
-        return BaseRevision(name, None, str(error))
-    return BaseRevision(name, find_merge_base(folder, commit) or commit)
+        return Baseline(name, None, str(error))
+    return Baseline(name, find_merge_base(folder, commit) or commit)
 
 
 def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.findings import Finding
@@ -88,22 +88,17 @@ def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, 
     return found, [each for each in left_out if not NOT_PARAMETERS.search(each.name)]
 
 
-class _Copy(NamedTuple):
-    """A shared tensor that the file has twice, under the names of the file."""
+def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tensor, Tensor, str]]:
+    """Have each shared tensor once, by its own name, whichever the file keeps.
 
-    first: Tensor
-    second: Tensor
-    component: str
-
-
-def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[_Copy]:
-    """Have each shared tensor once, by its own name, whichever the file keeps; return what else is there of it."""
+    :returns: those that the file has twice, both under the names of the file, and the second one's component.
+    """
     copies = []
     for each in model.tensors:
         if each.tied_to and (copy := filed.pop(each.name, None)):
             first = filed.setdefault(each.tied_to, copy)
             if first is not copy and first.shape == copy.shape:
-                copies.append(_Copy(first, copy, each.component))
+                copies.append((first, copy, each.component))
             elif first is not copy:
                 filed[each.name] = copy
     return copies
@@ -159,7 +154,7 @@ def _suggest_fix(expected: Inventory, actual: Inventory) -> str:
     return OTHER_CONFIG
 
 
-def _find_copies(copies: Iterable[_Copy], stored: Stored) -> Iterator[Finding]:
+def _find_copies(copies: Iterable[tuple[Tensor, Tensor, str]], stored: Stored) -> Iterator[Finding]:
     """Find shared tensors that the file has twice. Where they differ, transformers (5.23) ties nothing."""
     for first, second, component in copies:
         yield Finding(

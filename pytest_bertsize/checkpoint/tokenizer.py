@@ -129,19 +129,17 @@ def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vo
     """
     place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     try:
-        return Vocabulary(place.file, _count_file(place))
+        if reference.endswith(".txt"):
+            counts = _count_lines(place.text(place.content(LARGEST_TEXT))), _count_added_beside(place)
+        else:
+            data = _read_object(place, "name a tokenizer.json, a vocab.txt or a vocab.json")
+            if isinstance(model := data.get("model"), dict):
+                counts = _count_model(place, model.get("vocab")), _count_added(place, data.get("added_tokens"))
+            else:
+                counts = _count_model(place, data), _count_added_beside(place)
     except Unusable as unusable:
         return unusable.findings
-
-
-def _count_file(place: Place) -> int:
-    if place.reference.endswith(".txt"):
-        return max(_count_lines(place.text(place.content(LARGEST_TEXT))), _count_added_beside(place))
-    data = _read_object(place, "name a tokenizer.json, a vocab.txt or a vocab.json")
-    model = data.get("model")
-    if isinstance(model, dict):
-        return max(_count_model(place, model.get("vocab")), _count_added(place, data.get("added_tokens")))
-    return max(_count_model(place, data), _count_added_beside(place))
+    return Vocabulary(place.file, max(counts))
 
 
 def _read_object(place: Place, fix: str) -> dict[str, object]:
@@ -156,9 +154,9 @@ def _count_model(place: Place, tokens: object) -> int:
         place.fail(f"its model.vocab is {shown(tokens)}, neither an object nor a list", AGAIN)
     if not tokens:
         place.fail("it has no token", AGAIN)
-    return (
-        len(tokens) if isinstance(tokens, list) else _count_ids(place, tokens)
-    )  # a list (Unigram): the id is the place
+    if isinstance(tokens, list):  # of Unigram: the id is the place
+        return len(tokens)
+    return _count_ids(place, tokens)
 
 
 def _count_added(place: Place, added: object) -> int:

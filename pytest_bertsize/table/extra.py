@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
 
 from pytest_bertsize.table.limits import NO_COMPONENTS
-from pytest_bertsize.table.reading import Missing
+from pytest_bertsize.table.reading import Key
 from pytest_bertsize.wording import did_you_mean, shown
 
 SIZES = {
@@ -67,7 +67,7 @@ Component = Annotated[
 class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
-    name: Annotated[str, Missing('it has no name: write name = "classifier", the path of the module in the class')]
+    name: Annotated[str, Key(missing='it has no name: write name = "classifier", the path of the module in the class')]
     """The path of the module or parameter in the class; with a range, one in each of those layers.
     Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None

@@ -16,7 +16,7 @@ from pytest_bertsize.dtypes import TRAINED, bits_of
 from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
-from pytest_bertsize.table.reading import Missing, Mistake, placed, read_keys, read_value
+from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_value
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
@@ -54,7 +54,7 @@ class Flops(Struct, frozen=True):
     seq_len: Annotated[
         int,
         Meta(ge=1, le=1_000_000),
-        Missing("it says no length: write seq_len = 128, the tokens of one forward pass"),
+        Key(missing="it says no length: write seq_len = 128, the tokens of one forward pass"),
     ]
     """Tokens of the one forward pass that is counted. Example: seq_len = 128."""
 

@@ -18,11 +18,8 @@ from pytest_bertsize.release import parse_release
 from pytest_bertsize.table.extra import Component, Extra, is_component
 from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
 from pytest_bertsize.table.reading import (
-    Missing,
+    Key,
     Mistake,
-    Reads,
-    Says,
-    Written,
     read_keys,
     read_table,
     read_value,
@@ -134,14 +131,16 @@ TextOrTable = Text | Annotated[dict[str, Any], Meta(min_length=1)]
 ClassName = Annotated[
     str,
     Meta(min_length=1, pattern=r"^[A-Za-z_][0-9A-Za-z_-]{0,99}\Z"),
-    Says("is no name: letters, digits and _ -, at most 100 of them"),
+    Key(says="is no name: letters, digits and _ -, at most 100 of them"),
 ]
 ModulePath = Annotated[
     str,
     Meta(pattern=r"^[0-9A-Za-z_]+(\.[0-9A-Za-z_]+)*\Z"),
-    Says('is no path of a module: write backbone = "bert", the attribute that holds it'),
+    Key(says='is no path of a module: write backbone = "bert", the attribute that holds it'),
 ]
-LockName = Annotated[str, Meta(pattern=r"[^\x00]\.lock\Z"), Says('is no name of a lock: write lock = "bertsize.lock"')]
+LockName = Annotated[
+    str, Meta(pattern=r"[^\x00]\.lock\Z"), Key(says='is no name of a lock: write lock = "bertsize.lock"')
+]
 OneOrEach = ClassName | Annotated[dict[ModulePath, ClassName], Meta(min_length=1)]
 OneOrSeveral = (
     ModulePath
@@ -159,7 +158,7 @@ class Build(Struct, frozen=True):
 
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
     """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
-    memory: Annotated[int, Reads(parse_memory)] | None = None
+    memory: Annotated[int, Key(parse_memory)] | None = None
     """Memory that it may take beside its imports, at most "16GB". Default: 160 MiB, for a factory 1 GiB, on the CPU
     2 GiB. Example: memory = "4GB"."""
     device: Literal["meta", "cpu"] = "meta"
@@ -170,7 +169,7 @@ class Build(Struct, frozen=True):
 class Lock(Struct, frozen=True):
     """``lock``: the file, and whether a difference from it is an error."""
 
-    file: Annotated[LockName, Missing('it names no file: write file = "bertsize.lock"')]
+    file: Annotated[LockName, Key(missing='it names no file: write file = "bertsize.lock"')]
     """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
     Example: file = "bertsize.lock"."""
     strict: bool = False
@@ -189,10 +188,10 @@ class Model(Struct, frozen=True, kw_only=True):
     pythonpath of pytest's options in this file, else from src. It is called with the config, if there is one and it
     takes an argument: as a dict, or for a class of transformers as an object of its config class.
     Example: factory = "classifier:build"."""
-    kwargs: Annotated[dict[str, Any], Reads(read_kwargs)] = {}
+    kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
     """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
     Example: kwargs = { labels = 9 }."""
-    config: Annotated[str, Written(TextOrTable)] = ""
+    config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
     a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
     modules.json; "train.yaml#model" for an object in a file, "configs/*.json" for a model of each file,
@@ -207,7 +206,7 @@ class Model(Struct, frozen=True, kw_only=True):
     Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
-    architecture: Annotated[str | None, Written(OneOrEach)] = None
+    architecture: Annotated[str | None, Key(written=OneOrEach)] = None
     """The class that is built, or whose closed form is that of the backbone; of several backbones, perhaps one each.
     Default: the one entry of the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
@@ -215,7 +214,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
-    backbone: Annotated[str, Reads(read_backbone), Written(OneOrSeveral)] = ""
+    backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
     """The attribute of what the factory returns that holds the library's own class; of several, each with its config,
     or a list of them, each with the config that the built model has.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
@@ -232,7 +231,7 @@ class Model(Struct, frozen=True, kw_only=True):
     frozen: tuple[Text, ...] = ()
     """Modules that the factory's class does not train.
     Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
-    adapter: Annotated[str | dict[str, Any] | None, Written(TextOrTable)] = None
+    adapter: Annotated[str | dict[str, Any] | None, Key(written=TextOrTable)] = None
     """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
@@ -252,9 +251,7 @@ class Model(Struct, frozen=True, kw_only=True):
     closed_form: bool = True
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
-    components: Annotated[
-        dict[str, tuple[str, ...]], Reads(read_components), Written(dict[Component, OfComponent])
-    ] = {}
+    components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
     """Names for parts of a class without a closed form, each with the modules that it holds: a path, or a pattern of
     the names of tensors. Example: components = { tower = "vision.*" }."""
     reason: Text = ""
@@ -262,8 +259,7 @@ class Model(Struct, frozen=True, kw_only=True):
     Example: reason = "ADR-12: Chinese vocabulary"."""
     budget: Annotated[
         Budget,
-        Reads(read_budget),
-        Missing(f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"'),
+        Key(read_budget, missing=f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"'),
     ]
     """What the model may cost: limits by component, or "report-only" for a model that is counted, compared with its
     closed form and held to no limit.
@@ -411,7 +407,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     hub: dict[str, Text] = {}
     """Configs of the project by the names that models have on the hub: what config means by such a name, and what
     from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
-    lock: Annotated[Lock | None, Reads(read_lock), Written(LockName | Lock)] = None
+    lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
     """A file with the tensors of every model as they were last accepted, which --bert-budget-update writes: the base of
     classes without a closed form, and a note of every difference; with strict = true an error.
     Example: lock = "bertsize.lock"."""

@@ -27,28 +27,17 @@ class Mistake(ValueError):
         self.path = path
 
 
-class Reads(NamedTuple):
-    """A reader of a written value, in place of msgspec; a function alone checks what msgspec has converted."""
+class Key(NamedTuple):
+    """What is said of a key beside its type; a function alone checks what msgspec has converted."""
 
-    read: Callable[[Any], Any]
-
-
-class Written(NamedTuple):
+    read: Callable[[Any], Any] | None = None
+    """A reader of the written value, in place of msgspec."""
+    written: Any = None
     """The type in which a value is written, where the struct has another."""
-
-    kind: Any
-
-
-class Says(NamedTuple):
+    says: str = ""
     """The end of the sentence about a text that is not of its type's pattern."""
-
-    message: str
-
-
-class Missing(NamedTuple):
-    """A sentence for a table that lacks the key."""
-
-    message: str
+    missing: str = ""
+    """The sentence about a table that lacks the key."""
 
 
 @contextmanager
@@ -96,7 +85,7 @@ def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable
                 values[key] = read_value(keys[key].type, value)
     for key, field in keys.items():
         if field.required and key not in written:
-            raise Mistake(next(each.message for each in get_args(field.type) if isinstance(each, Missing)), key)
+            raise Mistake(_describe(field.type).missing, key)
     return values
 
 
@@ -113,8 +102,11 @@ def read_value(kind: Any, value: Any) -> Any:
     """
     beside = getattr(kind, "__metadata__", ())
     plain = get_args(kind)[0] if beside else kind
-    if reader := next((each for each in beside if isinstance(each, Reads | Written)), None):
-        return reader.read(value) if isinstance(reader, Reads) else read_value(reader.kind, value)
+    described = _describe(kind)
+    if described.read:
+        return described.read(value)
+    if described.written:
+        return read_value(described.written, value)
     origin, inner = get_origin(plain), get_args(plain)
     if origin in {Union, UnionType}:
         return read_value(_choose_kind(inner, value), value)
@@ -126,9 +118,14 @@ def read_value(kind: Any, value: Any) -> Any:
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError:
         raise ValueError(_name_expected(plain, beside, value)) from None
-    for check in filter(callable, beside):
+    for check in (each for each in beside if callable(each)):
         check(found)
     return found
+
+
+def _describe(kind: Any) -> Key:
+    """Return what is said of a key last, beside what is said of its type."""
+    return next((each for each in reversed(getattr(kind, "__metadata__", ())) if isinstance(each, Key)), Key())
 
 
 def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
@@ -160,7 +157,7 @@ def _read_placed(kind: Any, value: object, key: str) -> Any:
 
 
 def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
-    says = next((each.message for each in beside if isinstance(each, Says)), "")
+    says = next((each.says for each in beside if isinstance(each, Key) and each.says), "")
     may_be_empty = not any(isinstance(each, Meta) and each.min_length for each in beside)
     if says and isinstance(value, str) and (value or may_be_empty):
         return f"{shown(value)} {says}"

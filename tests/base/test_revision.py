@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.__main__ import make_parser
+from pytest_bertsize.base.baseline import Baseline
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.git import NoRevision, resolve_commit
-from pytest_bertsize.base.run_base import BaseRevision, find_base
+from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import MISTAKEN
@@ -135,7 +136,8 @@ def test_the_base_is_where_the_change_left_what_it_goes_into(
     origin.git("switch", "--quiet", "--detach", checked_out.format(**words))
     said = {key: value.format(**words) for key, value in environment.items()}
     found = find_base(origin.folder, asked and asked.format(**words), said)
-    assert found == BaseRevision(*(each.format(**words) for each in base))
+    revision, commit = (each.format(**words) for each in base)
+    assert found == Baseline(revision, commit, is_asked_for=bool(asked))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_only_the_parent_of_github_s_merge_commit_is_a_base(
     found.git("switch", "--quiet", "--detach", checked_out)
     base = find_base(found.folder, None, environment)
     assert base is not None
-    assert (base.name, base.commit) == (name, origin.git("rev-parse", "main") if name == "HEAD^1" else None)
+    assert (base.revision, base.commit) == (name, origin.git("rev-parse", "main") if name == "HEAD^1" else None)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, event:
     queued = {key: value.format(**words) for key, value in OF_QUEUE.items()}
     Path(words["event"]).write_text(event, encoding="utf-8", errors="surrogateescape")
     said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
-    assert find_base(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
+    assert find_base(origin.folder, None, queued) == Baseline("merge_group.base_sha", None, said, is_asked_for=False)
 
 
 def test_a_merge_group_that_loosens_a_budget_fails(
