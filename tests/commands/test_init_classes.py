@@ -1,4 +1,4 @@
-"""``init``: which classes and names of the hub it lists, each at a place where that very class is called."""
+"""``init``: which classes of the project and which models of the library it lists."""
 
 from __future__ import annotations
 
@@ -21,89 +21,56 @@ class Tagger(nn.Module):
         super().__init__()
         self.bert = BertModel(config)
 """
-HERE = "train.py:3 calls Tagger, a class of tagger.py:5"
 
 
 def classes_of(root: Path) -> list[str]:
-    """The places that make classes, without the commands that declare these."""
-    return [line.partition(": bertsize init")[0] for line in group(root, "model classes")]
+    return group(root, "model classes")
 
 
-def names_of(root: Path) -> list[str]:
-    return group(root, "names of the hub")
+def made_in(root: Path) -> list[str]:
+    return group(root, "models of the library")
 
 
-# how a class is imported
+# which classes
 
 
 @pytest.mark.parametrize(
     ("files", "line"),
     [
-        ({"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger(1)\n"}, HERE),
-        ({"tagger.py": TAGGER, "train.py": "import tagger\n\ntagger.Tagger(1)\n"}, HERE),
+        ({"tagger.py": TAGGER}, "tagger.py:5 defines Tagger: bertsize init tagger:Tagger"),
         (
-            {"tagger.py": TAGGER, "train.py": "from tagger import Tagger as T\n\nmodel = T(1)\n"},
-            "train.py:3 calls T, the class Tagger of tagger.py:5",
-        ),
-        ({"tagger.py": TAGGER, "train.py": "from tagger import *\n\nTagger(1)\n"}, HERE),
-        (
-            {"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger.from_pretrained(x)\n"},
-            "train.py:3 calls Tagger.from_pretrained, a class of tagger.py:5",
+            {"src/model/tagger.py": TAGGER, "src/train.py": "from model.tagger import Tagger\n"},
+            "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger",
         ),
         (
-            {"a/__init__.py": "", "a/tagger.py": TAGGER, "a/train.py": "from .tagger import Tagger\nTagger(1)\n"},
-            "a/train.py:2 calls Tagger, a class of a/tagger.py:5",
+            {"code/tagger.py": TAGGER, "code/train.py": "from tagger import Tagger\n"},
+            (
+                "code/tagger.py:5 defines Tagger: bertsize init tagger:Tagger "
+                '(with pythonpath = ["code"] in pytest\'s options)'
+            ),
         ),
         (
-            {"a/__init__.py": "from .Tagger import Tagger\n", "a/Tagger.py": TAGGER, "b.py": "import a\na.Tagger(1)\n"},
-            "b.py:2 calls Tagger, a class of a/Tagger.py:5",
+            {"acme/__init__.py": TAGGER, "train.py": "from acme import Tagger\n"},
+            "acme/__init__.py:5 defines Tagger: bertsize init acme:Tagger",
         ),
-        (
-            {"a/t.py": TAGGER, "b/t.py": TAGGER, "b/run.py": "from t import Tagger\nTagger(1)\n"},
-            "b/run.py:2 calls Tagger, a class of b/t.py:5",
-        ),
+        ({"two words.py": TAGGER}, "two words.py:5 defines Tagger"),
         (
             {
-                "t.py": "try:\n    from transformers import BertModel\nexcept ImportError:\n    from pytorch_transformers "
-                "import BertModel\nm = BertModel(config)\n"
+                "t.py": "import pytorch_lightning as pl\nimport transformers as hf\n\nclass A(pl.LightningModule):\n"
+                "    def __init__(self, name):\n        self.bert = hf.AutoModel.from_pretrained(name)\n"
             },
-            "t.py:5 calls BertModel, a class of transformers",
+            "t.py:4 defines A: bertsize init t:A",
         ),
         (
-            {
-                "t.py": "import pytorch_lightning as pl\nfrom transformers import AutoModel\n\nclass A(pl.LightningModule):\n"
-                "    def __init__(self, name):\n        self.bert = AutoModel.from_pretrained(name)\n\nA(1)\n"
-            },
-            "t.py:8 calls A, a class of t.py:4",
+            {"t.py": "from pytorch_transformers import BertModel as B\nclass A(B): pass\n"},
+            "t.py:2 defines A: bertsize init t:A",
         ),
     ],
 )
-def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
+def test_a_class_that_holds_or_is_a_model_of_the_library_is_listed_with_the_command_that_declares_it(
     tmp_path: Path, files: dict[str, str], line: str
 ) -> None:
-    assert line in classes_of(lay(tmp_path, **files))
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "Tagger(1)\n",
-        "from other import Tagger\nTagger(1)\n",
-        "from tagger import Tagger\nTagger = make()\nTagger(1)\n",
-        "from tagger import Tagger\ndef f(Tagger):\n    Tagger(1)\n",
-        "from tagger import Tagger\n[Tagger(1) for Tagger in models]\n",
-        "import tagger\ntagger.models.Tagger(1)\n",
-        "if x:\n    from tagger import Tagger\nelse:\n    from other import Tagger\nTagger(1)\n",
-        "from tagger import Tagger\nTagger.config(1)\n",
-        "from tagger import Tagger\nprint('Tagger(1)', Tagger)\n",
-    ],
-)
-def test_a_name_that_may_be_another_says_nothing(tmp_path: Path, code: str) -> None:
-    lay(tmp_path, **{"tagger.py": TAGGER, "other.py": "Tagger = 1\n", "train.py": code})
-    assert classes_of(tmp_path) == ["no call is found that makes Tagger (tagger.py:5)"]
-
-
-# which classes
+    assert classes_of(lay(tmp_path, **files)) == [line]
 
 
 LAYERS = f"""{TAGGER}
@@ -125,33 +92,27 @@ class Whole(nn.Module):
 class Data:
     def __init__(self):
         self.model = BertModel(1)
-
-
-CRF(), TagLoss(), Whole(), Data()
 """
 
 
-def test_only_models_are_listed_that_hold_something_of_the_library_and_are_no_part_of_another(tmp_path: Path) -> None:
-    assert classes_of(lay(tmp_path, **{"a.py": LAYERS})) == [
-        "a.py:30 calls Whole, a class of a.py:20",
-        "a.py:27 calls BertModel, a class of transformers",
-    ]
+def test_a_class_without_one_a_loss_and_a_part_of_another_are_not_listed(tmp_path: Path) -> None:
+    assert classes_of(lay(tmp_path, **{"a.py": LAYERS})) == ["a.py:20 defines Whole: bertsize init a:Whole"]
+    assert made_in(tmp_path) == ["a.py:27 makes BertModel"]
 
 
 def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(tmp_path: Path) -> None:
     base = "from torch import nn\nfrom make import encoder\nclass Base(nn.Module):\n    def __init__(self):\n        encoder()\n"
-    make = "from transformers import BertModel\nCLASSES = {'bert': BertModel}\ndef encoder():\n    return CLASSES.get('bert')(1)\n"
-    lay(
-        tmp_path,
-        **{"base.py": base, "make.py": make, "top.py": "from base import Base\nclass Top(Base): pass\nTop()\n"},
-    )
-    assert classes_of(tmp_path) == ["top.py:3 calls Top, a class of top.py:2"]
+    make = "from transformers import BertModel\ndef encoder():\n    return BertModel(1)\n"
+    top = "from base import Base  # pretrained\nclass Top(Base): pass\n"
+    assert classes_of(lay(tmp_path, **{"base.py": base, "make.py": make, "top.py": top})) == [
+        "top.py:2 defines Top: bertsize init top:Top"
+    ]
 
 
-# names of the hub
+# models of the library
 
 
-def test_a_name_of_the_hub_is_listed_once_with_the_class_that_it_makes(tmp_path: Path) -> None:
+def test_a_model_of_the_library_is_listed_once_with_its_name_of_the_hub(tmp_path: Path) -> None:
     code = (
         "from transformers import AutoModel, AutoTokenizer, AutoConfig, TFBertModel\n"
         "AutoTokenizer.from_pretrained('bert-base-cased')\nAutoConfig.from_pretrained('bert-base-cased')\n"
@@ -160,11 +121,11 @@ def test_a_name_of_the_hub_is_listed_once_with_the_class_that_it_makes(tmp_path:
         "AutoModel.from_pretrained('bert-base-uncased')\nAutoModel.from_pretrained('configs/x')\n"
         "AutoModel.from_pretrained('output/model')\nAutoModel.from_pretrained('mine')\n"
     )
-    assert names_of(lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})) == [
-        'a.py:5 calls AutoModel.from_pretrained("bert-base-uncased")',
-        'a.py:6 calls AutoModel.from_pretrained("acme/tiny")',
+    assert made_in(lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})) == [
+        "a.py:8 makes AutoModel",
+        'a.py:5 makes AutoModel of "bert-base-uncased"',
+        'a.py:6 makes AutoModel of "acme/tiny"',
     ]
-    assert classes_of(tmp_path) == ["a.py:8 calls AutoModel.from_pretrained, a class of transformers"]
 
 
 # how one is declared
@@ -175,14 +136,8 @@ def test_the_command_that_is_shown_declares_a_class(tmp_path: Path) -> None:
     lay(tmp_path, **{"src/model/tagger.py": TAGGER, "src/train.py": train})
     status, out, err = started(tmp_path)
     assert (status, out) == (NOTHING, "")
-    assert "a class of src/model/tagger.py:5: bertsize init model.tagger:Tagger\n" in err
+    assert "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger\n" in err
     assert "give it arguments by --kwargs, or name a function" in err
-
-
-def test_a_class_in_another_folder_is_shown_with_what_imports_it(tmp_path: Path) -> None:
-    lay(tmp_path, **{"code/tagger.py": TAGGER, "code/train.py": "from tagger import Tagger\nmodel = Tagger(3)\n"})
-    err = started(tmp_path)[2]
-    assert ': bertsize init tagger:Tagger (with pythonpath = ["code"] in pytest\'s options)\n' in err
 
 
 # classes of the project, and configs

@@ -1,16 +1,17 @@
-"""Find the model classes that the project's Python makes: where each is called, and where it is defined."""
+"""Find the model classes that the project's Python defines: by ``ast``, without running anything."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections import defaultdict
+import warnings
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.builder.published import in_catalogue, is_name
-from pytest_bertsize.commands.init.names import Names, Origin, Source, Use, parse
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
@@ -18,66 +19,62 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.files import Files
 
 LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "sentence_transformers")
-MAKERS = frozenset({"from_pretrained", "from_config", "load_from_checkpoint"})
-"""Methods of a class that make one."""
 MOST_PARSED = 4 * 1024 * 1024
 """Bytes of Python, which take some seconds."""
-_MODULE = re.compile(r"torch\.nn\.(\w+\.)*(Module|Sequential)|(pytorch_lightning|lightning)\.(\w+\.)*LightningModule")
+_MODULE = re.compile(r"Module|Sequential|LightningModule")
+"""Classes of torch and Lightning that a model derives from."""
 _MODEL = re.compile(r"(?!TF|Flax)\w*(Model|For[A-Z]\w*|LMHead|SentenceTransformer|CrossEncoder)")
 _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Output|Arguments")
 _SAYS_LIBRARY = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % b"|".join(map(str.encode, LIBRARIES)), re.MULTILINE
 )
-_SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule|import[ \t]+\*")
-_WORD = re.compile(rb"\b[A-Za-z_]\w*")
+_SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule")
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
-_TRAINS = re.compile(r"train|tun(e|ing)|(^|_)(run|main|fit)", re.IGNORECASE)
 _LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
 """First folders of paths on somebody's disk, which could be names of the hub by their letters."""
 
 
 class Call(NamedTuple):
-    """A place at which a class is made."""
+    """A call that makes a model of the library outside of the project's classes."""
 
     file: str
     line: int
     name: str
-    """The class as it is written there, perhaps by an alias."""
-    maker: str = ""
-    """``.from_pretrained`` and the like, where one is called."""
+    """The class as the library names it."""
+    hub_name: str
+    """The name of the hub that it loads; ``""`` where it is made otherwise."""
 
     @property
     def place(self) -> str:
         return f"{printable(self.file)}:{self.line}"
 
-    @property
-    def rank(self) -> tuple[object, ...]:
-        """Scripts that train come first, those near the root before others."""
-        return not _TRAINS.search(PurePosixPath(self.file).stem), self.file.count("/"), self.file, self.line
-
 
 class Class(NamedTuple):
-    """A model class."""
+    """A model class of the project."""
 
-    origin: Origin
+    file: str
     line: int
-    """Its class statement; 0 for a class of a library."""
-    call: Call | None
-    """The likeliest of the places that make it; ``None`` where no call names it."""
+    name: str
     module: str
-    """The module that it is imported from where it is made; ``""`` where none can be named."""
+    """The module that it is imported from; ``""`` where none can be named."""
     folder: str
     """The folder in which that module is looked for; ``""`` for the root of the project."""
 
-    @property
-    def name(self) -> str:
-        return self.origin.name.rpartition(".")[2]
 
-    @property
-    def rank(self) -> tuple[object, ...]:
-        """The project's own classes that are made come first, the likeliest before others."""
-        return self.call is None, not self.origin.file, self.call.rank if self.call else (), self.origin
+class _Definition(NamedTuple):
+    """A class or a function at the top level of a file."""
+
+    file: str
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    names: set[str]
+    """Every name inside of it, of dotted ones each part."""
+    bases: set[str]
+    """The last parts of the names of its bases."""
+    holds: bool
+    """Whether a model of the library is among the names."""
+    is_module: bool
+    """Whether one is among the bases, or a module of torch."""
 
 
 class Code:
@@ -92,31 +89,25 @@ class Code:
             for architecture in each.architectures
         }
         self._contents = dict(files.read_all(files.python, "Python"))
-        self._sources = self._parse(files)
-        self._names = Names(self._sources, self._contents)
-        self._derived: dict[Origin, bool] = {}
+        self._trees = dict(self._parse(files))
 
-    def _parse(self, files: Files) -> dict[str, Source]:
-        """Parse what may define a model, then what names a class that is defined there."""
-        found: dict[str, Source] = {}
-        unread: list[str] = []
-        waiting, size = dict(self._contents), 0
-        some = [file for file, content in waiting.items() if _SAYS_MODEL.search(content)]
-        while some and size <= MOST_PARSED:
-            for file in some:
-                content = waiting.pop(file)
-                if (size := size + len(content)) > MOST_PARSED:
-                    files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
-                    break
-                if source := parse(content):
-                    found[file] = source
-                else:
-                    unread.append(printable(file))
-            classes = {name.encode() for source in found.values() for name in source.classes}
-            some = [file for file, content in waiting.items() if not classes.isdisjoint(_WORD.findall(content))]
+    def _parse(self, files: Files) -> Iterator[tuple[str, ast.Module]]:
+        """Yield the files that may define a model, parsed."""
+        size, unread = 0, []
+        for file, content in self._contents.items():
+            if not _SAYS_MODEL.search(content):
+                continue
+            if (size := size + len(content)) > MOST_PARSED:
+                files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
+                break
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    yield file, ast.parse(content)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                unread.append(printable(file))
         if unread:
             files.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
-        return found
 
     # what the configs ask
 
@@ -149,134 +140,125 @@ class Code:
         what = f"no class of the library reads the key {shown(key)}, and {printable(file)} names it"
         return f"{what}: if you run a class of your own, declare that class by a factory" if file else ""
 
-    # what is made
-
-    def _is_module(self, origin: Origin | None) -> bool:
-        """Follow the bases of a class to torch's module."""
-        if origin is None:
-            return False
-        if not origin.file:
-            return _MODULE.fullmatch(origin.name) is not None or _is_model_of_library(origin)
-        if origin not in self._derived:
-            self._derived[origin] = False  # where classes derive from each other in a circle
-            self._derived[origin] = any(map(self._is_module, self._resolve_bases(origin)))
-        return self._derived[origin]
-
-    def _resolve_bases(self, origin: Origin) -> list[Origin | None]:
-        statement = self._sources[origin.file].classes.get(origin.name)
-        return [self._names.resolve(origin.file, base) for base in statement.bases] if statement else []
+    # what the project defines and makes
 
     @cached_property
-    def _classes(self) -> list[Origin]:
-        return [Origin(file, name) for file, source in self._sources.items() for name in source.classes]
-
-    @cached_property
-    def _resolved(self) -> list[tuple[str, Use, Origin, bool]]:
-        """Every use that stands for something, and whether it is the whole of what is called."""
-        found = []
-        for file, source in self._sources.items():
-            for use in source.uses:
-                chain = use.chain[:-1] if len(use.chain) > 1 and use.chain[-1] in MAKERS else use.chain
-                for end in range(len(chain), 0, -1):
-                    if origin := self._names.resolve(file, chain[:end], use.owner):
-                        found.append((file, use, origin, end == len(chain)))
-                        break
-        return found
-
-    @cached_property
-    def _models(self) -> set[Origin]:
-        """Classes of the project that derive from a module, and hold a model of the library or make what does."""
-        users: dict[Origin, set[Origin]] = defaultdict(set)
-        holding: list[Origin] = []
-        held = [(Origin(file, use.owner), used) for file, use, used, _ in self._resolved if use.owner]
-        for owner, used in (*held, *((each, base) for each in self._classes for base in self._resolve_bases(each))):
-            if used and (_is_model_of_library(used) or (used.name in self._families and self._is_module(used))):
-                holding.append(owner)
-            elif used and used.file:
-                users[used].add(owner)
-        reached: set[Origin] = set()
-        while holding:
-            if (each := holding.pop()) not in reached:
-                reached.add(each)
-                holding += users[each]
-        return {
-            each
-            for each in reached.intersection(self._classes)
-            if self._is_module(each) and not _LOSS.search(each.name)
-        }
+    def _models(self) -> dict[str, dict[str, str]]:
+        """The names by which each file has models of the library, and what the library calls them."""
+        return {file: dict(_list_models(tree)) for file, tree in self._trees.items()}
 
     def list_classes(self) -> list[Class]:
-        """Every model class that is made outside of other modules, the project's own and the likeliest first.
+        """Return the model classes that hold a model of the library, but for those that are a part of another."""
+        definitions = [each for file, tree in self._trees.items() for each in self._list_definitions(file, tree)]
+        holding = _reach({each.node.name for each in definitions if each.holds}, definitions, lambda each: each.names)
+        of_torch = {each.node.name for each in definitions if each.is_module}
+        modules = _reach(of_torch, definitions, lambda each: each.bases)
+        models = [each for each in definitions if each.node.name in holding & modules and each.bases]
+        models = [each for each in models if not (_LOSS.search(each.node.name) or each.node.name in self._families)]
+        parts = {name for each in models for name in each.names - {each.node.name}}
+        whole = [each for each in models if each.node.name not in parts] or models
+        found = [Class(each.file, each.node.lineno, each.node.name, *self._find_import(each.file)) for each in whole]
+        return sorted(found, key=lambda each: (each.file.count("/"), each))
 
-        Behind them those that no call names and none derives from, such as those of a table of classes.
-        """
-        calls: dict[Origin, list[Call | None]] = defaultdict(list)
-        mentioned: set[Origin | None] = {base for each in self._classes for base in self._resolve_bases(each)}
-        for file, use, origin, is_whole in self._resolved:
-            if not use.is_call:
-                mentioned.discard(origin)
-            elif is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
-                owner = Origin(file, use.owner)
-                is_outside = owner == origin or not self._is_module(owner)
-                calls[origin].append(_read_call(file, use) if is_outside else None)
-        vendored = {each.file for each in self._classes if each.name in self._families}
-        found = []
-        for origin in {*self._models, *calls}:
-            call = min(filter(None, calls[origin]), key=lambda each: each.rank, default=None)
-            is_left = not calls[origin] and origin not in mentioned and origin.file not in vendored
-            if (call or is_left) and not origin.name.endswith("PreTrainedModel"):
-                line = self._sources[origin.file].classes[origin.name].line if origin.file else 0
-                found.append(Class(origin, line, call, *self._find_import(origin, call.file if call else "")))
-        return sorted(found, key=lambda each: each.rank)
+    def _list_definitions(self, file: str, tree: ast.Module) -> Iterator[_Definition]:
+        known = self._models[file]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.col_offset == 0:
+                names = {name for each in ast.walk(node) if (name := _read_name(each))}
+                bases = {_read_name(base) for base in getattr(node, "bases", ())}
+                is_module = bool(bases & known.keys()) or any(map(_is_module, bases))
+                yield _Definition(file, node, names, bases, bool(names & known.keys()), is_module)
 
-    def _is_of_library(self, origin: Origin, use: Use, file: str) -> bool:
-        """Tell a model of the library that has no name of the hub here, and is not made to convert a checkpoint."""
-        is_elsewhere = PurePosixPath(file).stem.startswith("convert") or self._is_of_hub(use, file)
-        return _is_model_of_library(origin) and not is_elsewhere
+    def list_calls(self) -> list[Call]:
+        """Return the calls that make a model of the library outside of classes, each name of the hub once."""
+        found: dict[object, Call] = {}
+        for file, tree in self._trees.items():
+            known = self._models[file]
+            for node in _walk_outside_of_classes(tree):
+                name = known.get(_read_maker(node)) if isinstance(node, ast.Call) else None
+                if name and isinstance(node, ast.Call) and not PurePosixPath(file).stem.startswith("convert"):
+                    hub_name = self._find_hub_name(file, node)
+                    call = Call(file, node.lineno, name, hub_name)
+                    found.setdefault(hub_name or (file, name), call)
+        return sorted(found.values(), key=lambda each: (each.hub_name != "", each.file.count("/"), each))
 
-    def _find_import(self, origin: Origin, caller: str) -> tuple[str, str]:
-        """Find the module from which a class is imported where it is made, and the folder of that module."""
-        if not origin.file:
-            return origin.name.rpartition(".")[0], ""
-        path, imported = PurePosixPath(origin.file), self._sources[caller].imported if caller else set()
-        folders = [each for each in self._names.list_folders(caller) if path.parts[: len(each)] == each]
-        for folder in folders:
-            parts = path.with_suffix("").parts[len(folder) :]
-            parts = parts[:-1] if parts[-1] == "__init__" else parts
-            is_meant = origin.file == caller or {*parts[:1]} & imported or folder == folders[-1]
-            if is_meant and parts and all(map(str.isidentifier, parts)):
-                return ".".join(parts), "/".join(folder)
-        return "", ""
+    def _find_import(self, file: str) -> tuple[str, str]:
+        """Return the module of a file, and the folder in which some import of the project finds it."""
+        parts = PurePosixPath(file).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        ways = [(parts[at:], "/".join(parts[:at])) for at in range(len(parts))]
+        usual = next((each for each in ways if each[1] == "src"), ways[0] if ways else ((), ""))
+        rest, folder = next((each for each in ways if each[0][0] in self._imported), usual)
+        return (".".join(rest), folder) if rest and all(map(str.isidentifier, rest)) else ("", "")
 
-    def list_hub_names(self) -> dict[str, Call]:
-        """Names of the hub that a model is made by, each with the likeliest place."""
-        found: dict[str, Call] = {}
-        for file, use, origin, is_whole in self._resolved:
-            if is_whole and self._is_of_hub(use, file) and self._is_module(origin):
-                call = _read_call(file, use)
-                found[use.said] = min(call, found.get(use.said, call), key=lambda each: each.rank)
-        return dict(sorted(found.items(), key=lambda each: each[1].rank))
+    @cached_property
+    def _imported(self) -> set[str]:
+        """The first parts of the names of modules that the project imports."""
+        found = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+        return {name.decode() for content in self._contents.values() for name in found.findall(content)}
 
-    def _is_of_hub(self, use: Use, file: str) -> bool:
-        """Tell a call that loads what a string names from one that loads a path of the project."""
-        name, folders = use.said, (self._root, (self._root / file).parent)
-        if use.chain[-1] != "from_pretrained" or not is_name(name):
-            return False
-        if any(os.path.lexists(folder / name) for folder in folders):
-            return False
-        return in_catalogue(name) is not None or ("/" in name and not _LOCAL.match(name.lower()))
-
-
-def _read_call(file: str, use: Use) -> Call:
-    *_, name = use.chain if len(use.chain) == 1 or use.chain[-1] not in MAKERS else use.chain[:-1]
-    return Call(file, use.line, name, f".{use.chain[-1]}" if name != use.chain[-1] else "")
+    def _find_hub_name(self, file: str, call: ast.Call) -> str:
+        """Return the name of the hub that a call loads; ``""`` for a path of the project, and where no text stands."""
+        named = [each.value for each in call.keywords if each.arg == "pretrained_model_name_or_path"]
+        texts = (each.value for each in (*call.args[:1], *named) if isinstance(each, ast.Constant))
+        name = next((text for text in texts if isinstance(text, str)), "")
+        is_loaded = isinstance(call.func, ast.Attribute) and call.func.attr == "from_pretrained"
+        if not is_loaded or not is_name(name):
+            return ""
+        if any(os.path.lexists(folder / name) for folder in (self._root, (self._root / file).parent)):
+            return ""
+        return name if in_catalogue(name) is not None or ("/" in name and not _LOCAL.match(name.lower())) else ""
 
 
-def _is_model_of_library(origin: Origin) -> bool:
-    if origin.file:
-        return False
-    library, *modules, name = origin.name.split(".") if "." in origin.name else (origin.name, "")
-    if library not in LIBRARIES or _NO_MODEL.search(name):
-        return False
-    in_modeling = any(each.startswith("modeling") for each in modules)
-    return re.fullmatch(r"(?!TF|Flax)[A-Z]\w*" if in_modeling else _MODEL, name) is not None
+def _list_models(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield each name that a file has for a model of the library, and what the library calls it."""
+    aliases = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in LIBRARIES:
+            yield from ((each.asname or each.name, each.name) for each in node.names if _is_model(each.name))
+        elif isinstance(node, ast.Import):
+            aliases |= {each.asname or each.name for each in node.names if each.name in LIBRARIES}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _read_name(node.value) in aliases and _is_model(node.attr):
+            yield node.attr, node.attr
+
+
+def _is_model(name: str) -> bool:
+    return _MODEL.fullmatch(name) is not None and not _NO_MODEL.search(name)
+
+
+def _is_module(base: str) -> bool:
+    return _MODULE.fullmatch(base) is not None or _is_model(base)
+
+
+def _is_class_of_module(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any(_is_module(_read_name(base)) for base in node.bases)
+
+
+def _read_name(node: ast.AST) -> str:
+    """Return a name, the last part of a dotted one; ``""`` of anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _read_maker(call: ast.Call) -> str:
+    """Return the name of the class that a call makes, itself or by a method of it."""
+    made = call.func
+    is_method = isinstance(made, ast.Attribute) and made.attr in {"from_pretrained", "from_config"}
+    return _read_name(made.value if is_method and isinstance(made, ast.Attribute) else made)
+
+
+def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all that stands in no class that derives from a module."""
+    waiting = [tree]
+    for node in waiting:
+        yield node
+        waiting += [each for each in ast.iter_child_nodes(node) if not _is_class_of_module(each)]
+
+
+def _reach(names: set[str], definitions: list[_Definition], list_names: Callable[[_Definition], set[str]]) -> set[str]:
+    """Return names, and those of all definitions that lead to one of them."""
+    reached: set[str] = set()
+    while names - reached:
+        reached |= names
+        names = {each.node.name for each in definitions if list_names(each) & reached}
+    return reached

@@ -21,7 +21,7 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.model import TABLE_BY_HAND
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import in_ascii, quoted
-from pytest_bertsize.wording import listed, plural, printable
+from pytest_bertsize.wording import plural, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.commands.init.classes import Call, Class
@@ -32,8 +32,7 @@ NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
 """The command for a table that pytest, started here, would not read."""
 MOST_LINES = 20
-"""Lines of one group; classes and names of the hub are one."""
-MOST_CLASSES = 15
+"""Lines of one group."""
 NARROWEST = 60
 """Columns."""
 
@@ -144,26 +143,22 @@ def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     :param code: whether they tell of the project's Python too.
     """
     classes = proposal.code.list_classes() if code else []
-    names = proposal.code.list_hub_names() if code else {}
-    of_classes = [_describe_class(each, each.call) for each in classes if each.call]
-    if others := [f"{each.name} ({printable(each.origin.file)}:{each.line})" for each in classes if not each.call]:
-        of_classes.append(f"no call is found that makes {listed(others, 5)}")
-    yield from _list_group("model classes", of_classes, MOST_CLASSES)
-    of_names = [f"{call.place} calls {call.name}{call.maker}({quoted(name)})" for name, call in names.items()]
-    yield from _list_group("names of the hub", of_names, MOST_LINES - min(len(of_classes), MOST_CLASSES))
+    calls = proposal.code.list_calls() if code else []
+    yield from _list_group("model classes", [*map(_describe_class, classes)])
+    yield from _list_group("models of the library", [*map(_describe_call, calls)])
     yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
     yield from _list_group("left out", proposal.left_out)
-    if any(each.module and each.origin.file for each in classes):
+    if classes:
         yield wrap_text(BY_FUNCTION)
-    elif names:
-        yield _write_hub_table(*next(iter(names.items())))
+    elif of_hub := next((each for each in calls if each.hub_name), None):
+        yield _write_hub_table(of_hub)
 
 
-def _list_group(title: str, lines: Sequence[str], most: int = MOST_LINES) -> Iterator[str]:
+def _list_group(title: str, lines: Sequence[str]) -> Iterator[str]:
     if lines:
         yield f"{title}:"
-        rest = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
-        yield from (wrap_text(line, "  ", "    ") for line in (*lines[:most], *rest))
+        rest = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+        yield from (wrap_text(line, "  ", "    ") for line in (*lines[:MOST_LINES], *rest))
 
 
 def wrap_text(text: str, first: str = "", others: str = "") -> str:
@@ -177,14 +172,14 @@ def wrap_text(text: str, first: str = "", others: str = "") -> str:
     )
 
 
-def _describe_class(each: Class, call: Call) -> str:
-    where = f"{printable(each.origin.file)}:{each.line}" if each.line else each.origin.name.partition(".")[0]
-    named = "a class" if call.name == each.name else f"the class {each.name}"
-    said = f"{call.place} calls {call.name}{call.maker}, {named} of {where}"
-    if not each.module or not each.origin.file:
-        return said
+def _describe_class(each: Class) -> str:
+    where = f"{printable(each.file)}:{each.line} defines {each.name}"
     path = f' (with pythonpath = ["{each.folder}"] in pytest\'s options)' if each.folder not in {"", "src"} else ""
-    return f"{said}: bertsize init {each.module}:{each.name}{path}"
+    return f"{where}: bertsize init {each.module}:{each.name}{path}" if each.module else where
+
+
+def _describe_call(call: Call) -> str:
+    return f"{call.place} makes {call.name}{f' of {quoted(call.hub_name)}' if call.hub_name else ''}"
 
 
 BY_FUNCTION = (
@@ -205,9 +200,11 @@ then pytest --bert-budget --bert-budget-update writes what it counts to
 """
 
 
-def _write_hub_table(name: str, call: Call) -> str:
+def _write_hub_table(call: Call) -> str:
     """Write the table that declares a name of the hub as the class that is made."""
     is_auto = call.name.startswith("Auto")
     architecture = f'"…"  # the class that {call.name} makes' if is_auto else quoted(call.name)
-    heading = write_heading(name.rpartition("/")[2])
-    return HUB_TABLE.format(name=name, heading=heading, config=quoted(name), architecture=architecture)
+    heading = write_heading(call.hub_name.rpartition("/")[2])
+    return HUB_TABLE.format(
+        name=call.hub_name, heading=heading, config=quoted(call.hub_name), architecture=architecture
+    )
