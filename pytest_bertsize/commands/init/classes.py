@@ -187,9 +187,10 @@ class Code:
         parts = PurePosixPath(file).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
         ways = [(parts[at:], "/".join(parts[:at])) for at in range(len(parts))]
+        ways = [each for each in ways if all(map(str.isidentifier, each[0]))]
         usual = next((each for each in ways if each[1] == "src"), ways[0] if ways else ((), ""))
         rest, folder = next((each for each in ways if each[0][0] in self._imported), usual)
-        return (".".join(rest), folder) if rest and all(map(str.isidentifier, rest)) else ("", "")
+        return ".".join(rest), folder
 
     @cached_property
     def _imported(self) -> set[str]:
