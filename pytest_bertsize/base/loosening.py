@@ -69,8 +69,10 @@ def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str
 
     :param before: the base's reason, which explains nothing of today.
     """
-    if visible(model.reason) in {"", visible(before)}:
+    if not visible(model.reason):
         return "error", way_out
+    if visible(model.reason) == visible(before):
+        return "error", f"{way_out}; the reason that is there was the base's: write another, or add to it"
     return "note", f"its reason: {shown(model.reason)}"
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
-from msgspec.structs import force_setattr
 
 from pytest_bertsize.table.limits import NO_COMPONENTS
 from pytest_bertsize.table.reading import Key
@@ -111,7 +110,8 @@ class Extra(Struct, frozen=True):
     """Parameters that are those of another module, with the tensor that each of them shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """Where it counts. Default: head and the first part of the name. Example: component = "head.crf"."""
+    """Where it counts. Default: where it stands in the backbone, else head and the first part of the name.
+    Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:
@@ -167,8 +167,6 @@ class Extra(Struct, frozen=True):
             raise ValueError(f"the extra {shown(self.name)} {says}: write one of {', '.join(SIZES)}, as in {example}")
         for problem in (*self._name_wrong_sizes(), *self._name_wrong_arguments(), *self._name_wrong_ties()):
             raise ValueError(f"the extra {shown(self.name)}: {problem}")
-        if not self.component:
-            force_setattr(self, "component", f"head.{re.split(r'[.[]', self.name)[0]}")
 
     def _name_wrong_sizes(self) -> Iterator[str]:
         names = SIZES[self.block]

@@ -196,6 +196,7 @@ def test_a_reason_counts_only_where_it_came_with_the_change(
     old, new = (f'budget.total = "{limit}"\nreason = "{why}"' for limit, why in (("60K", before), ("70K", after)))
     (found,) = loosened(changed(tmp_path, tiny, old, new if after else 'budget.total = "70K"'))
     assert found.severity == severity
+    assert ("was the base's: write another, or add to it" in found.fix) == (before == after)
 
 
 @pytest.mark.parametrize("blank", [" ", r"\u200b", r"\ufe0f", r"\u2060"])

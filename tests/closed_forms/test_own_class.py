@@ -172,6 +172,29 @@ def test_a_module_that_is_added_inside_the_backbone_is_an_extra_by_its_path(tmp_
     assert actual["encoder.adapter"] == 10
 
 
+@pytest.mark.parametrize(
+    ("place", "component"),
+    [
+        ("embeddings", "embeddings"),
+        ("embeddings.word_embeddings", "embeddings.word"),
+        ("encoder.layer.0", "encoder"),
+        ("encoder.layer.0.attention.self", "encoder.attention"),
+        ("pooler", "pooler"),
+        ("", "head.bert"),
+    ],
+)
+def test_a_module_that_is_added_inside_the_backbone_counts_where_it_stands(
+    tmp_path: Path, place: str, component: str
+) -> None:
+    held = bert()
+    held.get_submodule(place).add_module("adapter", on_meta(nn.Linear, 4, 2))
+    path = ".".join(filter(None, ("bert", place, "adapter")))
+    extra = f'extra = [{{ name = "{path}", linear = ["hidden_size", 2] }}]'
+    actual = passing(checked(tmp_path, f'backbone = "bert"\n{extra}', of(bert=held)))
+    without = passing(checked(tmp_path, 'backbone = "bert"', of(bert=bert())))
+    assert actual[component] - (0 if component == "head.bert" else without[component]) == 10
+
+
 @pytest.mark.parametrize("key", ["D", "r", "self", "sizes"])
 def test_a_key_of_the_projects_own_may_have_any_name(tmp_path: Path, key: str) -> None:
     table = f'backbone = "bert"\nextra = [{{ name = "out", linear = ["hidden_size", "{key}"] }}]'
