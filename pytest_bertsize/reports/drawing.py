@@ -8,7 +8,7 @@ from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -62,7 +62,7 @@ def draw(style: Style, *parts: RenderableType) -> str:
         legacy_windows=False,
         _environ={},
     )
-    console.print(Group(*parts))
+    console.print(Group(*parts), crop=False)
     text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
     return bound_lines([line.rstrip() for line in text.splitlines()])
 
@@ -88,15 +88,29 @@ def bound_lines(lines: list[str]) -> str:
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence that wraps under itself, not under its mark."""
-    from rich.table import Table
+    """Return a sentence that wraps under itself, not under its mark; what is to be pasted stays on one line."""
+    from rich.text import Text
 
-    kept = _ROW.sub(lambda row: row[0].replace(" ", _KEPT), powers(sentence, style))
-    grid = Table.grid()
-    grid.add_column(width=len(mark), no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(colour_text(mark, colour), colour_text(kept))
-    return grid
+    kept = _PASTED.sub(lambda found: found[0].replace(" ", _KEPT), powers(sentence, style))
+    room = usable(style) - cell_len(mark)
+    lines = [line for part in kept.split("\n") for line in _wrap(part, room)]
+    drawn = Text(no_wrap=True, overflow="ignore")
+    drawn.append(mark, style=colour).append(f"\n{' ' * cell_len(mark)}".join(lines))
+    return drawn
+
+
+def _wrap(text: str, room: int) -> list[str]:
+    """Break a text between words; a word that is longer than a line is folded, unless it is to be pasted."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+        while cell_len(lines[-1]) > room and _KEPT not in lines[-1]:
+            lines += chop_cells(lines.pop(), room)
+    return lines
 
 
 def draw_marked(mark: str, text: str, style: Style) -> str:
@@ -106,8 +120,12 @@ def draw_marked(mark: str, text: str, style: Style) -> str:
 
 _KEPT = "\ue000"
 """A space at which no line is broken."""
-_ROW = re.compile(r"\{ name = .*? \}(?=, \{ name = | \]|$)")
-"""A row of ``extra``, which TOML wants on one line."""
+_PASTED = re.compile(
+    r"\{ name = .*? \}(?=, \{ name = | ?\]|$)"  # a row of extra
+    r'|[\w.]+ = (?:\[[^][{}]*\]|\{ [^{}]* \}|"[^"]*")'
+    r"|\[[\w, ]+\]"
+)
+"""What is written in one line of TOML, which no line of the terminal may break."""
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.quantity import compact_left, percent_used
-from pytest_bertsize.reports.drawing import Style
+from pytest_bertsize.reports.drawing import Style, draw, hanging
 from pytest_bertsize.reports.markdown import render_page as markdown
 from pytest_bertsize.reports.report import FoldedTensor, Lock, Measure, ModelReport, TensorChange
 from pytest_bertsize.reports.sentences import show_share
@@ -72,6 +72,23 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
     assert len(tomli.loads(pasted)["extra"]) == len(rows)
     assert all(any(row in line for line in told.splitlines()) for row in rows if len(row) < width - 10)
     assert "\ue000" not in told
+
+
+@pytest.mark.parametrize("before", range(40, 80, 3))
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        'hub = { "acme/encoder" = "configs/encoder/config.json" }',
+        "overrides = { hidden_size = 640, intermediate_size = 2560, num_hidden_layers = 12, num_attention_heads = 10 }",
+        'ignored = ["fusion_layer", "other_layer"]',
+        "[32, 128]",
+        'build.memory = "4GB"',
+    ],
+)
+def test_what_is_to_be_pasted_is_on_one_line(before: int, pasted: str) -> None:
+    drawn = draw(Style(80), hanging("  → ", "", f"{'w' * before} write {pasted} and that", Style(80)))
+    assert any(pasted in line for line in drawn.splitlines())
+    assert [line for line in drawn.splitlines() if pasted not in line and len(line) > 79] == []
 
 
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
