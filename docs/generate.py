@@ -9,7 +9,7 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from pytest_bertsize.closed_forms.tree import PARAMETER
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.reports.report import RunReport
+from pytest_bertsize.table.extra import SIZES
 from pytest_bertsize.table.validate_pyproject import FILE as TABLE_SCHEMA
 
 DOCS = Path(__file__).parent
@@ -63,16 +64,19 @@ def pytest_options() -> str:
 
 
 def commands() -> str:
-    """Each command of ``bertsize``, with its arguments."""
+    """Each command of ``bertsize``, with its arguments; those of ``explain`` that another has too are named there."""
     found = next(action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
     helps = {choice.dest: choice.help for choice in found._choices_actions}  # noqa: SLF001
-    return "\n".join(_command(name, helps[name] or "", command) for name, command in found.choices.items())
+    of_explain = {_names(each): each.help for each in found.choices["explain"]._actions}  # noqa: SLF001
+    return "\n".join(_command(name, helps[name] or "", each, of_explain) for name, each in found.choices.items())
 
 
-def _command(name: str, what: str, command: argparse.ArgumentParser) -> str:
-    actions = [action for action in command._actions if action.dest != "help"]  # noqa: SLF001
-    rows = ((_names(action), f"{_sentence(action.help or '')}{_choices(action)}") for action in actions)
-    return f"### {name}\n\n{_sentence(what)}\n\n{table(('argument', 'means'), rows)}"
+def _command(name: str, what: str, command: argparse.ArgumentParser, of_explain: Mapping[str, str | None]) -> str:
+    actions = {_names(each): each for each in command._actions if each.dest != "help"}  # noqa: SLF001
+    told = [each for each in actions if name != "explain" and of_explain.get(each) == actions[each].help]
+    rows = [(each, f"{_sentence(it.help or '')}{_choices(it)}") for each, it in actions.items() if each not in told]
+    as_explain = [(" ".join(told), "As for `explain`.")] if told else []
+    return f"### {name}\n\n{_sentence(what)}\n\n{table(('argument', 'means'), [*rows, *as_explain])}"
 
 
 def _names(action: argparse.Action) -> str:
@@ -101,21 +105,29 @@ def keys() -> str:
     return table(("key", "says"), _keys(_of_any_name(models), ""))
 
 
+BOUNDS = ("min", "max", "exact")
+ANY = "COMPONENT"
+TOTALS = ("total", "trainable")
+
+
 def _keys(schema: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
-    """A key and what it says, then the keys inside it; those that all components have are told once."""
+    """Yield a key and what it says, then the keys inside it; of components one, and bounds below that one."""
     of_any = schema.get("additionalProperties")
-    any_name = {"COMPONENT": of_any} if isinstance(of_any, dict) and "description" in of_any else {}
-    shared = (any_name.get("COMPONENT") or {}).get("properties", {})
-    for key, said in {**schema.get("properties", {}), **any_name}.items():
-        yield f"`{before}{key}`", _with_code(said["description"])
-        inner = said if "properties" in said else said.get("items", {})
-        if key == "COMPONENT" or inner.get("properties", {}).keys() != shared.keys():
-            yield from _keys(inner, f"{before}{key}.")
+    component = of_any if isinstance(of_any, dict) and "description" in of_any else {}
+    for key, said in {**schema.get("properties", {}), **({ANY: component} if component else {})}.items():
+        if before == "extra." and key in SIZES:
+            continue
+        is_component = bool(component) and said.get("properties", {}).keys() == component["properties"].keys()
+        if (key in BOUNDS and not before.endswith(f"{ANY}.")) or (is_component and key not in (*TOTALS, ANY)):
+            continue
+        yield f"`{before}{key}`", _with_code(said["description"], before)
+        yield from _keys(said if "properties" in said else said.get("items", {}), f"{before}{key}.")
 
 
-def _with_code(description: str) -> str:
-    """A description whose example is shown as code."""
-    return re.sub(r"Example: (.+)\.$", r"Example: `\1`.", description)
+def _with_code(description: str, before: str) -> str:
+    """Return a description with its example as code, of a key inside of another without it."""
+    shown = r" Example: `\1`." if before in {"", "budget."} else ""
+    return re.sub(r" Example: (.+)\.$", shown, description)
 
 
 def _of_any_name(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,36 +144,12 @@ def report_schema() -> dict[str, Any]:
     return {**whole, "title": "pytest-bertsize report, schema 1", **schema}
 
 
-WHOLE_OBJECTS = ("RunReport", "ModelReport", "Component", "FindingRow")
-
-
 def report() -> str:
-    """Each object of the report that most readers want with its keys; the others with the names of theirs."""
+    """Return each object of the report with its keys; the schema says what they are."""
     objects = report_schema()["$defs"]
-    others = [(f"`{name}`", each["description"], ", ".join(each["properties"])) for name, each in objects.items()]
-    rest = table(("object", "is", "keys"), (row for row in others if row[0].strip("`") not in WHOLE_OBJECTS))
-    return "\n".join((*(_object(name, objects[name]) for name in WHOLE_OBJECTS), f"### The other objects\n\n{rest}"))
-
-
-def _object(name: str, schema: Mapping[str, Any]) -> str:
-    keys = schema["properties"].items()
-    rows = ((f"`{key}`", _write_type(said), said.get("description", "")) for key, said in keys)
-    return f"### {name}\n\n{schema['description']}\n\n{table(('key', 'type', 'is'), rows)}"
-
-
-def _write_type(schema: Mapping[str, Any]) -> str:
-    """``integer?`` of an integer or null, ``Layer[]`` of a list, ``{integer}`` of integers by name."""
-    if "anyOf" in schema:
-        (one,) = (each for each in schema["anyOf"] if each.get("type") != "null")
-        return f"{_write_type(one)}?"
-    if "enum" in schema:
-        return " ".join(f'`"{value}"`' for value in schema["enum"])
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
-    inner = schema.get("items") or schema.get("additionalProperties")
-    if not inner:
-        return str(schema["type"])
-    return f"{_write_type(inner)}[]" if schema["type"] == "array" else f"{{{_write_type(inner)}}}"
+    names = ["RunReport", "ModelReport", *(name for name in objects if name not in {"RunReport", "ModelReport"})]
+    rows = ((f"`{name}`", objects[name]["description"], ", ".join(objects[name]["properties"])) for name in names)
+    return table(("object", "is", "keys"), rows)
 
 
 # families
@@ -180,26 +168,28 @@ REQUIRED: Mapping[str, Mapping[str, object]] = {
     "encoder-decoder": {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}},
 }
 """What the library has no default for."""
-WHOLES = ("embeddings", "encoder", "decoder", "head")
 
 
 def components() -> str:
-    """What a budget can name: families that have the same in one row."""
+    """Return what a budget can name: of BERT, and what other families have beside it."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for family in FAMILIES.values():
         config = config_at({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
         values = family.resolve(config, {}, family.architectures[0])
         names = family.component_names(Dims(values.sizes, values.switches, release=family.release))
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
-    rows = ((", ".join(of), *_by_whole(names)) for names, of in alike.items())
-    return table(("family", *(f"`{whole}`" for whole in WHOLES), "others"), rows)
+    berts = next(names for names, of in alike.items() if "`bert`" in of)
+    rows = ((", ".join(of), more) for names, of in alike.items() if (more := _list_parts({*names} - {*berts})))
+    return f"BERT has {_list_parts({*berts})}.\n\n{table(('family', 'has also'), rows)}"
 
 
-def _by_whole(names: Sequence[str]) -> Iterator[str]:
-    """The parts of each of :data:`WHOLES`, without its name; and what is a part of none."""
-    for whole in WHOLES:
-        yield ", ".join(f"`{name.partition('.')[2]}`" for name in names if name.startswith(f"{whole}."))
-    yield ", ".join(f"`{name}`" for name in names if name.partition(".")[0] not in WHOLES)
+def _list_parts(names: Collection[str]) -> str:
+    """``encoder: attention, norm; pooler``: the parts of each whole; a whole that is there without parts, alone."""
+    wholes: dict[str, list[str]] = {}
+    for name in sorted(names):
+        whole, _, part = name.partition(".")
+        wholes.setdefault(whole, []).extend([part] if part else [])
+    return "; ".join(f"`{whole}`{': ' if parts else ''}{', '.join(parts)}" for whole, parts in wholes.items())
 
 
 # from Python

@@ -223,42 +223,38 @@ MODEL = {
 }
 INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
-    "factory [MODULE:CALLABLE]": "a function or a class of the project, which is built once, and its table proposed",
-    "--name NAME": "what that model is called (default: as the function is)",
-    "--config FILE": "the config that it is called with, a file or a folder",
-    "--kwargs JSON": "keyword arguments that it is called with, as in '{\"labels\": 9}'",
+    "factory [MODULE:CALLABLE]": "a function or a class of the project, to build once and propose its table",
+    "--name NAME": "the name of that model (default: the function's)",
+    "--config FILE": "the config for it, a file or a folder",
+    "--kwargs JSON": "keyword arguments for it, as in '{\"labels\": 9}'",
     "--write": "add the tables to pyproject.toml (default: print them)",
 }
 CHECK = {
     "names [NAME…]": "the models to check (default: all)",
-    "--project FOLDER…": "the folder of pyproject.toml (default: the nearest with our table, from here upwards)",
-    "--report PATH…": "write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html)",
+    "--project FOLDER…": PROJECT["--project FOLDER"],
+    "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
     "CI runs for; none: with nothing)",
-    "--no-build": "build nothing, and hold budgets against the closed form alone, without torch; every report says so",
-    "--strict": "with --no-build: fail for a model that neither a closed form nor its lock counts (default: name it)",
-    "--python PATH": "build with this interpreter, whatever the table says: that of the project's own environment, "
-    "which has torch and transformers",
+    "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
+    "--strict": "with --no-build: fail a model that neither a closed form nor its lock counts",
+    "--python PATH": "build with this interpreter, whatever the table says",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
 }
 ACCEPT = {
     "names [NAME…]": "the models to accept (default: all)",
-    "--reason WHY": "why, as in 'ADR-12: wider': it is written beside each budget that is raised, which a run with a "
-    "base asks for",
+    "--reason WHY": "why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
     **PROJECT,
-    "--base REV": "let each model grow as its budget says against this git revision, and have a limit that was "
-    "loosened by hand since given the reason too",
+    "--base REV": "count growth from this git revision, and give limits that were loosened since the reason too",
     "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {
-    "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
-    "--tensors": "go down to tensors and their shapes",
-    "--page PATH": "write what if: a page of its own (.html) with a slider for every size, which counts in the browser "
-    "and fetches nothing; nothing else is printed then",
+    "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow does",
+    "--tensors": "show tensors and their shapes",
+    "--page PATH": "write a page (.html) with a slider for every size instead",
 }
 CONFIG = (
-    "a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; or "
-    "pyproject.toml::NAME, a model that it declares, by its name alone, too, perhaps with REV: before it"
+    "a config file or its folder, perhaps with REV: before it and #key.path behind it; module:NAME; or the name of a "
+    "declared model, perhaps with pyproject.toml:: or REV: before it"
 )
 FIT = {
     "config CONFIG": "a config, as for explain",
@@ -267,20 +263,17 @@ FIT = {
     "--seq-len TOKENS": "the tokens of that pass (default: 128)",
     "--keep KEY…": "a size that stays as it is, as in vocab_size",
     "--multiple N": "what widths and vocabularies are multiples of (default: 64)",
-    "--head-width N": "hidden units of one attention head (default: as many as today, or 64 where no width near has "
-    "such heads)",
+    "--head-width N": "hidden units of one attention head (default: today's, or 64)",
 }
 LOG = {
     "name [NAME]": "a model, by any name that it had (default: all)",
-    "commits [REV..REV]": "the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the "
-    "first parent",
+    "commits [REV..REV]": "the commits after one and up to another, as in v1..HEAD (default: all)",
     "--tags": "go from tag to tag, and to the last commit",
     "--format": "how it is printed (default: text)",
 }
 COMMANDS = {
     "init": _Command(
-        "propose a table with a budget for each config of the project, and list the classes that it makes; or propose "
-        "the table of one class, which is built",
+        "propose a table for each config of the project, or for the class that is named, which is built once",
         _run_init,
         INIT,
     ),
@@ -290,28 +283,27 @@ COMMANDS = {
         CHECK,
     ),
     "accept": _Command(
-        "accept what is counted: raise the budgets that fail, in pyproject.toml, with the reason beside each and the "
-        "lock with them; never in CI",
+        "accept what is counted: raise the limits that fail, with the reason beside each; never in CI",
         _run_accept,
         ACCEPT,
     ),
     "explain": _Command(
-        "show what the count of a config is made of: component, formula, numbers, parameters",
+        "show the closed form of a config: component, formula, numbers, parameters",
         _show(_write_explanation),
         {"config CONFIG": CONFIG, **MODEL, **EXPLAIN},
     ),
     "diff": _Command(
-        "show what changes from one config to another: by component, by key, and in shape",
+        "show what changes from one config to another, by component and by key",
         _show(_write_diff),
         {"a A": "a config, as for explain", "b B": "the other one", **MODEL},
     ),
     "fit": _Command(
-        "show the shapes that a model could have under a budget, the nearest to today's first, as overrides to paste",
+        "show the shapes nearest to today's that hold a budget, as overrides to paste",
         _show(_write_shapes),
         {**FIT, **MODEL},
     ),
     "log": _Command(
-        "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run",
+        "show how each declared model grew, commit by commit, with the key that did it",
         _show(_write_log),
         {**LOG, **PROJECT},
     ),

@@ -31,65 +31,58 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget",
         **_FLAG,
-        help="check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
-        "the meta device and compare them with the closed form and with its budget",
+        help="check every model that [tool.bertsize.models.NAME] in pyproject.toml declares: count its parameters and "
+        "compare them with its closed form and its budget",
     )
     add(
         "--bert-budget-no-build",
         **_FLAG,
-        help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
-        "less than half a second; every report says so",
+        help="with --bert-budget: build nothing, and compare budgets with closed forms alone, without torch",
     )
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail for a model that neither a closed form nor its lock counts; default: "
-        "name it",
+        help="with --bert-budget-no-build: fail a model that neither a closed form nor its lock counts",
     )
     add(
         "--bert-budget-base",
         metavar="REV",
-        help="with --bert-budget: compare with the table and the configs at this git revision, or where this branch "
-        "left it, and refuse a budget that was loosened since without a new reason; default: the base of the pull "
-        "or merge request that CI runs for; none: compare with nothing",
+        help="with --bert-budget: compare with this git revision, or where this branch left it, and refuse a budget "
+        "that was loosened since without a new reason; default: the base of the request that CI runs for; none: "
+        "compare with nothing",
     )
     add(
         "--bert-budget-python",
         metavar="PATH",
-        help="with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
-        "environment, which has torch and transformers",
+        help="with --bert-budget: build with this interpreter, whatever the table says",
     )
     add(
         "--bert-budget-update",
         **_FLAG,
-        help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in "
-        "pyproject.toml, as their author writes numbers; never in CI",
+        help="with --bert-budget: accept what was counted: raise the limits that fail, in pyproject.toml; never in CI",
     )
     add(
         "--bert-budget-reason",
         metavar="WHY",
-        help="with --bert-budget-update: why, as in 'ADR-12: wider': it is written beside each budget that is raised, "
-        "which a run with a base asks for",
+        help="with --bert-budget-update: why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
     )
     add(
         "--bert-budget-tighten",
         **_FLAG,
-        help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
+        help="with --bert-budget: lower the limits that have room, in pyproject.toml; never in CI",
     )
     add(
         "--bert-budget-report",
         action="append",
         default=[],
         metavar="PATH",
-        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
-        "may be repeated",
+        help="with --bert-budget: write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
     )
     parser.addini(
         "bert_budget",
         type="bool",
         default=False,
-        help="have --bert-budget in every run; at a desk, one that only lists or selects tests may leave models "
-        "unchecked, and says so",
+        help="have --bert-budget in every run; outside CI one that selects tests may leave models unchecked",
     )
 
 

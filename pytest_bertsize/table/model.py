@@ -184,19 +184,16 @@ class Model(Struct, frozen=True, kw_only=True):
     """
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FUNCTION), check_function_name] | None = None
-    """A function or a class of the project that makes the model, importable from the project's root, from the
-    pythonpath of pytest's options in this file, else from src. It is called with the config, if there is one and it
-    takes an argument: as a dict, or for a class of transformers as an object of its config class.
+    """A function or a class of the project that makes the model, from the project's root, pytest's pythonpath, or src.
+    If it takes an argument it is called with the config: a dict, or for a class of transformers an object.
     Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
     """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
     Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
-    """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
-    modules.json; "train.yaml#model" for an object in a file, "configs/*.json" for a model of each file,
-    "acme.sizes:small" for what a function, a class or a constant of the project makes, has or names, a table for the
-    config itself, or a name of the hub, as "bert-base-uncased".
+    """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
+    an object in a file, "configs/*.json" for a model of each file, "acme.sizes:small" for what the project's code
+    makes, a table, or a name of the hub.
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
@@ -207,16 +204,14 @@ class Model(Struct, frozen=True, kw_only=True):
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
     architecture: Annotated[str | None, Key(written=OneOrEach)] = None
-    """The class that is built, or whose closed form is that of the backbone; of several backbones, perhaps one each.
-    Default: the one entry of the config's "architectures".
+    """The class of the model, or of its backbone; of several, perhaps one each. Default: the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
     overrides: dict[str, Any] = {}
     """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
     backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
-    """The attribute of what the factory returns that holds the library's own class; of several, each with its config,
-    or a list of them, each with the config that the built model has.
+    """The attribute of the built model that holds the library's class; of several a list, or a table of configs.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
     """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
@@ -235,8 +230,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
-    """The weights that belong to the config, of which names and shapes are read: a .safetensors file, its index,
-    or a folder with one of them.
+    """The weights that belong to the config: a .safetensors file, its index, or a folder with one of them.
     Example: checkpoint = "released/model.safetensors"."""
     tokenizer: Text | None = None
     """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
@@ -252,8 +246,8 @@ class Model(Struct, frozen=True, kw_only=True):
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
     components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
-    """Names for parts of a class without a closed form, each with the modules that it holds: a path, or a pattern of
-    the names of tensors. Example: components = { tower = "vision.*" }."""
+    """Names for parts of a class without a closed form, each with paths of modules or patterns of the names of tensors.
+    Example: components = { tower = "vision.*" }."""
     reason: Text = ""
     """Why the budget is what it is; one that changes with the budget explains why it was loosened.
     Example: reason = "ADR-12: Chinese vocabulary"."""
@@ -261,8 +255,7 @@ class Model(Struct, frozen=True, kw_only=True):
         Budget,
         Key(read_budget, missing=f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"'),
     ]
-    """What the model may cost: limits by component, or "report-only" for a model that is counted, compared with its
-    closed form and held to no limit.
+    """Limits by component, or "report-only" for a model without any.
     Example: budget.total = "110M"."""
 
     # beside the keys of the table
