@@ -216,10 +216,10 @@ def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
     """Return the symbol of the largest size in the term that counts most; ``""`` where the table writes a number."""
-    from pytest_bertsize.closed_forms.symbols import symbols_of
+    from pytest_bertsize.closed_forms.symbols import symbols_of, terms_of
 
     most = max(form.terms, key=count)
-    symbols = next((symbols_of(count(term)) for term in form.symbolic if term.name == most.name), frozenset())
+    symbols = next((symbols_of(terms_of(count(term))) for term in form.symbolic if term.name == most.name), frozenset())
     return max(sorted(symbols), key=lambda symbol: form.dims.sizes[symbol] or 0, default="")
 
 

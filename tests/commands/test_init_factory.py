@@ -166,7 +166,7 @@ def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) ->
         "enc.embeddings.position_embeddings": "enc.embeddings.position_embeddings embedding[77, 48]",
         "heads": "heads linear[48, 5] count=2",
     }
-    assert [each.component for each in model.extra] == ["embeddings.position", "head.heads"]
+    assert [each.component for each in model.extra] == ["embeddings.position", ""]  # of the heads the default
     assert "trainable" in {limit.component for limit in model.limits}
 
 
