@@ -229,8 +229,12 @@ class FailureReports:
             report.longrepr = Failure(model, report.location, self.config)  # type: ignore[assignment]
             self.failed.append(report)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+        """Runs before pytest's own hook draws what failed."""
         if self.failed:
-            from pytest_bertsize.plugin.failures import shorten_summary_lines
+            from pytest_bertsize.plugin.failures import draw_common, shorten_summary_lines
 
+            draw_common(self.failed, terminalreporter)
             shorten_summary_lines(self.failed, terminalreporter)
+        return (yield)

@@ -17,7 +17,7 @@ from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem, Mist
 from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.reports.report import to_plain
-from pytest_bertsize.reports.terminal import draw_failure
+from pytest_bertsize.reports.terminal import draw_failure, take_common
 
 if TYPE_CHECKING:
     from _pytest._io import TerminalWriter  # the type of a documented argument; imported for no other reason
@@ -154,6 +154,23 @@ class Failure:
 def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
     """Return width and colour as pytest sees them (NO_COLOR, FORCE_COLOR, ``--color``), and what can be encoded."""
     return Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
+
+
+def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
+    """Draw once what failed models have alike, and leave it out of each; one that has nothing else is not drawn."""
+    if terminalreporter.config.option.tbstyle == "no":
+        return
+    failures = [cast("Failure", report.longrepr) for report in reports]
+    style = terminal_style(terminalreporter._tw, terminalreporter.config.get_verbosity())  # noqa: SLF001  (no other way)
+    common, rest = take_common([failure.model for failure in failures], style)
+    if common:
+        terminalreporter.ensure_newline()
+        terminalreporter.section("bert size: what several models have alike")
+        terminalreporter.write_line(common)
+    for report, failure, model in zip(reports, failures, rest, strict=True):
+        failure.model = model
+        if not (model.components or model.own_findings):
+            report._pdbshown = True  # type: ignore[attr-defined]  # noqa: SLF001  (pytest's mark of what was shown)
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:

@@ -82,6 +82,8 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         yield from map(Line, ci.annotate_run(report, reports.settings.root))
     if not accepting and (way := terminal.draw_way_to_accept(models, style)) and not ci.sign_of_ci():
         yield Line(way)
+    if style.verbosity == 0 and any(model.verdict == "failed" and model.components for model in models):
+        yield Line("-v shows every component, what would fit, and what the next change costs")
     if reports.asked and reports.asked.because and not reports.builds and style.verbosity >= 0:
         yield Line(f"closed forms are those of transformers {reports.asked}")
     written = "" if reports.problems else "".join(f"; {path.name} written" for path in reports.paths)
@@ -91,9 +93,13 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """The overview; of each model that passed its table where it is asked for, else what changed; then stand-ins."""
-    yield terminal.draw_overview(outcome.checked, style, outcome.reports.settings.patterns)
-    common, passed = terminal.take_common([each for each in outcome.checked if each.verdict != "failed"], style)
+    """The overview, unless all failed and each was told; of each that passed its table where that is asked for, else
+    what changed; then stand-ins.
+    """
+    others = [each for each in outcome.checked if each.verdict != "failed"]
+    if others or style.verbosity > 0:
+        yield terminal.draw_overview(outcome.checked, style, outcome.reports.settings.patterns)
+    common, passed = terminal.take_common(others, style)
     for model in passed:
         if style.verbosity > 0:
             yield f"\n{terminal.draw_model(model, style)}\n" if tables else ""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 
 from pytest_bertsize.findings import BROKEN
+from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.drawing import (
@@ -42,6 +43,8 @@ MOST_ROWS = 30
 """Models that passed, as a row each, and lines of more."""
 FEWEST = 3
 """Models of one pattern that are a line; fewer are rows."""
+MOST_PLACES = 3
+"""Places of one finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
 """Notes that are shown without ``-v``."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
@@ -49,19 +52,35 @@ _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
-    """Draw the whole report of a model that failed: headline, table, what changed, each finding with its way out."""
+    """Draw the report of a model that failed: headline, table, what changed, each finding with its way out.
+
+    Of a finding that the headline has told there is the way out alone, below it.
+    """
     if not model.components and len(model.own_findings) == 1:
         (only,) = model.own_findings
         line = colour_text(": ".join(filter(None, (model.name, only.place, only.message))), "bold red")
         return draw(style, line, *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []))
+    told = [each for each in model.own_findings if each.fix and _is_told(each, model.headline)]
+    ways = [
+        hanging("  → ", "cyan", each.fix if each.place in model.headline else f"{each.fix} ({each.place})", style)
+        for each in told
+        if each.fix not in model.headline
+    ]
     blocks: list[list[RenderableType]] = [
-        [colour_text(model.headline, "bold red")],
+        [colour_text(model.headline, "bold red"), *ways],
         _table_parts(model, style) if model.components else [],
         _base_lines(model, style),
-        _finding_lines(model.own_findings, style),
+        _finding_lines([each for each in model.own_findings if each not in told], style),
         _choice_lines(model, style),
     ]
     return _draw_blocks(blocks, style)
+
+
+def _is_told(finding: FindingRow, headline: str) -> bool:
+    actual, limit = finding.actual, finding.limit
+    if actual is None or limit is None:
+        return finding.message in headline
+    return f"{finding.component} {exact(actual)}, limit {exact(limit)} (" in headline
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
@@ -81,7 +100,7 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
     title.append(model.architecture, style="bold")
     title.append(f"  {model.config}  " if model.config else "  ", style="cyan")
     title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
-    return [title, colour_text(""), _component_table(model, style)]
+    return [title, *([colour_text("")] if style.verbosity > 0 else []), _component_table(model, style)]
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
@@ -99,21 +118,26 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
     """Draw each error and warning that several models have alike, once with their names; return the models without."""
-    names: dict[str, list[str]] = {}
-    rows: dict[str, FindingRow] = {}
+    found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
         for each in model.own_findings:
-            if each.actual is None and (each.severity != "note" or each.kind in URGENT):
-                names.setdefault(repr(each), []).append(model.name)
-                rows[repr(each)] = each
-    common = {said: those for said, those in names.items() if len(those) > 1}
-    lines = [
-        line
-        for said, those in common.items()
-        for line in _finding_lines([rows[said]], style, prefix=f"{listed(those, MOST_NAMED)}: ")
+            if each.severity != "note" or each.kind in URGENT:
+                found.setdefault(_without_line(each), {})[model.name] = each
+    common = {said: rows for said, rows in found.items() if len(rows) > 1}
+    lines = []
+    for rows in common.values():
+        places = [*dict.fromkeys(each.place for each in rows.values())]
+        told = replace(next(iter(rows.values())), file=listed(places, MOST_PLACES), line=None)
+        lines += _finding_lines([told], style, prefix=f"{listed([*rows], MOST_NAMED)}: ")
+    rest = [
+        replace(model, findings=[each for each in model.findings if _without_line(each) not in common])
+        for model in models
     ]
-    rest = [replace(model, findings=[each for each in model.findings if repr(each) not in common]) for model in models]
     return draw(style, *lines), rest
+
+
+def _without_line(finding: FindingRow) -> str:
+    return repr(replace(finding, line=None))
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
@@ -315,7 +339,7 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
-    rows = model.components if style.verbosity > 0 else model.chosen_rows
+    rows = model.components if style.verbosity > 0 else [row for row in model.chosen_rows if _says_something(row)]
     all_lines = [line for row in rows for line in _component_lines(row, model, style)]
     all_lines += [_line_of(row, row.name, {}) for row in model.limited_measures]  # under the total
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
@@ -327,8 +351,13 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
     for line in lines:
         table.add_row(*(_draw_cell(line, column, widths) for column in columns))
     said = [*(_describe_totals(model) if style.verbosity > 0 else ())]
-    said += _describe_table(model, len(all_lines) - len(lines), len(model.components) - len(rows))
+    said += _describe_table(model, len(all_lines) - len(lines))
     return Group(table, *(hanging("  ", "dim", f"({each})", style) for each in said if each))
+
+
+def _says_something(row: Component) -> bool:
+    """Return whether a row has more to say than that there is nothing of a component, as it should be."""
+    return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
 
 
 def _describe_totals(model: ModelReport) -> Iterator[str]:
@@ -341,11 +370,10 @@ def _describe_totals(model: ModelReport) -> Iterator[str]:
     yield "; ".join(totals)
 
 
-def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
+def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
     """Sentences under the table: what its last lines are of, what trains, and what it leaves out.
 
     :param cut: lines of a table that is too long.
-    :param hidden: components that are shown where detail is asked for.
     """
     yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
     yield from map(sentences.describe_parts, model.limited_measures)
@@ -354,11 +382,6 @@ def _describe_table(model: ModelReport, cut: int, hidden: int) -> Iterator[str]:
         yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
     if not model.built:
         yield f"not built: these are the {model.counted_by}'s counts"
-    if hidden:
-        held = "part that matches its closed form is", "parts that match their closed form are"
-        free = "part without a limit is", "parts without a limit are"
-        said = plural(hidden, *(held if model.closed_form and model.built else free))
-        yield f"{said} not shown: -v shows {'it' if hidden == 1 else 'them'}"
 
 
 def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[_Line]:

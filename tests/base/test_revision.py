@@ -220,7 +220,7 @@ def test_a_merge_group_that_loosens_a_budget_fails(
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
     result = pytester.runpytest("--bert-budget", "--bert-budget-no-build")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["✗ the limit of total was 90K at *"])
+    assert "the limit of total was 90K at" in " ".join(result.stdout.str().split())
 
 
 # what cannot be compared with: one line, and 4 from pytest, 2 from the command line

@@ -27,7 +27,7 @@ def test_a_model_is_held_to_the_closed_form_of_its_own_config_and_to_limits() ->
     review = check_model(make(), total="60K", pooler=0)
     assert (review.name, review.subject.reference) == ("BertForMaskedLM", "model.config")
     assert review.expected["total"] == 59_549  # type: ignore[index]
-    assert "total is 59,549, 9,549 over its limit of 50K" in fail(make(), total="50K")
+    assert "total 59,549, limit 50,000 (+9,549)" in fail(make(), total="50K")
     assert check_model(make()).verdict == "passed"
 
 
@@ -43,7 +43,7 @@ def test_a_resize_moves_the_config_and_the_budget_notices() -> None:
     model = make()
     model.resize_token_embeddings(201, mean_resizing=False)
     assert check_model(model).actual["embeddings.word"] == 201 * 48  # type: ignore[index]
-    assert "embeddings is 11,904, 3,904 over its limit of 8K" in fail(model, embeddings="8K")
+    assert "embeddings 11,904, limit 8,000 (+3,904)" in fail(model, embeddings="8K")
 
 
 class Deeper(BertForMaskedLM):  # type: ignore[misc]
@@ -70,7 +70,7 @@ def test_a_class_without_a_closed_form_is_told_and_closed_form_false_is_the_way_
     assert "limits alone: closed_form=False" in said
     dotted: dict[str, Any] = {"bert.pooler": 2352}
     assert check_model(Tagger(), closed_form=False, total="63K", classifier=441, **dotted).verdict == "passed"
-    assert "classifier is 441, 41 over its limit of 400" in fail(Tagger(), closed_form=False, classifier=400)
+    assert "classifier 441, limit 400 (+41)" in fail(Tagger(), closed_form=False, classifier=400)
     with pytest.raises(ValueError, match="leaves nothing to hold it to: write a limit"):
         check_model(Tagger(), closed_form=False)
 

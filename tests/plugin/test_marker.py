@@ -129,7 +129,7 @@ def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(project: P
         ("('encoder', total='110MB')", "test_a.py:2: total: '110MB' is not a count*did you mean '110M'?"),
         ("('encoder', total=None)", "test_a.py:2: total: None is not a count of parameters*"),
         ("('encoder', total={})", "test_a.py:2: total: an empty limit holds nothing*"),
-        ("('encoder', hed=0)", '*names the component "hed", which no bert model has (test_a.py:2)'),
+        ("('encoder', hed=0)", 'encoder: test_a.py:2: the budget names the component "hed"*'),
     ],
 )
 def test_a_wrong_marker_fails_its_test_in_one_line(project: Project, marker: str, message: str) -> None:

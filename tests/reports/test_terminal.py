@@ -363,8 +363,25 @@ def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
 
 
 def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
-    same, counted = finding("there is no a.lock", "write it"), replace(finding("over"), actual=7)
-    models = [model(component("total", 7), findings=[same, counted], name=name) for name in "abc"]
-    told, rest = take_common([*models, model(component("total", 7), findings=[finding("alone")], name="d")], Style(80))
-    assert told.splitlines() == ["✗ a, b, c: there is no a.lock (pyproject.toml:11)", "  → write it"]
-    assert [[each.message for each in found.findings] for found in rest] == [["over"]] * 3 + [["alone"]]
+    same = finding("there is no a.lock", "write it")
+    models = [
+        model(component("total", 7), findings=[replace(same, line=line), finding(f"{line} alone")], name=name)
+        for line, name in enumerate("abcde", 1)
+    ]
+    told, rest = take_common(models, Style(120))
+    places = "pyproject.toml:1, pyproject.toml:2, pyproject.toml:3 and 2 more"
+    assert told.splitlines() == [f"✗ a, b, c, d, e: there is no a.lock ({places})", "  → write it"]
+    assert [[each.message for each in found.findings] for found in rest] == [[f"{line} alone"] for line in range(1, 6)]
+
+
+def test_what_the_headline_has_said_is_not_said_again() -> None:
+    total = replace(
+        finding("total is 9, 2 over its limit of 7", "to accept it, write 9"), component="total", actual=9, limit=7
+    )
+    found = replace(
+        model(component("total", 9, maximum=7), findings=[total, finding("odd")]), headline="a: total 9, limit 7 (+2)"
+    )
+    lines = draw_failure(found, Style(80)).splitlines()
+    assert lines[:2] == ["a: total 9, limit 7 (+2)", "  → to accept it, write 9 (pyproject.toml:11)"]
+    assert lines[-1] == "✗ odd (pyproject.toml:11)"
+    assert not any("2 over its limit" in line for line in lines)

@@ -96,9 +96,8 @@ def test_a_model_over_its_budget_fails_and_its_report_says_it_too(project: Proje
     result = project(table("encoder = 9, total = 10"), REFORMER).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     printed = one_line(result.stdout.str())
-    assert "✗ total is 16,128, 16,118 over its limit of 10" in printed
+    assert "total 16,128, limit 10 (+16,118)" in printed
     assert f"- ReformerModel is {ALONE}" in printed
-    assert "without a limit are not shown" in printed
 
 
 def test_a_component_is_a_module_by_its_name_and_an_unknown_one_names_those_there_are(project: Project) -> None:
@@ -138,7 +137,7 @@ def test_a_class_that_there_is_not_fails_its_model(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     printed = one_line(result.stdout.str())
     assert "could not be built: transformers" in printed
-    assert "has no model class ReformerForNothing → install a version of transformers that has it" in printed
+    assert "has no model class ReformerForNothing; install a version of transformers that has it" in printed
 
 
 # what changes no count in families that have closed forms
