@@ -68,7 +68,7 @@ _MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?=[ \r]|$)", re.MULTILINE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class BadLock(Exception):
+class BadLock(SettingsError):
     """A lock that cannot be read; the message has its file and line, and what to write."""
 
 
@@ -121,8 +121,6 @@ def read_lock(settings: Settings) -> Lock | None:
         models = {} if text is None else parse_lock(text, place.file)
     except Unusable as unusable:
         raise SettingsError(f"{settings.place('lock')}: {unusable.findings[0].sentence}") from None
-    except BadLock as bad:
-        raise SettingsError(str(bad)) from None
     return Lock(place.file, settings.lock.strict, models, text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.base.lock import HEAD, BadLock, merge_accepted, parse_lock, read_lock, render_lock
+from pytest_bertsize.base.lock import HEAD, merge_accepted, parse_lock, read_lock, render_lock
 from pytest_bertsize.table.rewrite import lowered, raised, refuse_another, replace_together, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import listed, printable, shown, visible
@@ -104,7 +104,7 @@ class Writer:
             after, changes = self._change_budgets()
             locked = self._change_lock(self.lock) if self.verb == "update" and self.lock else None
             self._replace(after, locked[0] if locked else None, is_broken_off=is_broken_off)
-        except (SettingsError, BadLock) as error:  # a class may have names that a lock cannot
+        except SettingsError as error:  # a class may have names that a lock cannot
             self.problem = str(error)
         else:
             self.settings, self.done, self._locked = after, changes, locked[1] if locked else []

@@ -146,16 +146,12 @@ class Limit(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
-        low, high = map(_as_written, self.bounds)
+        low, high = (exact(bound) if isinstance(bound, int) else str(bound) for bound in self.bounds)
         if self.is_exact:
             return f"={high}"
         if self.minimum is None:
             return high
         return f"≥{low}" if self.maximum is None else f"{low}-{high}"
-
-
-def _as_written(bound: object) -> str:
-    return exact(bound) if isinstance(bound, int) else str(bound)
 
 
 class Budget(NamedTuple):
@@ -177,9 +173,6 @@ class Unit(NamedTuple):
     measure: type[Struct]
     """What its table has beside the bounds."""
     example: str
-
-    def parse(self, bound: object) -> int:
-        return parse_byte_limit(bound) if self.measure is AsBytes else self.quantity.parse(bound)
 
 
 BOUNDS = ("min", "max", "exact")
@@ -220,7 +213,8 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
         if component not in {TOTAL, TRAINABLE} and other:
             has += f". To limit the component, write budget.{shown(f'{component}.{other}')} = …"
         raise Mistake(f"unknown key; {did_you_mean(other, BOUNDS, has)}", other)
-    values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, unit.parse))
+    parse = parse_byte_limit if unit.measure is AsBytes else unit.quantity.parse
+    values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, parse))
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
     if only is not None and (low is not None or high is not None):
         raise ValueError("exact stands alone: remove min and max")

@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,39 +109,23 @@ def settings_after(
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
     has_all_models = settings.models.keys() <= found.models.keys()
-    if not has_all_models or not _has_only_changed(settings.text, found.text, by_path, said):
+    if not has_all_models or not _has_only_changed(settings.text, found.text, {**by_path, **said}):
         raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
     return found
 
 
-def _has_only_changed(
-    before: str, after: str, changes: Mapping[tuple[str, ...], Change], texts: Mapping[tuple[str, ...], str]
-) -> bool:
-    """Return whether a text says the values of the changes and these texts, and beside them what it said."""
+def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...], Change | str]) -> bool:
+    """Return whether a text says what was to be written, and beside that what it said before."""
     was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan is not even itself
     try:
-        for path, change in changes.items():
-            _take_value(was, path)
-            if unit_of(change.component).parse(_take_value(now, path)) != change.size():
-                return False
-        for path, text in texts.items():
-            _find_table(was, path).pop(path[-1], None)
-            if _take_value(now, path) != text:
+        for path, said in written.items():
+            value: Any = reduce(getitem, path, now)
+            reduce(getitem, path[:-1], was)[path[-1]] = value
+            if value != said if isinstance(said, str) else unit_of(said.component).parse(value) != said.size():
                 return False
     except (KeyError, TypeError, ValueError):
         return False
     return was == now
-
-
-def _take_value(document: dict[str, Any], path: Sequence[str]) -> object:
-    return _find_table(document, path).pop(path[-1])
-
-
-def _find_table(document: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """Return the table that a key is in."""
-    for part in path[:-1]:
-        document = document[part]
-    return document
 
 
 def _path_of_bound(change: Change, limit: Limit) -> tuple[str, ...]:

@@ -171,20 +171,17 @@ def _list_columns(model: ModelReport) -> Iterator[Column]:
     yield Column(now, "n count", lambda row: _show_count(row.known_count))
     yield Column("Share", "n share", lambda row: sentences.share_of_total(row, model))
     if has_changed:
-        yield Column("Change", "n count", lambda row: _show_change(row.base_delta))
+        yield Column("Change", "n count", lambda row: signed(row.base_delta) if row.base_delta else "")
     if any(row.limit for row in rows):
         yield Column("Budget", "n budget", lambda row: row.limit or "", _is_limit_wrong)
-        yield Column("Left", "n", _show_room, lambda row: row.room_left is not None and row.room_left < 0)
+        yield Column("Left", "n", _show_room, lambda row: (row.room_left or 0) < 0)
     if any(row.form_delta for row in rows):
-        yield Column("Off formula", "n off", lambda row: _show_change(row.form_delta), lambda row: bool(row.form_delta))
+        off = Column("Off formula", "n off", lambda row: signed(row.form_delta) if row.form_delta else "")
+        yield off._replace(is_bad=lambda row: bool(row.form_delta))
 
 
 def _show_count(count: int | None) -> str:
     return NOTHING if count is None else exact(count)
-
-
-def _show_change(delta: int | None) -> str:
-    return signed(delta) if delta else ""
 
 
 def _is_limit_wrong(row: Component) -> bool:
