@@ -77,11 +77,7 @@ def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str
 
 
 def list_loosened(
-    before: Model,
-    after: Model,
-    revision: str,
-    dtypes: tuple[str | None, str | None],
-    counts: Inventory | None,
+    before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None], counts: Inventory | None
 ) -> Iterator[Row]:
     """Yield each limit that was loosened.
 

@@ -138,12 +138,7 @@ class ModelConfig:
         return tuple(names)
 
     def refuse(
-        self,
-        key: str,
-        message: str,
-        fix: str,
-        kind: Kind = "config-invalid",
-        elsewhere: tuple[str | Option, ...] = (),
+        self, key: str, message: str, fix: str, kind: Kind = "config-invalid", elsewhere: tuple[str | Option, ...] = ()
     ) -> NoReturn:
         """:raises Unusable: always, with a finding on the key's line."""
         fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind, elsewhere)

@@ -40,8 +40,7 @@ _NOTHING = "<!-- -->"
 _DOLLAR = "<span>$</span>"
 """What GitHub's documentation says to write for one that begins no mathematics."""
 _JOINED = re.compile(
-    r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)",
-    re.IGNORECASE,
+    r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE
 )
 _PLAIN_CODE = re.compile(r"[^`|$\\\s](?:[^`|$\\]*[^`|$\\\s])?")
 
@@ -216,10 +215,7 @@ def _describe_run(report: RunReport) -> str:
 def _describe_model(model: ModelReport) -> list[Part]:
     """The headline is the first, then what is found with what to write to accept it, and then what changed."""
     choices, changes = model.choices, sentences.compare_with_base(model)
-    parts = [
-        Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"),
-        Part(_describe_subject(model)),
-    ]
+    parts = [Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"), Part(_describe_subject(model))]
     if findings := [*map(_describe_finding, model.own_findings)]:
         parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
     if changes and (model.is_compared or changes[1:]):

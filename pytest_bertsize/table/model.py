@@ -17,13 +17,7 @@ from pytest_bertsize.quantity import parse_bytes
 from pytest_bertsize.release import parse_release
 from pytest_bertsize.table.extra import Component, Extra, is_component
 from pytest_bertsize.table.limits import REPORT_ONLY, Budget, Limit, read_budget
-from pytest_bertsize.table.reading import (
-    Key,
-    Mistake,
-    read_keys,
-    read_table,
-    read_value,
-)
+from pytest_bertsize.table.reading import Key, Mistake, read_keys, read_table, read_value
 from pytest_bertsize.wording import shown
 
 TABLE = ("tool", "bertsize")

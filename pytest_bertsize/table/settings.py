@@ -19,16 +19,7 @@ import tomli
 from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.limits import (
-    ALREADY_OVER,
-    FLOPS,
-    GROWTH,
-    REPORT_ONLY,
-    AsBytes,
-    Limit,
-    Training,
-    read_limit,
-)
+from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
 from pytest_bertsize.table.reading import Mistake, keys_of, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml

@@ -94,18 +94,24 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     :raises CannotReplace: when that cannot be done in place.
     """
     import tomlkit
+    from tomlkit.items import Table
 
     document, wanted = tomlkit.parse(text), tomli.loads(text)
     here: Any = document
     wanted_here: Any = wanted
     for part in table:
         here, wanted_here = here[part], wanted_here[part]
+    body: list[Any] = here.value.body if isinstance(here, Table) else []
+    behind: list[Any] = []
+    while body and body[-1][0] is None:  # a comment that stands above the next table
+        behind.insert(0, body.pop())
     for name, value in values.items():
         if value:
             here[name] = tomlkit.value(value)
             wanted_here[name] = tomli.loads(f"x = {value}")["x"]
         elif name in here:
             del here[name], wanted_here[name]
+    body += behind
     after = tomlkit.dumps(document)
     if tomli.loads(after) != wanted:
         raise CannotReplace(f"{'.'.join(table)} cannot be told from what stands around it")

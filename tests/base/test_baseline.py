@@ -97,12 +97,7 @@ def test_a_change_that_is_not_committed_is_compared(base: GitProject, tiny: dict
     base.write("config.json", {**tiny, "vocab_size": 111})
     (row,) = compared(base).moved
     assert (row.key, row.before, row.after) == ("vocab_size", "101", "111")
-    assert row.components == {
-        "embeddings": 480,
-        "embeddings.word": 480,
-        "head": 10,
-        "head.decoder": 10,
-    }
+    assert row.components == {"embeddings": 480, "embeddings.word": 480, "head": 10, "head.decoder": 10}
 
 
 # another name, another place

@@ -36,13 +36,7 @@ def is_called(project: GitProject) -> dict[str, str]:
     return dict(baseline.became)
 
 
-SPELLINGS = [
-    "models/enc",
-    "models/enc/config.json",
-    "./models//enc",
-    "models/enc/config.json#",
-    "models/x/../enc",
-]
+SPELLINGS = ["models/enc", "models/enc/config.json", "./models//enc", "models/enc/config.json#", "models/x/../enc"]
 
 
 @pytest.mark.parametrize(("before", "after"), [(each, SPELLINGS[2]) for each in SPELLINGS] + [*pairwise(SPELLINGS)])

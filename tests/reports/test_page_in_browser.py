@@ -186,7 +186,7 @@ def test_a_phone_shows_what_a_review_needs_and_a_large_screen_all(show: Show) ->
         "Off formula",
     ]
     assert show(failing(), width=1600).execute_script(columns) == [
-        *("Component", "Closed form", "main", "this branch", "Share", "Change", "Budget", "Left", "Off formula"),
+        *("Component", "Closed form", "main", "this branch", "Share", "Change", "Budget", "Left", "Off formula")
     ]
 
 

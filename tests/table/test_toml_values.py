@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_bertsize.table.toml import CannotReplace, inline, replace_values, set_text
+from pytest_bertsize.table.toml import CannotReplace, inline, replace_keys, replace_values, set_text
 
 MODEL = ("tool", "bertsize", "models", "x")
 TOTAL = (*MODEL, "budget", "total")
@@ -115,6 +115,15 @@ def test_a_value_is_written_on_one_line(value: object) -> None:
     assert "\n" not in written
 
 
+def test_keys_of_a_table_are_other_ones_and_what_stands_behind_them_stays_there() -> None:
+    before = '[m.x]\nfactory = "a:b"\nbudget.total = 1 # why\n\n# about y\n[m.y]\nbudget.total = 2\n'
+    values = {"factory": "", "backbone": '"bert"', "extra": '[{ name = "a" }]'}
+    assert replace_keys(before, ("m", "x"), values) == (
+        '[m.x]\nbudget.total = 1 # why\nbackbone = "bert"\nextra = [{ name = "a" }]\n\n# about y\n'
+        "[m.y]\nbudget.total = 2\n"
+    )
+
+
 # a text that a table may not have yet
 
 TABLE = ("m", "a b")
@@ -132,10 +141,7 @@ WITH_A_REASON = {
         '[m."a b"]\nc = 1\n[m."a b".budget]\ntotal = 1\n',
         '[m."a b"]\nreason = "Y"\nc = 1\n[m."a b".budget]\ntotal = 1\n',
     ),
-    "a budget in braces": (
-        '[m."a b"]\nbudget = { total = 1 }\n',
-        '[m."a b"]\nbudget = { total = 1 }\nreason = "Y"\n',
-    ),
+    "a budget in braces": ('[m."a b"]\nbudget = { total = 1 }\n', '[m."a b"]\nbudget = { total = 1 }\nreason = "Y"\n'),
     "dotted keys": (
         '[m]\n"a b".budget.total = 1\nc.budget.total = 2\n',
         '[m]\n"a b".budget.total = 1\n"a b".reason = "Y"\nc.budget.total = 2\n',
