@@ -101,24 +101,17 @@ def render_page(report: RunReport) -> str:
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
     """Mark the parts that fit, details last; once a part was too long, no other model is begun."""
-
-    def choose(parts: Iterable[Part]) -> bool:
-        """Mark those that fit, and return whether all of them do."""
-        nonlocal room
-        fitting = []
-        for part in parts:
-            needed = len(part.text) + len("\n\n")
-            part.fits = needed <= room
-            room -= needed if part.fits else 0
-            fitting.append(part.fits)
-        return all(fitting)
-
-    for first, *rest in sections:
-        if not first.is_detail and not (choose([first]) and choose(part for part in rest if not part.is_detail)):
-            break
-    for section in sections:
-        if section[0].fits or section[0].is_detail:
-            choose(part for part in section if part.is_detail)
+    is_full = False
+    for is_detail in (False, True):
+        for section in sections:
+            first = section[0]
+            is_begun = first.fits or first.is_detail if is_detail else not is_full
+            for part in section if is_begun else ():
+                if part.is_detail is is_detail and (part is first or first.fits or first.is_detail):
+                    needed = len(part.text) + len("\n\n")
+                    part.fits = needed <= room
+                    room -= needed if part.fits else 0
+                    is_full = is_full or not (part.fits or is_detail)
 
 
 def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
