@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.reports.layers import describe_frozen
+from pytest_bertsize.reports.from_review import describe_frozen
 from tests.support.family_configs import Case, case, typical
 
 SMALL = {"vocab_size": 30, "hidden_size": 4, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 6}
