@@ -80,7 +80,7 @@ class ModelAtCommit:
 
 
 class ProjectAtCommit(NamedTuple):
-    """What a commit declares: its models, its table and its lock."""
+    """A commit's models, its table and its lock."""
 
     models: Mapping[str, ModelAtCommit]
     declared: Apart

@@ -200,7 +200,7 @@ def _read_key(key: Any, path: str) -> str:
 
 
 def _read_scalar(value: Any, path: str) -> Any:
-    """Without what a subclass adds, such as the name of an enumeration's member."""
+    """Drop what a subclass adds, such as the name of an enumeration's member."""
     if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
         raise NoConfig(f"{path or 'it'} is a number of thousands of digits", "return a number")
     for kind in (bool, int, float):

@@ -281,7 +281,7 @@ class Asks(Protocol):
     def name(self) -> str: ...
     @property
     def labels(self) -> bool:
-        """Whether it has ``num_labels`` outputs to count."""
+        """True if it has ``num_labels`` outputs to count."""
 
     @property
     def rules(self) -> tuple[Rule, ...]: ...

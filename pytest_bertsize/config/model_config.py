@@ -89,7 +89,7 @@ class ModelConfig:
         return self.line_of(self._path_in_file(path))
 
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
-        """Why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""
+        """Return why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""
         full = self._path_in_file(path)
         return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
 
@@ -200,7 +200,7 @@ def config_at(
 
 
 class NotPlain(NamedTuple):
-    """Why a value is no config."""
+    """The reason for which a value is no config."""
 
     path: KeyPath
     """Of the key at which it is not; a list's items have no path of their own."""

@@ -330,7 +330,7 @@ class ModelReport(Object):
 
     @property
     def room_left(self) -> int | None:
-        """What the tightest limit leaves; ``None`` without one."""
+        """Room that the tightest limit leaves; ``None`` without one."""
         return self.tightest_row.room_left if self.tightest_row else None
 
     @property

@@ -28,7 +28,7 @@ class Mistake(ValueError):
 
 
 class Key(NamedTuple):
-    """What is said of a key beside its type; a function alone checks what msgspec has converted."""
+    """A key's annotation beside its type; a function alone checks what msgspec has converted."""
 
     read: Callable[[Any], Any] | None = None
     """A reader of the written value, in place of msgspec."""

@@ -14,7 +14,7 @@ MODEL = '[tool.bertsize.models.encoder]\nconfig = "config.json"\nbudget = "repor
 
 
 def settings(root: Path, transformers: str | None = None, installed: str | None = None) -> Settings:
-    """Of a project whose environment has a release, or none; ``transformers`` is what its table says."""
+    """Settings of a project whose environment has a release, or none; ``transformers`` is what its table says."""
     site = root / "env/lib/python3.12/site-packages"
     site.mkdir(parents=True)
     (root / "env/pyvenv.cfg").write_text("version = 3.12.1\n")

@@ -30,7 +30,7 @@ NAMES = ("size.json", "size.md", "size.html")
 
 
 def may_be_replaced(path: Path) -> bool:
-    """Whether a run that is asked to write there takes what stands there for a report of its own."""
+    """Tell whether a run that is asked to write there takes what stands there for a report of its own."""
     try:
         report_files([path.name], path.parent, declared("a", root=path.parent), "--report")
     except SettingsError as error:
@@ -139,7 +139,7 @@ def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
 
 
 def properties(pytester: pytest.Pytester, *arguments: str) -> dict[str, dict[str, str]]:
-    """Of each test, by its name; a property that stands twice is a mistake."""
+    """Properties of each test, by its name; a property that stands twice is a mistake."""
     pytester.runpytest("--junitxml=junit.xml", *arguments)
     found = {}
     for case in ET.parse("junit.xml").iter("testcase"):  # noqa: S314  (pytest's own)

@@ -256,7 +256,7 @@ def test_a_budget_of_more_than_four_times_the_model_is_off_the_scale(limit: int,
 
 
 def test_a_part_that_is_all_of_its_component_and_has_its_name_is_not_a_row_more() -> None:
-    """As in a ``torch.nn.TransformerEncoder``, whose attention has tensors beside its only module's."""
+    """A ``torch.nn.TransformerEncoder`` is such, whose attention has tensors beside its only module's."""
     counts = {"layers": 15, "layers.layers": 15, "layers.layers.attn": 9, "layers.layers.attn.out": 4}
     rows = [component(name, count) for name, count in {**counts, "layers.layers.norm": 6, "total": 15}.items()]
     text = render_page(run(replace(plain(without_closed_form()), components=rows)))

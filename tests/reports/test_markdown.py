@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def cells(written: str, name: str) -> list[str]:
-    """Of the first row of a table that begins with a name."""
+    """Cells of the first row of a table that begins with a name."""
     row = next(line for line in written.splitlines() if line.startswith("| ") and name in line.split(" | ")[0])
     return [cell.strip() for cell in row.strip("|").split("|")]
 

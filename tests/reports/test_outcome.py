@@ -35,7 +35,7 @@ def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "",
 
 
 def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bool = False) -> list[Line]:
-    """Without the overview, which there is where a model has not failed."""
+    """Return all lines but the overview, which there is where a model has not failed."""
     told = [*summarize_run(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
     is_first = verbosity > 0 or (verbosity == 0 and any(each.verdict != "failed" for each in of.checked))
     return told[1:] if is_first else told

@@ -91,7 +91,7 @@ const plain = ({found, rows}) => rows ? counts(rows) : found
 
 
 def answers(family: str, browser: webdriver.Chrome, page: Path) -> list[tuple[Any, Any]]:
-    """What Python and what one page say to the same sizes."""
+    """The answers of Python and of one page to the same sizes."""
     counting = read_script(SCRIPTS[0])
     scripts, expected = ["'use strict'", PLAIN, "const ANSWERS = []"], []
     for script, written, said in models_of(family):

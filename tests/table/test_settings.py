@@ -156,7 +156,7 @@ def test_each_models_first_mistake_is_told_in_the_order_of_the_file(pyproject: P
 def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_key(
     pyproject: Path, said: str, key: str
 ) -> None:
-    """Of 0x…, whose length nothing limits; what is read is hashed, and handed to a process, as JSON."""
+    """Nothing limits the length of 0x…; what is read is hashed, and handed to a process, as JSON."""
     write(pyproject, f"\n[tool.bertsize.models.encoder]\n{said.format('1' + '0' * 14_000)}\n")
     message = "a number of thousands of digits; write the number that is meant"
     assert load_mistakes(pyproject) == placed(2, f"encoder.{key}", message)
@@ -253,7 +253,7 @@ def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path, p
 
 @pytest.mark.parametrize("text", ["# " + "x" * 1_000_000, f'note = "{"-" * 1_000_000}"', "# " + "a." * 400_000])
 def test_a_megabyte_on_one_line_is_read(pyproject: Path, text: str) -> None:
-    """Where the time for it grew with the square of its length, this test would take half an hour."""
+    """Were the time for it to grow with the square of its length, this test would take half an hour."""
     write(pyproject, f"{text}\n[tool.bertsize.models.a]\nconfig = 'c'\nbudget.total = 1\n")
     if "a.a" in text:
         assert load_mistakes(pyproject) == "pyproject.toml:1: a key of more than 100 parts"
