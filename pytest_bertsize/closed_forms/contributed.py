@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.families import FAMILIES
-from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.keys import ConfigKeys
@@ -32,6 +31,7 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings
 
@@ -148,18 +148,29 @@ def _read_family(name: str, table: object) -> Family:
     like = table.get("like", name if name in FAMILIES else None)
     if like is not None and like not in FAMILIES:
         raise BadExpression(f"like is {shown(like)}; {did_you_mean(like, [*FAMILIES], 'write a built-in family')}")
-    known = FAMILIES[like] if like else Family(name, ConfigKeys(sizes=()), ())
-    trees = {**known.trees, **table.get("trees", {})}
-    classes = table.get("classes", "")
-    if not classes.strip():
-        raise BadExpression('it has no classes; write classes = "NAME   body + head"')
-    keys = _read_keys(table, known.keys)
-    for text in trees.values():
+    known = FAMILIES[like] if like else None
+    for text in table.get("trees", {}).values():
         Tree(text).check()
-    # those of the known family are read again for what they give its trees, and left out
-    found = declare.family(name, keys, f"{known.classes}\n{classes}", trees).architectures[len(known.architectures) :]
+    inert = (*(known.keys.inert if known else ()), *table.get("inert", ()))
+    said = {key: table[key] for key in ("sizes", "switches", "activations") if key in table}
+    if "divisible" in table:
+        said["divisible"] = (*(known.keys.divisible if known else ()), *map(tuple, table["divisible"]))
+    if not table.get("classes", "").strip():
+        raise BadExpression('it has no classes; write classes = "NAME   body + head"')
+    try:
+        declare.read_keys(ConfigKeys(()), **said)
+    except (ValueError, KeyError, IndexError) as error:
+        raise BadExpression(f"sizes, switches or activations are not readable: {error}") from None
+    found = declare.family(
+        name,
+        known,
+        classes=table["classes"],
+        trees=table.get("trees"),
+        inert=inert,
+        **said,
+    )
     module = table.get("defined_in", "transformers")
-    return replace(known, name=name, keys=keys, architectures=tuple(replace(each, defined_in=module) for each in found))
+    return replace(found, architectures=tuple(replace(each, defined_in=module) for each in found.architectures))
 
 
 def _check_types(table: Mapping[str, Any]) -> None:
@@ -171,21 +182,3 @@ def _check_types(table: Mapping[str, Any]) -> None:
         fits, message = KEYS[key]
         if not fits(value):
             raise BadExpression(message.format(key=key, value=shown(value)))
-
-
-def _read_keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
-    """Return what a family reads, with what the table says beside it."""
-    try:
-        sizes, divisible = (read(table.get("sizes", "")) for read in (declare.read_sizes, declare.read_divisible))
-        switches = declare.read_switches(table.get("switches", ""))
-        choices = declare.read_activations(table.get("activations", ""))
-    except (ValueError, KeyError, IndexError) as error:
-        raise BadExpression(f"sizes, switches or activations are not readable: {error}") from None
-    return replace(
-        known,
-        sizes=(*known.sizes, *sizes),
-        switches=(*known.switches, *switches),
-        choices=(*known.choices, *choices),
-        divisible=(*known.divisible, *divisible, *map(tuple, table.get("divisible", ()))),
-        inert=known.inert | frozenset(table.get("inert", ())),
-    )

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
+from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
+from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
+
+Key = TypeVar("Key", bound="Switch | Choice")
 
 STANDARD = {
     "V": "vocab_size",
@@ -35,15 +38,149 @@ STANDARD = {
     "S": "head_dim",
 }
 """The keys of sizes that most families have, by their symbols."""
+ONLY = "only"
+"""The first word of sizes, switches or activations that have nothing from the family that is like this one."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
+_ARGUMENT = re.compile(r"\w\((?P<name>\w+)")
 _IGNORED = re.compile(
-    r"(?P<key>\w+)(?: (?P<harmless>\[.*?\]))?(?: costs (?P<cost>[^:]+))?(?:: (?P<because>.+?))?(?: -> (?P<fix>.+))?"
+    r"(?P<key>\w+)(?: (?P<harmless>\[.*?\]))?(?: in (?P<only>\w+))?(?: costs (?P<cost>[^:]+))?(?:: (?P<because>.+?))?"
+    r"(?: -> (?P<fix>.+))?"
 )
 _KEY = re.compile(r'"[^"]*"|\b(?:and|or|not|in|if|else|None|True|False|get|len)\b|\b([a-zA-Z_]\w*)')
-_STEM = re.compile(r"(?m)^\s*\*")
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
+
+
+def family(
+    name: str,
+    like: Family | None = None,
+    *,
+    classes: str = "",
+    trees: Mapping[str, str] | None = None,
+    since: tuple[int, ...] = (),
+    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
+    tree_rules: Mapping[str, str | tuple[Rule, ...]] = MappingProxyType({}),
+    **more: Any,
+) -> Family:
+    """Return a family from texts.
+
+    :param like: a family with the same keys and trees, but for what is said.
+    :param classes: each line is a class, and the trees that it consists of, or classes of which the ends of their names
+        say it (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
+
+            BertModel, BertForMaskedLM
+            BertForPreTraining   bert.body(pooler) + masked_lm + next_sentence   since 4.41
+            *ForSome             {under}.body                                    option add_pooling_layer=True
+
+        ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
+        is the text ``stem``, and ``{under}`` an attribute, by default the family's name.
+    :param trees: trees by their names, and texts that they are put together from: a ``<part>`` or ``{part}`` in one is
+        another. By default those of ``like``.
+    :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Family` has it.
+    :param tree_rules: what a class with a tree asks on top of its family, by the tree, as :func:`read_rules` has them.
+    :param more: trees in place of those, and keys of the config as :func:`read_keys` has them.
+    """
+    named = {each.name for each in fields(ConfigKeys)} | {"activations"}
+    said = {"inert": inert_keys().get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
+    like = like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
+    keys = read_keys(like.keys, **said)
+    known = {**like.trees, **(trees or {}), "under": name.replace("-", "_"), **more}
+    read = {each: Tree(fill(text, **known)) for each, text in known.items()}
+    rules = {**heads.RULES, **like.tree_rules, **tree_rules}
+    asked = {tree: read_rules(text) for tree, text in rules.items()}
+    lines = fill(re.sub(r"(?<![^\s,])\*", "{stem}", classes or like.classes), **known).splitlines()
+    rows = [row for line in filter(str.strip, lines) for row in _complete_line(line.strip(), read)]
+    arguments = like.arguments.union(*(_ARGUMENT.findall(row) for row in rows))
+    return Family(
+        name,
+        keys,
+        tuple(_read_class(row, read, dict.fromkeys(arguments, False), asked, keys) for row in rows),
+        since=since,
+        derive=derive or like.derive,
+        classes=classes or like.classes,
+        trees=known,
+        arguments=arguments,
+        tree_rules=rules,
+    )
+
+
+def _complete_line(line: str, trees: Mapping[str, Tree]) -> Iterator[str]:
+    """Yield a line for each class, with what the end of its name says where the line itself does not."""
+    names, _, said = re.sub(r",\s+", ",", line).partition(" ")
+    for name in filter(None, names.split(",")):
+        ending = next((each for each in heads.CLASSES if name.endswith(each)), "")
+        usual = heads.CLASSES.get(ending, "")
+        if ending == "Model" and "body" in trees and "pooler" not in trees["body"].text:
+            usual = "body"  # it has none to leave out
+        language_model = "lm_head" if "lm_head" in trees else "masked_lm"
+        yield f"{name} {said or fill(usual, under=trees['under'].text, language_model=language_model)}"
+
+
+def _read_class(
+    row: str,
+    trees: Mapping[str, Tree],
+    absent: Mapping[str, bool],
+    asked: Mapping[str, tuple[Rule, ...]],
+    keys: ConfigKeys,
+) -> Architecture:
+    """Return a class.
+
+    :param absent: all arguments that some class of the family gives a tree.
+    :param asked: rules of the classes that have a tree, by its name.
+    :raises BadExpression: for a line that names no tree of the family.
+    """
+    row, _, since = row.partition(" since ")
+    row, _, option = row.partition(" option ")
+    name, _, composition = row.partition(" ")
+    parts = [_read_part(each.strip(), trees) for each in composition.split(" + ")]
+    rules = (rule for part in parts for rule in asked.get(part.name, ()))
+    return Architecture(
+        name,
+        partial(_list_terms, parts, absent),
+        labels=any(part.tree.has_labels for part in parts),
+        options={found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)},
+        # a shared tree asks nothing of a key that the family does not read
+        rules=tuple(rule for rule in rules if {*rule.keys} <= {*keys.own, "num_labels"}),
+        since=tuple(map(int, since.split("."))) if since else (),
+    )
+
+
+class _Part(NamedTuple):
+    """A tree of a class."""
+
+    under: str
+    """The attribute under which the class keeps it; ``""`` for none."""
+    name: str
+    tree: Tree
+    arguments: Mapping[str, Evaluate]
+    """What the class gives it."""
+
+
+def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
+    found = _PART.fullmatch(text)
+    if found is None or found["tree"] not in trees:
+        known = [each for each, tree in trees.items() if " " in tree.text]
+        instead = did_you_mean(found["tree"] if found else text, known, f"there are {', '.join(known)}")
+        raise BadExpression(f"{text!r} names no tree; {instead}")
+    pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
+    arguments = {name: compile_size(value or "True") for name, _, value in pairs}
+    return _Part(found["under"] or "", found["tree"], trees[found["tree"]], arguments)
+
+
+def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) -> list[Term]:
+    """Return the parameters of a class, with ``False`` for arguments that it does not give."""
+    scope = Scope(dims, {}, {})
+    return [
+        term
+        for part in parts
+        for term in part.tree.terms(
+            dims, part.under, **{**absent, **{name: value(scope) for name, value in part.arguments.items()}}
+        )
+    ]
+
+
+# keys
 
 
 @cache
@@ -53,64 +190,62 @@ def inert_keys() -> Mapping[str, list[str]]:
     return found
 
 
-def keys(
-    sizes: str,
-    *,
-    switches: str = "",
-    activations: str = "",
-    rules: str | tuple[Rule, ...] = "",
-    ignored: str | Mapping[str, Ignored] = "",
-    **more: Any,
-) -> ConfigKeys:
-    """Return what a family reads from its config.
+def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
+    """Return what a family reads from its config: the keys of another one, with what is said.
+
+    Sizes, switches, choices and ignored keys come to those of the other, or replace them; all else replaces its own.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
         standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``later`` an
         alias of newer releases, ``layers`` for a number of layers, ``from`` the least value, ``divides`` other sizes.
+        ``D 1024`` is another default of a size that is there.
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
         library takes null for the default.
     :param activations: ``"hidden_act gelu"``.
-    :param rules: as :func:`read_rules` has them.
-    :param ignored: as :func:`read_ignored` has them.
-    :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them.
+    :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them, but for texts of ``indices``
+        (``"pad_token_id 0"``), ``rules`` (:func:`read_rules`) and ``ignored`` (:func:`read_ignored`).
     """
-    choices = (*read_activations(activations), *more.pop("choices", ()))
-    more["divisible"] = (*read_divisible(sizes), *more.get("divisible", ()))
-    more |= {"rules": read_rules(rules), "ignored": read_ignored(ignored)}
-    return ConfigKeys(read_sizes(sizes), read_switches(switches), choices, **more)
+    known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
+    known |= {size.symbol: size for size in read_sizes(sizes, known)}
+    choices = (*map(_read_activation, _split(activations)), *more.pop("choices", ()))
+    divisible = more.pop("divisible", like.divisible)
+    found = replace(
+        like,
+        sizes=tuple(known.values()),
+        switches=_merge(() if switches.startswith(ONLY) else like.switches, map(_read_switch, _split(switches))),
+        choices=_merge(() if activations.startswith(ONLY) else like.choices, choices),
+        divisible=tuple(dict.fromkeys((*divisible, *read_divisible(sizes, known)))),
+        indices=tuple(Index(key, int(default)) for key, default in map(str.split, _split(more.pop("indices", ""))))
+        or like.indices,
+        rules=read_rules(more.pop("rules")) if "rules" in more else like.rules,
+        ignored={**like.ignored, **read_ignored(more.pop("ignored", ""))},
+        inert=frozenset(more.pop("inert", like.inert)),
+    )
+    return replace(found, **more)
 
 
-def extend(like: ConfigKeys, text: str = "", **more: Any) -> ConfigKeys:
-    """Return the keys of another family with what differs: sizes, switches and ignored keys come to its own.
-
-    :param text: sizes as :func:`keys` has them; ``D 1024`` is another default of a size that is there.
-    :param more: as :func:`keys` has them; rules, what is no text, and switches after ``only`` replace what there is.
-    """
-    found = {size.symbol: size for size in like.sizes}
-    for size, words in zip(read_sizes(text), filter(str.strip, text.split(",")), strict=True):
-        is_default = len(words.split()) == len(("symbol", "default")) and size.symbol in found
-        found[size.symbol] = found[size.symbol]._replace(default=size.default) if is_default else size
-    if isinstance(switches := more.get("switches", ()), str):
-        kept = () if switches.startswith("only ") else like.switches
-        more["switches"] = (*kept, *read_switches(switches.removeprefix("only ")))
-    if activations := more.pop("activations", ""):
-        more["choices"] = (*read_activations(activations), *more.get("choices", ()))
-    if "rules" in more:
-        more["rules"] = read_rules(more["rules"])
-    more["ignored"] = {**like.ignored, **read_ignored(more.get("ignored", ""))}
-    return replace(like, **{"sizes": tuple(found.values()), **more})
+def _split(text: str) -> Iterator[str]:
+    return filter(None, map(str.strip, text.removeprefix(ONLY).split(",")))
 
 
-def read_sizes(text: str) -> tuple[Size, ...]:
+def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
+    """Return keys with new ones, which replace those of the same name."""
+    found: dict[str, Key] = {each.key: each for each in (*known, *new)}
+    return tuple(found.values())
+
+
+def read_sizes(text: str, known: Mapping[str, Size] = MappingProxyType({})) -> tuple[Size, ...]:
     """Return the sizes of a text such as ``"V 30522, D n_embd 768 or hidden_size"``."""
-    return tuple(_size(each.split()) for each in text.split(",") if each.strip())
+    return tuple(_read_size(each.split(), known) for each in _split(text))
 
 
-def _size(words: list[str]) -> Size:
+def _read_size(words: list[str], known: Mapping[str, Size]) -> Size:
     symbol, *rest = words
-    key = STANDARD[symbol] if re.fullmatch(r"none|-?\d+", rest[0]) else rest.pop(0)
+    is_default = re.fullmatch(r"none|-?\d+", rest[0])
+    size = known[symbol] if is_default and not rest[1:] and symbol in known else None
+    key = STANDARD[symbol] if is_default and not size else "" if size else rest.pop(0)
     default = None if (said := rest.pop(0)) == "none" else int(said)
-    size = Size(key, symbol, default)
+    size = size._replace(default=default) if size else Size(key, symbol, default)
     while rest:
         word = rest.pop(0)
         if word == "layers":
@@ -128,46 +263,39 @@ def _size(words: list[str]) -> Size:
     return size
 
 
-def read_divisible(text: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of keys, of which the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
-    keys = {size.symbol: size.key for size in read_sizes(text)}
-    rows = (each.split() for each in text.split(",") if " divides " in each)
-    return tuple((keys[of], keys[row[0]]) for row in rows for of in row[row.index("divides") + 1 :])
+def read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of keys, of which the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
+    for row in (each.split() for each in _split(text) if " divides " in each):
+        yield from ((sizes[of].key, sizes[row[0]].key) for of in row[row.index("divides") + 1 :])
 
 
-def read_switches(text: str) -> tuple[Switch, ...]:
-    """Return the switches of a text such as ``"tie_word_embeddings true"``."""
-    found = []
-    for each in filter(str.strip, text.split(",")):
-        key, default, *rest = each.split()
-        needs = rest[rest.index("needs") + 1] if "needs" in rest else ""
-        found.append(Switch(key, default={"true": True, "false": False}[default], needs=needs, null="null" in rest))
-    return tuple(found)
+def _read_switch(text: str) -> Switch:
+    key, default, *rest = text.split()
+    needs = rest[rest.index("needs") + 1] if "needs" in rest else ""
+    return Switch(key, default={"true": True, "false": False}[default], needs=needs, null="null" in rest)
 
 
-def read_activations(text: str) -> tuple[Any, ...]:
-    """Return the choices of a text such as ``"hidden_act gelu, classifier_activation gelu"``."""
-    pairs = (each.split() for each in filter(str.strip, text.split(",")))
-    return tuple(hidden_act(None if default == "none" else default, key) for key, default in pairs)
+def _read_activation(text: str) -> Choice:
+    key, default = text.split()
+    return hidden_act(None if default == "none" else default, key)
 
 
-def read_ignored(text: str | Mapping[str, Ignored]) -> Mapping[str, Ignored]:
+def read_ignored(text: str) -> Mapping[str, Ignored]:
     """Return the ignored keys of a text: a line of usual ones by their names, or a line for one that has its own::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
-    Values in brackets are no reason to say so; ``value`` is what the file has, ``is_size`` says that it may be a size,
-    ``is_true`` and ``is_false`` that it is one of these.
+    Values in brackets are no reason to say so; ``in ForMaskedLM`` ends the names of classes where it costs something;
+    ``value`` is what the file has, ``is_size`` says that it may be a size, ``is_true`` and ``is_false`` what it is.
     """
-    if not isinstance(text, str):
-        return text
     found: dict[str, Ignored] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         row = _IGNORED.fullmatch(line)
         if row and ("[" in line or ": " in line):
             said: dict[str, Any] = {name: row[name] for name in ("because", "fix") if row[name]}
             said["harmless"] = tuple(json.loads(row["harmless"] or "[]"))
+            said["only"] = tuple(filter(None, [row["only"]]))
             found[row["key"]] = Ignored(cost=_read_cost(row["cost"]), **said)
         else:
             found |= {key: USUAL[key] for key in line.split(", ")}
@@ -205,111 +333,3 @@ def _read_rule(condition: str, message: str, fix: str) -> Rule:
     return Rule(
         tuple(dict.fromkeys((*first, *names))), lambda values: holds(Scope(Dims({}, {}), {}, values)), message, fix
     )
-
-
-def family(
-    name: str,
-    keys: ConfigKeys,
-    classes: str,
-    parts: Mapping[str, str] = MappingProxyType({}),
-    *,
-    since: tuple[int, ...] = (),
-    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
-    rules: Mapping[str, str | tuple[Rule, ...]] = MappingProxyType({}),
-    **more: str,
-) -> Family:
-    """Return a family from the text of its classes.
-
-    Each line of ``classes`` is a class, and the trees that it consists of::
-
-        BertModel                      body(pooler=add_pooling_layer)   option add_pooling_layer=True
-        BertForMaskedLM                bert.body + masked_lm            since 4.41
-
-    ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument.
-
-    :param parts: texts of trees by the names that ``classes`` has for them, and of what they are put together from: a
-        ``<part>`` or ``{part}`` in one is another. In what families share, ``*`` is the part ``stem``, with which the
-        names of their classes begin, and ``{under}`` the attribute of the body, by default the family's name.
-    :param more: parts as well, in place of those.
-    :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Family` has it.
-    :param rules: what a class with a tree asks on top of its family, by the tree, as :func:`read_rules` has them.
-    """
-    own = {**parts, **more}
-    stem = own.pop("stem", "")
-    filled = {"under": name.replace("-", "_"), **own}
-    own.pop("under", "")
-    classes = _STEM.sub(stem, fill(classes, **filled))
-    texts = {**own, **heads.COMMON, **own}  # its own are the first that a message names
-    known = {each: Tree(fill(text, **filled)) for each, text in texts.items()}
-    rows = [_Class.read(line, known) for line in classes.splitlines() if line.strip()]
-    used = {part.tree for row in rows for part in row.parts}
-    trees = {each: tree.text for each, tree in known.items() if each in heads.COMMON or tree in used}
-    absent = dict.fromkeys((argument for row in rows for part in row.parts for argument in part.arguments), False)
-    common = {each: read_rules(text) for each, text in heads.RULES.items()}
-    # a shared tree asks nothing of a key that the family does not read
-    common = {each: tuple(rule for rule in asked if {*rule.keys} <= {*keys.own}) for each, asked in common.items()}
-    asked = {**common, **{each: read_rules(text) for each, text in rules.items()}}
-    architectures = tuple(row.architecture(absent, asked) for row in rows)
-    keys = replace(keys, inert=frozenset(inert_keys().get(name, ())))
-    return Family(name, keys, architectures, since=since, classes=classes, trees=trees, derive=derive)
-
-
-class _Part(NamedTuple):
-    """A tree of a class."""
-
-    under: str
-    """The attribute under which the class keeps it; ``""`` for none."""
-    name: str
-    tree: Tree
-    arguments: Mapping[str, str]
-    """What the class gives it: expressions, by name."""
-
-    def terms(self, dims: Dims, absent: Mapping[str, bool]) -> list[Term]:
-        """Return its parameters, with ``False`` for arguments that the class does not give."""
-        scope = Scope(dims, {}, {})
-        given = {name: compile_size(text)(scope) for name, text in self.arguments.items()}
-        return self.tree.terms(dims, self.under, **{**absent, **given})
-
-
-class _Class(NamedTuple):
-    """One class of a family."""
-
-    name: str
-    parts: tuple[_Part, ...]
-    options: Mapping[str, bool]
-    since: tuple[int, ...]
-
-    @classmethod
-    def read(cls, line: str, trees: Mapping[str, Tree]) -> _Class:
-        """:raises BadExpression: for a line that names no tree of the family."""
-        name, _, rest = line.strip().partition(" ")
-        rest, _, since = rest.partition(" since ")
-        rest, _, option = rest.partition(" option ")
-        options = {found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)}
-        parts = tuple(_read_part(each.strip(), trees) for each in rest.split(" + "))
-        return cls(name, parts, options, tuple(int(each) for each in since.split(".")) if since else ())
-
-    def architecture(self, absent: Mapping[str, bool], asked: Mapping[str, tuple[Rule, ...]]) -> Architecture:
-        """Return the class.
-
-        :param absent: all arguments that some class of the family gives a tree.
-        :param asked: rules of the classes that have a tree, by its name.
-        """
-        parts, rules = self.parts, tuple(rule for part in self.parts for rule in asked.get(part.name, ()))
-        return Architecture(
-            self.name,
-            lambda dims: [term for part in parts for term in part.terms(dims, absent)],
-            labels=any(part.tree.has_labels for part in parts),
-            options=self.options,
-            rules=rules,
-            since=self.since,
-        )
-
-
-def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
-    found = _PART.fullmatch(text)
-    if found is None or found["tree"] not in trees:
-        raise BadExpression(f"{text!r} names no tree; there are {', '.join(trees)}")
-    pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
-    arguments = {name: value or "True" for name, _, value in pairs}
-    return _Part(found["under"] or "", found["tree"], trees[found["tree"]], arguments)

@@ -58,7 +58,13 @@ class Family:
     classes: str = field(default="", kw_only=True, repr=False)
     """The text that :attr:`architectures` were read from, for a family that is like this one."""
     trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
-    """The texts that :attr:`classes` names."""
+    """The texts of its trees, and those that they are put together from."""
+    arguments: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False)
+    """Everything that a class may give a tree."""
+    tree_rules: Mapping[str, str | tuple[Rule, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False
+    )
+    """What a class with a tree asks on top of its family, by the tree."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = field(
         default=None, kw_only=True, repr=False
     )

@@ -37,15 +37,13 @@ ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
 MODULES = {
     "Dense": declare.family(
         "Dense",
-        declare.keys(
-            "I in_features 768, O out_features 768",
-            switches="bias true, use_residual false",
-        ),
-        "Dense   dense",
-        {"dense": "linear     linear I O bias=bias\nresidual   linear I O bias=False   when use_residual and I != O"},
+        sizes="I in_features 768, O out_features 768",
+        switches="bias true, use_residual false",
+        classes="Dense   dense",
+        dense="linear     linear I O bias=bias\nresidual   linear I O bias=False   when use_residual and I != O",
     ),
     "LayerNorm": declare.family(
-        "LayerNorm", declare.keys("D dimension 768"), "LayerNorm   body", {"body": "norm   layer_norm D"}
+        "LayerNorm", sizes="D dimension 768", classes="LayerNorm   body", body="norm   layer_norm D"
     ),
 }
 """Modules of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084) beside its transformer, by the names

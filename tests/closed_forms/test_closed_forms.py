@@ -83,7 +83,7 @@ def test_every_component_of_every_class_can_be_named_in_a_budget() -> None:
 def test_every_family_of_every_file_is_in_the_registry() -> None:
     files = {path.stem for path in Path(families.__file__).parent.glob("*.py")} - {"__init__"}
     modules = [import_module(f"{families.__name__}.{file}") for file in files]
-    declared = [each.name for module in modules for each in vars(module).values() if isinstance(each, Family)]
+    declared = {each.name for module in modules for each in vars(module).values() if isinstance(each, Family)}
     assert sorted(declared) == sorted(FAMILIES)
     assert all(family.name == name for name, family in FAMILIES.items())
 

@@ -169,7 +169,7 @@ MISTAKES = {
     "[bert]": '[bert]: it has no classes; write classes = "NAME   body + head"',
     '[bert]\nclass = "A   body"': "[bert]: \"class\" is no key; did you mean 'classes'?",
     '[acme]\nlike = "brt"\nclasses = "A   body"': "[acme]: like is \"brt\"; did you mean 'bert'?",
-    '[bert]\nclasses = "A   bod"': "[bert]: 'bod' names no tree; there are body, *",
+    '[bert]\nclasses = "A   bod"': "[bert]: 'bod' names no tree; did you mean 'body'?",
     '[bert]\nclasses = "A   body"\nsizes = "W width x"': "[bert]: sizes, switches or activations are not readable: *",
     '[bert]\nclasses = "A   body"\ninert = "x"': '[bert]: inert is "x", not a list of keys; *',
     '[bert]\nclasses = "A   body"\ndivisible = [["x"]]': "[bert]: divisible is *",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.closed_forms.families.bert import BERT, KEYS
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
@@ -65,7 +65,7 @@ def read(
 ) -> Values:
     """BASE with changes, without the keys that are named."""
     data = {key: value for key, value in {**BASE, **(changes or {})}.items() if key not in without.split()}
-    return resolve(KEYS, config_of(data), overrides or {}, LABELLED if labels else PLAIN)
+    return resolve(BERT.keys, config_of(data), overrides or {}, LABELLED if labels else PLAIN)
 
 
 def told(*findings: Finding) -> list[Told]:
@@ -295,7 +295,7 @@ def test_an_override_that_no_config_could_say_is_refused(value: object, what: st
 @pytest.mark.parametrize(("value", "harmless"), [(3, True), (6, False)])
 def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(value: int, *, harmless: bool) -> None:
     """Any other value changes what is built, and the closed form does not follow."""
-    keys = replace(KEYS, refused={"depth": Refused((3,), "it is known as 3 alone", "have it followed")}, open=True)
+    keys = replace(BERT.keys, refused={"depth": Refused((3,), "it is known as 3 alone", "have it followed")}, open=True)
     for data, overrides in (({**BASE, "depth": value}, {}), ({**BASE, "depth": 3}, {"depth": value})):
         if harmless:
             assert resolve(keys, config_of(data), overrides, PLAIN).sizes == SIZES

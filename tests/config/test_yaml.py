@@ -287,11 +287,11 @@ SIZED += "max_position_embeddings: 8\ntype_vocab_size: 2\noutput_dir: ${{oc.env:
 def test_a_size_that_only_a_run_has_is_refused_where_it_stands_unless_the_table_says_it() -> None:
     config = read(SIZED.format("${oc.env:WIDTH}"))
     with pytest.raises(Unusable) as unusable:
-        resolve(bert.KEYS, config, {}, bert.BERT.architectures[0])
+        resolve(bert.BERT.keys, config, {}, bert.BERT.architectures[0])
     (finding,) = unusable.value.findings
     said = "hidden_size is ${oc.env:WIDTH}, which OmegaConf does not resolve: Unsupported interpolation type oc.env"
     assert finding.sentence == f"train.yaml:2: {said}; {FIX}"
-    values = resolve(bert.KEYS, config, {"hidden_size": 4}, bert.BERT.architectures[0])
+    values = resolve(bert.BERT.keys, config, {"hidden_size": 4}, bert.BERT.architectures[0])
     assert values.sizes["D"] == 4
     assert [each.severity for each in values.findings] == ["warning"], "output_dir, which is ignored"
 

@@ -5,35 +5,29 @@ goes through L·N times. A layer has 4·D² + 2·D·I + 9·D + I where the heads
 W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import electra
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.electra import ELECTRA, HEADS_HAVE_WIDTH
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 
 ALBERT = family(
     "albert",
-    keys(
-        "V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384, P 512,"
-        "T 2",
-        switches="tie_word_embeddings true",
-        activations="hidden_act gelu_new",
-        rules=electra.HEADS_HAVE_WIDTH,
-        ignored="""
-        position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) \
-when value in ("relative_key", "relative_key_query")
-        pruned_heads, add_cross_attention, add_pooling_layer
-        """,
-        until=(relative_positions.READ,),
-    ),
-    """
-    AlbertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    AlbertForPreTraining              albert.body(pooler) + masked_lm + sentence_order
-    AlbertForMaskedLM                 albert.body + masked_lm
-    AlbertForSequenceClassification   albert.body(pooler) + classifier
-    AlbertForTokenClassification      albert.body + classifier
-    AlbertForQuestionAnswering        albert.body + span
-    AlbertForMultipleChoice           albert.body(pooler) + choice
+    sizes="V 30000, E 128, D 4096, L 12, G num_hidden_groups 1 layers, N inner_group_num 1 layers, A 64, I 16384,"
+    "P 512, T 2",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu_new",
+    rules=HEADS_HAVE_WIDTH,
+    ignored="""
+    position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
+    pruned_heads, add_cross_attention, add_pooling_layer
     """,
-    electra.PARTS,
+    until=(relative_positions.READ,),
+    classes="""
+    *Model
+    *ForPreTraining   albert.body(pooler) + lm_head + sentence_order
+    *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
+    """,
+    stem="Albert",
+    trees=ELECTRA.trees,
     body="""
     <narrow_embeddings>
     encoder
@@ -45,13 +39,14 @@ when value in ("relative_key", "relative_key_query")
             dense                      linear D D
             LayerNorm                  layer_norm D              @encoder.norm
             <distances>
-          ffn                          linear D I                @encoder.feed_forward
-          activation                   activation hidden_act     @encoder.feed_forward
-          ffn_output                   linear I D                @encoder.feed_forward
+          -                                                      @encoder.feed_forward
+            ffn                        linear D I
+            activation                 activation hidden_act
+            ffn_output                 linear I D
           full_layer_layer_norm        layer_norm D              @encoder.norm
     pooler                             linear D D                @pooler                    when pooler
     """,
-    masked_lm=f"""
+    lm_head=f"""
     predictions
       bias                             parameter V               @head.decoder
       dense                            linear D E                @head.transform
@@ -61,4 +56,4 @@ when value in ("relative_key", "relative_key_query")
     """,
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
-"""In order or swapped for C = 2 (section 3.1)."""
+"""``sentence_order``: in order or swapped for C = 2 (section 3.1)."""

@@ -4,12 +4,24 @@ V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of lay
 pooler, D² + D more.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys, read_sizes
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
-PARTS = {
-    "bert": """
+BERT = family(
+    "bert",
+    sizes="V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
+    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
+    activations="hidden_act gelu",
+    ignored=OF_BERT,
+    until=(relative_positions.READ,),
+    classes="""
+    *Model, *ForPreTraining, *ForMaskedLM, *{causal}, *ForNextSentencePrediction
+    *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
+    """,
+    stem="Bert",
+    causal="LMHeadModel",
+    bert="""
     <embeddings>
     encoder.layer × L
       <attention>
@@ -18,14 +30,14 @@ PARTS = {
       <more>
     <pooler>
     """,
-    "embeddings": """
+    embeddings="""
     embeddings
       word_embeddings            embedding V D   @embeddings.word
       position_embeddings        embedding P D   @embeddings.position
       token_type_embeddings      embedding T D   @embeddings.token_type
       LayerNorm                  layer_norm D    @embeddings.norm
     """,
-    "attention": """
+    attention="""
     attention                                    @encoder.attention
       self
         query, key, value        linear D {W}
@@ -33,64 +45,43 @@ PARTS = {
       output.dense               linear D D
       output.LayerNorm           layer_norm D    @encoder.norm
     """,
-    "crossattention": """
+    crossattention="""
     crossattention                               @encoder.cross_attention  when add_cross_attention
       self
         query, key, value        linear D {W}
       output.dense               linear D D
       output.LayerNorm           layer_norm D    @encoder.norm
     """,
-    "distances": relative_positions.DISTANCES,
-    "W": "D",
-    "more": "",
-    "feed_forward": """
+    distances=relative_positions.DISTANCES,
+    W="D",
+    more="",
+    feed_forward="""
     intermediate                                 @encoder.feed_forward
       dense                      linear D I
       intermediate_act_fn        activation hidden_act
     output.dense                 linear I D      @encoder.feed_forward
     output.LayerNorm             layer_norm D    @encoder.norm
     """,
-    "pooler": "pooler.dense      linear D D      @pooler  when pooler",
-    "body": "<bert>",
-    "masked_lm": heads.MASKED_LM,
-}
-"""BERT, and what other families take from it by the same names; ``more`` is what they have in each layer besides, ``W``
-how wide all heads are together."""
-ENCODER = {**PARTS, "crossattention": ""}
-"""BERT that never decodes."""
-
-CLASSES = """
-*Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-*ForPreTraining              {under}.body(pooler) + masked_lm + next_sentence
-*ForMaskedLM                 {under}.body + masked_lm
-*{causal}                    {under}.body + masked_lm
-*ForNextSentencePrediction   {under}.body(pooler) + next_sentence
-*ForSequenceClassification   {under}.body(pooler) + classifier
-*ForMultipleChoice           {under}.body(pooler) + choice
-*ForTokenClassification      {under}.body + classifier
-*ForQuestionAnswering        {under}.body + span
-"""
-
-KEYS = keys(
-    "V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
-    activations="hidden_act gelu",
-    ignored=OF_BERT,
-    until=(relative_positions.READ,),
+    pooler="pooler.dense         linear D D      @pooler  when pooler",
+    body="<bert>",
+    masked_lm=heads.MASKED_LM,
 )
+"""Others take parts from it by the same names; ``more`` is what they have in each layer besides, ``W`` how wide all
+heads are together."""
+
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
 """
-ENCODER_KEYS = extend(KEYS, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=())
-"""Of families that are BERT, perhaps with more in its layers, and never decode."""
-
-BERT = family("bert", KEYS, CLASSES, PARTS, stem="Bert", causal="LMHeadModel")
+ENCODER = family(
+    "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
+)
+"""Families that are BERT, perhaps with more in its layers, and never decode."""
 
 ERNIE = family(
     "ernie",
-    extend(KEYS, "Tt task_type_vocab_size 3", switches="use_task_id false"),
-    CLASSES,
-    PARTS,
+    BERT,
+    sizes="Tt task_type_vocab_size 3",
+    switches="use_task_id false",
     stem="Ernie",
     causal="ForCausalLM",
     body="""
@@ -103,58 +94,50 @@ trained on."""
 
 BERT_GENERATION = family(
     "bert-generation",
-    extend(
-        KEYS,
-        sizes=read_sizes("V 50358, D 1024, L 24 layers from 0, A 16, I 4096, P 512"),
-        ignored="type_vocab_size costs value*D when is_size: this family has no token types",
-    ),
-    """
+    BERT,
+    sizes="only V 50358, D 1024, L 24 layers from 0, A 16, I 4096, P 512",
+    ignored="type_vocab_size costs value*D when is_size: this family has no token types",
+    classes="""
     BertGenerationEncoder   body
     BertGenerationDecoder   bert.body + lm_head
     """,
-    PARTS,
     under="bert",
-    pooler="",
     embeddings="""
     embeddings
       word_embeddings            embedding V D   @embeddings.word
       position_embeddings        embedding P D   @embeddings.position
       LayerNorm                  layer_norm D    @embeddings.norm
     """,
+    pooler="",
     lm_head=f"""
     lm_head
       bias                       parameter V     @head.decoder
       {heads.decoder("lm_head.bias")}
     """,
 )
-"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, as encoder and as decoder.
-
-V·D + P·D + 2·D of embeddings and BERT's layers; V of output bias; untied, V·D + V more. There is no transform, and no
-class pools.
-"""
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): no token types, no transform ahead of V·D + V of decoder,
+of which V·D may be tied, and no class that pools."""
 
 SPLINTER = family(
     "splinter",
-    extend(ENCODER_KEYS, switches=(), until=(relative_positions.read_until(4, 54),)),
-    """
+    ENCODER,
+    switches="only",
+    until=(relative_positions.read_until(4, 54),),
+    classes="""
     SplinterModel                  body
     SplinterForPreTraining         splinter.body + span_selection
     SplinterForQuestionAnswering   splinter.body + span_selection
     """,
-    ENCODER,
     pooler="",
     span_selection="""
     splinter_qass
       query_{end}_transform                                  @head.transform    for end in ("start", "end")
-        dense                    linear D D
-        LayerNorm                layer_norm D
+        <transform>
       {end}_transform                                        @head.transform    for end in ("start", "end")
-        dense                    linear D D
-        LayerNorm                layer_norm D
+        <transform>
       {end}_classifier           linear D D bias=False       @head.classifier   for end in ("start", "end")
     """,
+    transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT that learns to select spans, and has a head for nothing else.
-
-BERT without a pooler; 4·(D² + 3·D) of transforms, of question and text, of start and end, and 2·D² of scores.
-"""
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler that learns to select spans: 4·(D² + 3·D) of
+transforms, of question and text, of start and end, and 2·D² of scores."""

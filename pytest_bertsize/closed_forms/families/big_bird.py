@@ -4,46 +4,43 @@ BERT; without ``use_bias``, L·3·D less, and as much again less of cross-attent
 part of 2·D·I + 3·D + I and, whatever the number of labels, 2·D + 2.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.config.keys import Choice
 
 BIG_BIRD = family(
     "big_bird",
-    extend(
-        bert.KEYS,
-        "V 50358, P 4096",
-        switches="use_bias true",
-        activations="hidden_act gelu_new",
-        choices=(Choice("attention_type", "block_sparse", ("block_sparse", "original_full")),),
-        ignored="""
-        position_embedding_type ["absolute"]: this family has absolute positions only
-        pruned_heads [{}, null]: this family prunes no heads
-        """,
-        until=(),
-    ),
-    """
-    BigBirdModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    BigBirdForPreTraining              bert.body(pooler) + masked_lm + next_sentence
-    BigBirdForMaskedLM                 bert.body(pooler) + masked_lm
-    BigBirdForCausalLM                 bert.body(pooler) + masked_lm
-    BigBirdForSequenceClassification   bert.body(pooler) + dense_classifier
-    BigBirdForMultipleChoice           bert.body(pooler) + choice
-    BigBirdForTokenClassification      bert.body(pooler) + classifier
-    BigBirdForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
+    BERT,
+    sizes="V 50358, P 4096",
+    switches="use_bias true",
+    activations="hidden_act gelu_new",
+    choices=(Choice("attention_type", "block_sparse", ("block_sparse", "original_full")),),
+    ignored="""
+    position_embedding_type ["absolute"]: this family has absolute positions only
+    pruned_heads [{}, null]: this family prunes no heads
     """,
-    bert.PARTS,
+    until=(),
+    classes="""
+    *Model, *ForPreTraining
+    *ForMaskedLM                 bert.body(pooler) + masked_lm
+    *ForCausalLM                 bert.body(pooler) + masked_lm
+    *ForSequenceClassification   bert.body(pooler) + dense_classifier
+    *ForMultipleChoice
+    *ForTokenClassification      bert.body(pooler) + classifier
+    *ForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
+    """,
+    stem="BigBird",
     under="bert",
     W="D bias=use_bias",
-    pooler="pooler                   linear D D                 @pooler   when pooler",
+    pooler="pooler               linear D D      @pooler   when pooler",
     answer="""
-    qa_classifier
-      intermediate                                          @head.transform
+    qa_classifier                                @head.transform
+      intermediate
         dense                    linear D I
         intermediate_act_fn      activation hidden_act
-      output                                                @head.transform
+      output
         dense                    linear I D
         LayerNorm                layer_norm D
-      qa_outputs                 linear D 2                 @head.qa_outputs
+      qa_outputs                 linear D 2      @head.qa_outputs
     """,
 )

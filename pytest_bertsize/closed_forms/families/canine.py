@@ -4,62 +4,57 @@ H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D;
 time, between two more layers over single ones; R·D² + 3·D of a convolution ahead of them, 2·K·D² + 3·D of one behind.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT, NO_CROSS_ATTENTION
 from pytest_bertsize.closed_forms.parts import relative_positions
 
 CANINE = family(
     "canine",
-    keys(
-        "D 768, L 12 layers from 0, A 12 divides D, I 3072, T 16, H num_hash_functions 8, B num_hash_buckets 16384,"
-        "R downsampling_rate 4, K upsampling_kernel_size 4",
-        activations="hidden_act gelu",
-        rules="""
-        num_hash_functions <= 16
-          num_hash_functions is {num_hash_functions:,}, and the class has 16
-          write 16 or fewer
-        """,
-        ignored=f"""
-        max_position_embeddings [16384]: there are as many positions as num_hash_buckets
-        vocab_size: characters are hashed: there is no vocabulary
-        position_embedding_type ["absolute"]
-        pruned_heads, add_pooling_layer
-        embedding_size [null]: this family has one width throughout
-        {bert.NO_CROSS_ATTENTION.strip()}
-        """,
-        until=(relative_positions.REFUSED,),
-    ),
-    """
-    CanineModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    CanineForSequenceClassification   canine.body(pooler) + classifier
-    CanineForMultipleChoice           canine.body(pooler) + choice
-    CanineForTokenClassification      canine.body(pooler) + classifier
-    CanineForQuestionAnswering        canine.body(pooler) + span
+    sizes="D 768, L 12 layers from 0, A 12 divides D, I 3072, T 16, H num_hash_functions 8, B num_hash_buckets 16384,"
+    "R downsampling_rate 4, K upsampling_kernel_size 4",
+    activations="hidden_act gelu",
+    rules="""
+    num_hash_functions <= 16
+      num_hash_functions is {num_hash_functions:,}, and the class has 16
+      write 16 or fewer
     """,
-    bert.PARTS,
+    ignored=f"""
+    max_position_embeddings [16384]: there are as many positions as num_hash_buckets
+    vocab_size: characters are hashed: there is no vocabulary
+    position_embedding_type ["absolute"]
+    pruned_heads, add_pooling_layer
+    embedding_size [null]: this family has one width throughout
+    {NO_CROSS_ATTENTION}
+    """,
+    until=(relative_positions.REFUSED,),
+    classes="""
+    *Model, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification   canine.body(pooler) + classifier
+    *ForQuestionAnswering     canine.body(pooler) + span
+    """,
+    stem="Canine",
+    trees=BERT.trees,
     body="""
     char_embeddings
       HashBucketCodepointEmbedder_* × H   embedding B D//H      @embeddings.character
-      char_position_embeddings          embedding B D           @embeddings.position
-      token_type_embeddings             embedding T D           @embeddings.token_type
-      LayerNorm                         layer_norm D            @embeddings.norm
+      char_position_embeddings            embedding B D         @embeddings.position
+      token_type_embeddings               embedding T D         @embeddings.token_type
+      LayerNorm                           layer_norm D          @embeddings.norm
     initial_char_encoder.layer × 1
-      <attention>
-      <feed_forward>
+      <layer>
     chars_to_molecules                                          @encoder.convolution
-      conv                              conv1d D D R
-      activation                        activation hidden_act
-      LayerNorm                         layer_norm D            @encoder.norm
+      conv                                conv1d D D R
+      activation                          activation hidden_act
+      LayerNorm                           layer_norm D          @encoder.norm
     encoder.layer × L
-      <attention>
-      <feed_forward>
+      <layer>
     projection                                                  @encoder.convolution
-      conv                              conv1d 2*D D K
-      activation                        activation hidden_act
-      LayerNorm                         layer_norm D            @encoder.norm
+      conv                                conv1d 2*D D K
+      activation                          activation hidden_act
+      LayerNorm                           layer_norm D          @encoder.norm
     final_char_encoder.layer × 1
-      <attention>
-      <feed_forward>
+      <layer>
     <pooler>
     """,
+    layer="<attention>\n<feed_forward>",
 )

@@ -3,12 +3,20 @@
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 from pytest_bertsize.config.older_releases import before, without
 
-PARTS = {
-    "text": """
+CLIP_TEXT_MODEL = family(
+    "clip_text_model",
+    sizes="V 49408, D 512, L 12 layers from 0, A 8 divides D, I 2048, P 77, J projection_dim 512",
+    activations="hidden_act quick_gelu",
+    ignored=OF_BERT,
+    classes="""
+    CLIPTextModel                 alone
+    CLIPTextModelWithProjection   text_model.text + projection
+    """,
+    text="""
     embeddings.token_embedding     embedding V D          @embeddings.word
     embeddings.position_embedding  embedding P D          @embeddings.position
     encoder.layers × L
@@ -24,42 +32,24 @@ PARTS = {
     final_layer_norm               layer_norm D           @encoder.norm
     <head>
     """,
-    "alone": """
+    alone="""
     text_model   when before(5, 6)
       <text>
     -            when not before(5, 6)
       <text>
     """,
-    "head": "",
-}
-"""``alone`` it is a model under no name of its own since transformers 5.6."""
-KEYS = keys(
-    "V 49408, D 512, L 12 layers from 0, A 8 divides D, I 2048, P 77, J projection_dim 512",
-    activations="hidden_act quick_gelu",
-    ignored=OF_BERT,
-)
-
-CLIP_TEXT_MODEL = family(
-    "clip_text_model",
-    KEYS,
-    """
-    CLIPTextModel                 alone
-    CLIPTextModelWithProjection   text_model.text + projection
-    """,
-    PARTS,
+    head="",
     projection="text_projection   linear D J bias=False   @head.projection",
 )
+"""``alone`` it is a model under no name of its own since transformers 5.6."""
 
 SIGLIP_TEXT_MODEL = family(
     "siglip_text_model",
-    keys(
-        "V 32000, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 64, J projection_size none",
-        activations="hidden_act gelu_pytorch_tanh",
-        ignored=OF_BERT,
-        until=(before("4.50.0", without("projection_size"), "siglip", "configuration"),),
-    ),
-    "SiglipTextModel   alone",
-    PARTS,
+    CLIP_TEXT_MODEL,
+    sizes="only V 32000, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 64, J projection_size none",
+    activations="hidden_act gelu_pytorch_tanh",
+    until=(before("4.50.0", without("projection_size"), "siglip", "configuration"),),
+    classes="SiglipTextModel   alone",
     head="head   linear D get(J,D)   @head.projection",
 )
 """The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head that has a bias.

@@ -5,40 +5,37 @@ others: 3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H 
 more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G groups.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import electra
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.electra import ELECTRA
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 CONVBERT = family(
     "convbert",
-    keys(
-        "V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072,"
-        "G num_groups 1, P 512, T 2",
-        switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-        "summary_use_proj false, summary_proj_to_labels false",
-        activations="hidden_act gelu",
-        choices=heads.summary_choices("last"),
-        rules="""
-        hidden_size % (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1) == 0
-          hidden_size {hidden_size:,} is not a multiple of the heads that head_ratio {head_ratio:,} leaves of \
+    sizes="V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072,"
+    "G num_groups 1, P 512, T 2",
+    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
+    "summary_use_proj false, summary_proj_to_labels false",
+    activations="hidden_act gelu",
+    choices=heads.summary_choices("last"),
+    rules="""
+    hidden_size % (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1) == 0
+      hidden_size {hidden_size:,} is not a multiple of the heads that head_ratio {head_ratio:,} leaves of \
 num_attention_heads {num_attention_heads:,}
-          write a multiple of {num_attention_heads:,}
-        hidden_size >= 2 * (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1)
-          hidden_size {hidden_size:,} leaves no width for a head: attention has half of it
-          write a multiple of twice {num_attention_heads:,}
-        """,
-        ignored=PLAIN,
-    ),
-    """
-    ConvBertModel                       body
-    ConvBertForMaskedLM                 convbert.body + generator
-    ConvBertForSequenceClassification   convbert.body + dense_classifier
-    ConvBertForTokenClassification      convbert.body + classifier
-    ConvBertForQuestionAnswering        convbert.body + span
-    ConvBertForMultipleChoice           convbert.body + summary + choice
+      write a multiple of {num_attention_heads:,}
+    hidden_size >= 2 * (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1)
+      hidden_size {hidden_size:,} leaves no width for a head: attention has half of it
+      write a multiple of twice {num_attention_heads:,}
     """,
-    electra.PARTS,
+    ignored=PLAIN,
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   convbert.body + dense_classifier
+    *ForTokenClassification, *ForQuestionAnswering
+    *ForMultipleChoice           convbert.body + summary + choice
+    """,
+    stem="ConvBert",
+    trees=ELECTRA.trees,
     layers="""
     H := A // R if A >= R else 1
     W := D // H // 2 * H

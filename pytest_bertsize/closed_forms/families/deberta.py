@@ -7,77 +7,15 @@ L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one mat
 pooler, H² + H, comes with heads.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, Listing, Until
 from pytest_bertsize.config.older_releases import without
 
-BODY = """
-Far := M if M > 0 else P
-embeddings
-  word_embeddings            embedding V get(E,D)           @embeddings.word
-  position_embeddings        embedding P get(E,D)           @embeddings.position     when position_biased_input
-  token_type_embeddings      embedding T get(E,D)           @embeddings.token_type   when T > 0
-  embed_proj                 linear get(E,D) D bias=False   @embeddings.projection   when get(E,D) != D
-  LayerNorm                  layer_norm D                   @embeddings.norm
-encoder
-  layer × L
-    attention                                               @encoder.attention
-      self
-        <projections>
-      output.dense           linear D D
-      output.LayerNorm       layer_norm D                   @encoder.norm
-    <feed_forward>
-  rel_embeddings             embedding 2*{reach} D          @encoder.relative_position   when relative_attention
-  <more>
-"""
-PROJECTIONS = """
-q_bias, v_bias               parameter D
-in_proj                      linear D 3*D bias=False
-head_logits_proj             linear A A bias=False          when talking_head
-head_weights_proj            linear A A bias=False          when talking_head
--                                                           @encoder.relative_position   when relative_attention
-  pos_proj                   linear D D bias=False          when "c2p" in pos_att_type
-  pos_q_proj                 linear D D                     when "p2c" in pos_att_type
-"""
-MASKED_LM = """
--   when get(legacy, True)
-  <legacy>
-lm_predictions.lm_head       when not get(legacy, True)
-  bias                       parameter V               @head.decoder
-  dense                      linear D D                @head.transform   when not (before(5) and tie_word_embeddings)
-  dense                      linear get(E,D) V         @head.transform   when before(5) and tie_word_embeddings   {ties}
-  weight                     parameter V get(E,D)      @head.decoder     when named_again   {ties}
-  transform_act_fn           activation hidden_act     @head.transform
-  LayerNorm                  layer_norm D              @head.transform
-named_again := tie_word_embeddings and before(5, 17) and not before(5)
-"""
-"""BERT's in the width of the embeddings; else D² + 3·D + V. In place of D² + D, transformers 4 has V of bias: it ties
-this matrix to the words, which has no output to tie (https://github.com/huggingface/transformers/pull/22105). From 5.0
-to 5.16 the words have a second name in the head, which reads them."""
-CLASSES = """
-*Model                       body
-*ForMaskedLM                 deberta.body + masked_lm
-*ForSequenceClassification   deberta.body + pooler + classifier
-*ForTokenClassification      deberta.body + classifier
-*ForQuestionAnswering        deberta.body + span
-"""
-PARTS = {
-    "body": BODY,
-    "projections": PROJECTIONS,
-    "reach": "Far",
-    "more": "",
-    "feed_forward": bert.PARTS["feed_forward"],
-    "masked_lm": MASKED_LM,
-    "legacy": heads.MASKED_LM,
-    "ties": "tied weight={under}.embeddings.word_embeddings.weight",
-    "pooler": "pooler.dense  linear get(H,D) get(H,D)  @pooler",
-}
-"""``reach`` is how many positions the table has either way."""
-
-KEYS = keys(
-    "V 50265, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 0 from 0, "
+DEBERTA = family(
+    "deberta",
+    sizes="V 50265, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 0 from 0,"
     "M max_relative_positions -1 from -1, E none, H pooler_hidden_size none",
     switches="relative_attention false, position_biased_input true, talking_head false, legacy true,"
     "tie_word_embeddings true",
@@ -88,37 +26,89 @@ KEYS = keys(
     summary_use_proj [false]: the pooler of this family always projects
     """,
     until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   deberta.body + pooler + classifier
+    *ForTokenClassification, *ForQuestionAnswering
+    """,
+    stem="Deberta",
+    body="""
+    Far := M if M > 0 else P
+    embeddings
+      word_embeddings            embedding V get(E,D)           @embeddings.word
+      position_embeddings        embedding P get(E,D)           @embeddings.position     when position_biased_input
+      token_type_embeddings      embedding T get(E,D)           @embeddings.token_type   when T > 0
+      embed_proj                 linear get(E,D) D bias=False   @embeddings.projection   when get(E,D) != D
+      LayerNorm                  layer_norm D                   @embeddings.norm
+    encoder
+      layer × L
+        attention                                               @encoder.attention
+          self
+            <projections>
+          output.dense           linear D D
+          output.LayerNorm       layer_norm D                   @encoder.norm
+        <feed_forward>
+      rel_embeddings             embedding 2*{reach} D          @encoder.relative_position   when relative_attention
+      <more>
+    """,
+    projections="""
+    q_bias, v_bias               parameter D
+    in_proj                      linear D 3*D bias=False
+    head_logits_proj             linear A A bias=False          when talking_head
+    head_weights_proj            linear A A bias=False          when talking_head
+    -                                                           @encoder.relative_position   when relative_attention
+      pos_proj                   linear D D bias=False          when "c2p" in pos_att_type
+      pos_q_proj                 linear D D                     when "p2c" in pos_att_type
+    """,
+    reach="Far",
+    more="",
+    feed_forward=BERT.trees["feed_forward"],
+    pooler="pooler.dense  linear get(H,D) get(H,D)  @pooler",
+    masked_lm="""
+    named_again := tie_word_embeddings and before(5, 17) and not before(5)
+    -   when get(legacy, True)
+      <legacy>
+    lm_predictions.lm_head       when not get(legacy, True)
+      bias                       parameter V            @head.decoder
+      dense                      linear D D             @head.transform   when not (before(5) and tie_word_embeddings)
+      dense                      linear get(E,D) V      @head.transform   when before(5) and tie_word_embeddings  {ties}
+      weight                     parameter V get(E,D)   @head.decoder     when named_again   {ties}
+      transform_act_fn           activation hidden_act  @head.transform
+      LayerNorm                  layer_norm D           @head.transform
+    """,
+    legacy=heads.MASKED_LM,
+    ties="tied weight=deberta.embeddings.word_embeddings.weight",
 )
-DEBERTA = family("deberta", KEYS, CLASSES, PARTS, stem="Deberta")
+"""``reach`` is how many positions the table has either way. ``masked_lm`` is BERT's in the width of the embeddings,
+else D² + 3·D + V. In place of D² + D, transformers 4 has V of bias: it ties this matrix to the words, which has no
+output to tie (https://github.com/huggingface/transformers/pull/22105). From 5.0 to 5.16 the words have
+a second name in the head, which reads them."""
 
 DEBERTA_V2 = family(
     "deberta-v2",
-    extend(
-        KEYS,
-        "V 128100, D 1536, L 24, A 24, I 6144, S attention_head_size none, B position_buckets none from -1,"
-        "K conv_kernel_size none from 0, G conv_groups none",
-        switches="only relative_attention false, position_biased_input true, share_att_key false, legacy true,"
-        "tie_word_embeddings true",
-        choices=(*KEYS.choices, Choice("norm_rel_ebd", "none", ("none", "layer_norm"))),
-        rules="""
-        hidden_size: not get(conv_kernel_size, 0) or hidden_size % get(conv_groups, 1) == 0
-          hidden_size {hidden_size:,} is not a multiple of conv_groups {conv_groups:,}
-          write a multiple of {conv_groups:,}
-        """,
-    ),
-    f"{CLASSES}*ForMultipleChoice  deberta.body + pooler + choice",
-    PARTS,
+    DEBERTA,
+    sizes="V 128100, D 1536, L 24, A 24, I 6144, S attention_head_size none, B position_buckets none from -1,"
+    "K conv_kernel_size none from 0, G conv_groups none",
+    switches="only relative_attention false, position_biased_input true, share_att_key false, legacy true,"
+    "tie_word_embeddings true",
+    choices=(Choice("norm_rel_ebd", "none", ("none", "layer_norm")),),
+    rules="""
+    hidden_size: not get(conv_kernel_size, 0) or hidden_size % get(conv_groups, 1) == 0
+      hidden_size {hidden_size:,} is not a multiple of conv_groups {conv_groups:,}
+      write a multiple of {conv_groups:,}
+    """,
+    classes=f"{DEBERTA.classes}*ForMultipleChoice   deberta.body + pooler + choice",
     stem="DebertaV2",
     under="deberta",
     reach="(B if get(B,-1) > 0 else Far)",
     projections="""
     N := A*S if get(S,0) else D
+    looks_at_positions := relative_attention and not share_att_key
     query_proj, key_proj     linear D N
     value_proj               linear D N
     -                                               @encoder.relative_position   when looks_at_positions
       pos_key_proj           linear D N             when "c2p" in pos_att_type
       pos_query_proj         linear D N             when "p2c" in pos_att_type
-    looks_at_positions := relative_attention and not share_att_key
     """,
     more="""
     LayerNorm                layer_norm D           @encoder.relative_position   when norm_rel_ebd == "layer_norm"

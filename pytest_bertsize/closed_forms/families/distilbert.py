@@ -4,7 +4,7 @@ V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layer
 the output of words.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 
 PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
@@ -17,21 +17,18 @@ type_vocab_size [0, null] costs value*D when is_size: this family has no token t
 
 DISTILBERT = family(
     "distilbert",
-    keys(
-        "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
-        "A n_heads 12 or num_attention_heads divides D, I hidden_dim 3072, P 512",
-        switches="tie_word_embeddings true",
-        activations="activation gelu",
-        ignored=IGNORED,
-    ),
-    """
-    DistilBertModel                       body
-    DistilBertForMaskedLM                 distilbert.body + transform + lm_head
-    DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
-    DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
-    DistilBertForTokenClassification      distilbert.body + classifier
-    DistilBertForQuestionAnswering        distilbert.body + span
+    sizes="V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
+    "A n_heads 12 or num_attention_heads divides D, I hidden_dim 3072, P 512",
+    switches="tie_word_embeddings true",
+    activations="activation gelu",
+    ignored=IGNORED,
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   distilbert.body + pre_classifier + classifier
+    *ForMultipleChoice           distilbert.body + pre_classifier + choice
+    *ForTokenClassification, *ForQuestionAnswering
     """,
+    stem="DistilBert",
     body="""
     embeddings
       word_embeddings                     embedding V D           @embeddings.word
@@ -47,15 +44,15 @@ DISTILBERT = family(
         lin2                              linear I D
       output_layer_norm                   layer_norm D            @encoder.norm
     """,
-    transform="""
-    -                                     @head.transform
+    lm_head=f"""
+    -                                                             @head.transform
       activation                          activation activation
       vocab_transform                     linear D D
       vocab_layer_norm                    layer_norm D
+    {heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True")}
     """,
-    lm_head=heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
     pre_classifier=PRE_CLASSIFIER,
-    rules={
+    tree_rules={
         "span": """
         num_labels == 2
           num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer

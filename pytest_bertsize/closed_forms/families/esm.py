@@ -6,43 +6,33 @@ map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a cla
 closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice
 
-LM_HEAD = f"""
-lm_head
-  bias                       parameter V     @head.decoder
-  dense                      linear D D      @head.transform
-  layer_norm                 layer_norm D    @head.transform
-  {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
-"""
-"""D² + 3·D of transform, always with a GELU, and V of bias; untied, the weights add V·D."""
 POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
 """The class compares this with the first two; of any other, ``null`` among them, it makes no positions at all."""
 
 ESM = family(
     "esm",
-    keys(
-        "V none, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 1026",
-        switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
-        "tie_word_embeddings true",
-        choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
-        rules="""
-        vocab_size != None
-          the key vocab_size is missing, and the library has no default for it
-          write "vocab_size": 33, if the tokens are those of ESM-2
-        """,
-        ignored="pruned_heads, embedding_size, add_pooling_layer",
-    ),
-    """
-    EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    EsmForMaskedLM                 esm.body + lm_head
-    EsmForSequenceClassification   esm.body + dense_classifier
-    EsmForTokenClassification      esm.body + classifier
+    sizes="V none, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 1026",
+    switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
+    "tie_word_embeddings true",
+    choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
+    rules="""
+    vocab_size != None
+      the key vocab_size is missing, and the library has no default for it
+      write "vocab_size": 33, if the tokens are those of ESM-2
     """,
-    bert.PARTS,
+    ignored="pruned_heads, embedding_size, add_pooling_layer",
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   esm.body + dense_classifier
+    *ForTokenClassification
+    """,
+    stem="Esm",
+    trees=BERT.trees,
     body="""
     absolute := before(4, 52) or position_embedding_type == "absolute"
     embeddings
@@ -68,5 +58,12 @@ ESM = family(
     output.dense                 linear D D
     LayerNorm                    layer_norm D    @encoder.norm
     """,
-    lm_head=LM_HEAD,
+    lm_head=f"""
+    lm_head
+      bias                       parameter V     @head.decoder
+      dense                      linear D D      @head.transform
+      layer_norm                 layer_norm D    @head.transform
+      {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
+    """,
 )
+"""``lm_head``: D² + 3·D of transform, always with a GELU, and V of bias; untied, the weights add V·D."""

@@ -4,32 +4,28 @@ BERT's embeddings, and D² + D of a projection, though it goes from D to D; L·(
 D² + D more.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 
 FNET = family(
     "fnet",
-    keys(
-        "V 32000, D 768, L 12 layers from 0, I 3072, P 512, T 4",
-        switches="tie_word_embeddings true",
-        activations="hidden_act gelu_new",
-        ignored="""
-        num_attention_heads: this family has no attention
-        add_cross_attention [false]: this family has no attention
-        embedding_size, add_pooling_layer
-        """,
-    ),
-    """
-    FNetModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    FNetForPreTraining              fnet.body(pooler) + masked_lm + next_sentence
-    FNetForMaskedLM                 fnet.body(pooler) + masked_lm
-    FNetForNextSentencePrediction   fnet.body(pooler) + next_sentence
-    FNetForSequenceClassification   fnet.body(pooler) + classifier
-    FNetForMultipleChoice           fnet.body(pooler) + choice
-    FNetForTokenClassification      fnet.body(pooler) + classifier
-    FNetForQuestionAnswering        fnet.body(pooler) + span
+    sizes="V 32000, D 768, L 12 layers from 0, I 3072, P 512, T 4",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu_new",
+    ignored="""
+    num_attention_heads: this family has no attention
+    add_cross_attention [false]: this family has no attention
+    embedding_size, add_pooling_layer
     """,
-    bert.PARTS,
+    classes="""
+    *Model, *ForPreTraining
+    *ForMaskedLM              fnet.body(pooler) + masked_lm
+    *ForNextSentencePrediction, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification   fnet.body(pooler) + classifier
+    *ForQuestionAnswering     fnet.body(pooler) + span
+    """,
+    stem="FNet",
+    trees=BERT.trees,
     body="""
     <embeddings>
     embeddings.projection        linear D D      @embeddings.projection

@@ -6,7 +6,7 @@ D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D o
 the decoder has Ld layers more, at the full length of the sequence.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Listing
@@ -27,71 +27,66 @@ ffn                                                    @{part}.feed_forward
   linear_2                   linear I D
   layer_norm                 layer_norm D              @{part}.norm
 """
-BASE = """
-embeddings.word_embeddings   embedding V D             @embeddings.word
-embeddings.layer_norm        layer_norm D              @embeddings.norm
-encoder.blocks.{i} × size    passes size*block_repeats[i]   for i, size in enumerate(block_sizes)
-  <encoder>
-"""
-LABELS = """
+TWO_LAYERS = """
 classifier                   @head.classifier
   linear_hidden              linear D D
   linear_out                 linear D C
 """
-DISCRIMINATOR = """
-discriminator_predictions    @head.classifier
-  dense                      linear D D
-  dense_prediction           linear D 1
-"""
 
 FUNNEL = family(
     "funnel",
-    keys(
-        "V 30522, D d_model 768 or hidden_size, A n_head 12 or num_attention_heads, H d_head 64, I d_inner 3072,"
-        "Ld num_decoder_layers 2 layers from 0",
-        switches="tie_word_embeddings true",
-        activations="hidden_act gelu_new",
-        choices=(
-            Choice("pooling_type", "mean", ("max", "mean")),
-            Choice("attention_type", "relative_shift", ("factorized", "relative_shift")),
-        ),
-        lists=(
-            Listing("block_sizes", (4, 4, 4), int, may_be_empty=False),
-            Listing("block_repeats", (), int, as_long_as="block_sizes", may_be_empty=False),
-        ),
-        rules="""
-        len(block_repeats) == len(block_sizes)
-          block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length
-          write a number of repeats for each block: 1 for one whose layers are gone through once
-        """,
-        ignored="""
-        embedding_size, add_cross_attention
-        num_hidden_layers: block_sizes says how many layers there are -> write block_sizes
-        num_blocks: block_sizes says how many blocks there are -> write block_sizes
-        max_position_embeddings [512]: positions are relative: there is no table of them
-        type_vocab_size [3]: two segments are the same or not: there is no table of them
-        """,
+    sizes="V 30522, D d_model 768 or hidden_size, A n_head 12 or num_attention_heads, H d_head 64, I d_inner 3072,"
+    "Ld num_decoder_layers 2 layers from 0",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu_new",
+    choices=(
+        Choice("pooling_type", "mean", ("max", "mean")),
+        Choice("attention_type", "relative_shift", ("factorized", "relative_shift")),
     ),
-    """
-    FunnelModel                       body
+    lists=(
+        Listing("block_sizes", (4, 4, 4), int, may_be_empty=False),
+        Listing("block_repeats", (), int, as_long_as="block_sizes", may_be_empty=False),
+    ),
+    rules="""
+    len(block_repeats) == len(block_sizes)
+      block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length
+      write a number of repeats for each block: 1 for one whose layers are gone through once
+    """,
+    ignored="""
+    embedding_size, add_cross_attention
+    num_hidden_layers: block_sizes says how many layers there are -> write block_sizes
+    num_blocks: block_sizes says how many blocks there are -> write block_sizes
+    max_position_embeddings [512]: positions are relative: there is no table of them
+    type_vocab_size [3]: two segments are the same or not: there is no table of them
+    """,
+    classes="""
+    FunnelModel
     FunnelBaseModel                   base
     FunnelForPreTraining              funnel.body + discriminator
-    FunnelForMaskedLM                 funnel.body + lm_head
-    FunnelForSequenceClassification   funnel.base + labels
+    FunnelForMaskedLM
+    FunnelForSequenceClassification   funnel.base + two_layers
     FunnelForMultipleChoice           funnel.base + choice
-    FunnelForTokenClassification      funnel.body + classifier
-    FunnelForQuestionAnswering        funnel.body + span
+    FunnelForTokenClassification, FunnelForQuestionAnswering
     """,
     body="""
     <base>
     decoder.layers × Ld
       <decoder>
     """,
-    base=BASE,
+    base="""
+    embeddings.word_embeddings   embedding V D             @embeddings.word
+    embeddings.layer_norm        layer_norm D              @embeddings.norm
+    encoder.blocks.{i} × size    passes size*block_repeats[i]   for i, size in enumerate(block_sizes)
+      <encoder>
+    """,
     encoder=fill(LAYER, part="encoder"),
     decoder=fill(LAYER, part="decoder"),
-    discriminator=DISCRIMINATOR,
+    discriminator="""
+    discriminator_predictions    @head.classifier
+      dense                      linear D D
+      dense_prediction           linear D 1
+    """,
     lm_head=heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
-    labels=LABELS,
-    choice=LABELS.replace("D C", "D 1"),
+    two_layers=TWO_LAYERS,
+    choice=TWO_LAYERS.replace("D C", "D 1"),
 )

@@ -4,30 +4,28 @@ V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D unless it
 Query, key and value are one matrix, stored inputs first.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice
 
 GPT2 = family(
     "gpt2",
-    keys(
-        "V 50257, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
-        "A n_head 12 or num_attention_heads divides D,"
-        "I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
-        switches="add_cross_attention false, tie_word_embeddings true, summary_use_proj true,"
-        "summary_proj_to_labels true",
-        activations="activation_function gelu_new",
-        choices=heads.summary_choices("cls_index"),
-        ignored="pruned_heads",
-    ),
-    """
-    GPT2Model                       body
-    GPT2LMHeadModel                 transformer.body + lm_head
-    GPT2DoubleHeadsModel            transformer.body + lm_head + summary
-    GPT2ForSequenceClassification   transformer.body + score
-    GPT2ForTokenClassification      transformer.body + classifier
-    GPT2ForQuestionAnswering        transformer.body + two_label_span
+    sizes="V 50257, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
+    "A n_head 12 or num_attention_heads divides D,"
+    "I n_inner none from 0, P n_positions 1024 or max_position_embeddings",
+    switches="add_cross_attention false, tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
+    activations="activation_function gelu_new",
+    choices=heads.summary_choices("cls_index"),
+    ignored="pruned_heads",
+    classes="""
+    *Model, *LMHeadModel
+    *DoubleHeadsModel            transformer.body + lm_head + summary
+    *ForSequenceClassification   transformer.body + score
+    *ForTokenClassification
+    *ForQuestionAnswering        transformer.body + two_label_span
     """,
+    stem="GPT2",
+    under="transformer",
     body="""
     wte                          embedding V D                   @embeddings.word
     wpe                          embedding P D                   @embeddings.position
@@ -53,25 +51,20 @@ GPT2 = family(
 )
 
 OPENAI_HEAD = heads.projection("lm_head", "transformer.tokens_embed.weight")
-
 OPENAI_GPT = family(
     "openai-gpt",
-    keys(
-        "V 40478, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
-        "A n_head 12 or num_attention_heads divides D, P n_positions 512 or max_position_embeddings",
-        switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
-        choices=(
-            Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})),
-            *heads.summary_choices("cls_index"),
-        ),
-        ignored="add_cross_attention, pruned_heads",
-    ),
-    """
-    OpenAIGPTModel                       body
-    OpenAIGPTLMHeadModel                 transformer.body + lm_head
-    OpenAIGPTDoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
-    OpenAIGPTForSequenceClassification   transformer.body + score
+    sizes="V 40478, D n_embd 768 or hidden_size, L n_layer 12 layers from 0 or num_hidden_layers,"
+    "A n_head 12 or num_attention_heads divides D, P n_positions 512 or max_position_embeddings",
+    switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
+    choices=(Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})), *heads.summary_choices("cls_index")),
+    ignored="add_cross_attention, pruned_heads",
+    classes="""
+    *Model, *LMHeadModel
+    *DoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
+    *ForSequenceClassification   transformer.body + score
     """,
+    stem="OpenAIGPT",
+    under="transformer",
     body="""
     OWNED := lm_head_owns and tie_word_embeddings and not before(5)
     tokens_embed                 embedding V D            @embeddings.word  tied weight=lm_head.weight if OWNED

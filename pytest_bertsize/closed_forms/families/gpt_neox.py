@@ -3,25 +3,23 @@
 V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 
 GPT_NEOX = family(
     "gpt_neox",
-    keys(
-        "V 50432, D 6144, L 44 layers from 0, A 64 divides D, I 24576",
-        switches="attention_bias true, tie_word_embeddings false",
-        activations="hidden_act gelu",
-        ignored=ROTARY,
-    ),
-    """
-    GPTNeoXModel                       body
-    GPTNeoXForCausalLM                 gpt_neox.body + lm_head
-    GPTNeoXForSequenceClassification   gpt_neox.body + score
-    GPTNeoXForTokenClassification      gpt_neox.body + classifier
-    GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
+    sizes="V 50432, D 6144, L 44 layers from 0, A 64 divides D, I 24576",
+    switches="attention_bias true, tie_word_embeddings false",
+    activations="hidden_act gelu",
+    ignored=ROTARY,
+    classes="""
+    *Model, *ForCausalLM
+    *ForSequenceClassification   gpt_neox.body + score
+    *ForTokenClassification
+    *ForQuestionAnswering        gpt_neox.body + two_label_span
     """,
+    stem="GPTNeoX",
     body="""
     embed_in                     embedding V D                     @embeddings.word
     layers × L

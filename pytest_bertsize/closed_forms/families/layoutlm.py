@@ -1,24 +1,25 @@
-"""LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT that also knows where on the page a word stands.
+"""LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT that also knows where on the page a word stands; and its kin.
 
 BERT, and 4·P2·D of layout: one table for left and right, one for top and bottom, one each for a word's height and
 width. Every class pools.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import ENCODER
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 
 LAYOUTLM = family(
     "layoutlm",
-    extend(bert.ENCODER_KEYS, "P2 max_2d_position_embeddings 1024", until=(relative_positions.read_until(4, 54),)),
-    """
-    LayoutLMModel                       body(pooler)
-    LayoutLMForMaskedLM                 layoutlm.body(pooler) + masked_lm
-    LayoutLMForSequenceClassification   layoutlm.body(pooler) + classifier
-    LayoutLMForTokenClassification      layoutlm.body(pooler) + classifier
-    LayoutLMForQuestionAnswering        layoutlm.body(pooler) + span
+    ENCODER,
+    sizes="P2 max_2d_position_embeddings 1024",
+    until=(relative_positions.read_until(4, 54),),
+    classes="""
+    LayoutLMModel                    body(pooler)
+    LayoutLMForMaskedLM              layoutlm.body(pooler) + masked_lm
+    LayoutLMForSequenceClassification
+    LayoutLMForTokenClassification   layoutlm.body(pooler) + classifier
+    LayoutLMForQuestionAnswering     layoutlm.body(pooler) + span
     """,
-    bert.ENCODER,
     body="""
     <bert>
     embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")
@@ -27,20 +28,18 @@ LAYOUTLM = family(
 
 LAYOUTLMV3 = family(
     "layoutlmv3",
-    extend(
-        bert.ENCODER_KEYS,
-        "V 50265, P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
-        "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3",
-        switches="only has_relative_attention_bias true, has_spatial_attention_bias true,  text_embed true,"
-        "visual_embed true",
-    ),
-    """
-    LayoutLMv3Model                       body
+    ENCODER,
+    sizes="V 50265, P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
+    "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3",
+    switches="only has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true,"
+    "visual_embed true",
+    classes="""
+    LayoutLMv3Model
     LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
-    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
-    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+    LayoutLMv3ForQuestionAnswering
+    LayoutLMv3ForSequenceClassification   layoutlmv3.body + dense_classifier
     """,
-    bert.ENCODER,
+    W="D",
     body="""
     Side := W // K
     -                                                  when text_embed
@@ -63,10 +62,9 @@ LAYOUTLMV3 = family(
     token_classifier=f"""
     {heads.CLASSIFIER}   when C < 10
     -   when C >= 10
-      <classifier>
+      <dense_classifier>
     """,
     span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
-    classifier=heads.DENSE_CLASSIFIER,
 )
 """LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page.
 
@@ -78,24 +76,19 @@ are fewer than ten; else D² + D ahead of it.
 
 LILT = family(
     "lilt",
-    extend(
-        bert.ENCODER_KEYS,
-        "P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4",
-        switches=(),
-        rules="""
-        channel_shrink_ratio <= hidden_size
-          channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: \
-the layout has no width
-          write {hidden_size:,} or fewer
-        """,
-    ),
-    """
-    LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    LiltForSequenceClassification   lilt.body + dense_classifier
-    LiltForTokenClassification      lilt.body + classifier
-    LiltForQuestionAnswering        lilt.body + span
+    ENCODER,
+    sizes="P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4",
+    switches="only",
+    rules="""
+    channel_shrink_ratio <= hidden_size
+      channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: the layout has no width
+      write {hidden_size:,} or fewer
     """,
-    bert.ENCODER,
+    classes="""
+    LiltModel
+    LiltForSequenceClassification   lilt.body + dense_classifier
+    LiltForTokenClassification, LiltForQuestionAnswering
+    """,
     body="""
     N := D // R
     M := I // R
@@ -124,19 +117,12 @@ embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N
 
 MARKUPLM = family(
     "markuplm",
-    extend(
-        bert.ENCODER_KEYS,
-        "X max_xpath_tag_unit_embeddings 256, Y max_xpath_subs_unit_embeddings 1024, U xpath_unit_hidden_size 32,"
-        "M max_depth 50 layers",
-        switches=(),
-    ),
-    """
-    MarkupLMModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    MarkupLMForSequenceClassification   markuplm.body(pooler) + classifier
-    MarkupLMForTokenClassification      markuplm.body + classifier
-    MarkupLMForQuestionAnswering        markuplm.body + span
-    """,
-    bert.ENCODER,
+    ENCODER,
+    sizes="X max_xpath_tag_unit_embeddings 256, Y max_xpath_subs_unit_embeddings 1024, U xpath_unit_hidden_size 32,"
+    "M max_depth 50 layers",
+    switches="only",
+    classes="*Model, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering",
+    stem="MarkupLM",
     body="""
     <bert>
     embeddings.xpath_embeddings                       @embeddings.path

@@ -6,53 +6,17 @@ V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a hea
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
-from pytest_bertsize.config.keys import ConfigKeys, Index, Until
+from pytest_bertsize.config.keys import ConfigKeys, Until
 from pytest_bertsize.config.older_releases import LIBRARY, before, without, without_rules_on
 
-PARTS = {
-    "body": """
-    W := get(S, D // A)
-    embed_tokens                 embedding V D                            @embeddings.word
-    layers × L
-      <norms>
-      self_attn                                                           @{stack}.attention
-        q_proj                   linear D A*W bias={bias}
-        k_proj, v_proj           linear D get(Q,A)*W bias={bias}
-        o_proj                   linear A*W D bias={last_bias}
-        <head_norms>
-      mlp                                                                 @{stack}.feed_forward
-        gate_proj, up_proj       linear D I bias={mlp_bias}
-        down_proj                linear I D bias={mlp_bias}
-        act_fn                   activation {activation}
-    norm                         rms_norm D                               @{stack}.norm
-    """,
-    "norms": "input_layernorm, post_attention_layernorm   rms_norm D   @{stack}.norm",
-    "head_norms": "",
-    "stack": "decoder",
-    "bias": "False",
-    "last_bias": "False",
-    "mlp_bias": "False",
-    "activation": "hidden_act",
-    "lm_head": heads.projection("lm_head", "model.embed_tokens.weight"),
-    "token_score": "score  linear D C bias=get(token_classification_bias,True)  @head.classifier",
-    "span": heads.TWO_LABEL_SPAN,
-}
-"""``score`` of each token has a bias unless the config says so; the one of a sequence has none."""
-HEAD_NORMS = "q_norm, k_norm   rms_norm W   @decoder.norm"
-"""Of queries and keys, shared by all heads (Henry et al. 2020, arXiv 2010.04245)."""
 CLASSES = """
-*Model                       body
-*ForCausalLM                 model.body + lm_head
+*Model, *ForCausalLM
 *ForSequenceClassification   model.body + score
-*ForTokenClassification      model.body + token_score   since 4.42
+*ForTokenClassification      model.body + scores   since 4.42
 """
-ANSWERS = "*ForQuestionAnswering   transformer.body + span"
-"""The class for question answering keeps the body under a name of its own."""
-
-IGNORED = f"{ROTARY}embedding_size, add_pooling_layer"
 NO_TOKEN_BIAS = Until(
     (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
 )
@@ -70,122 +34,137 @@ def head_dim_since(release: str, family: str) -> Until:
     return before(release, change, family)
 
 
-LLAMA_KEYS = keys(
-    "V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
+LLAMA = family(
+    "llama",
+    sizes="V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
     switches="attention_bias false, mlp_bias false, tie_word_embeddings false, token_classification_bias true",
     activations="hidden_act silu",
     rules=rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
-    ignored=IGNORED,
-    until=(
-        NO_TOKEN_BIAS,
-        head_dim_since("4.45.0", "llama"),
-        before("4.41.0", without("mlp_bias"), "llama"),
-    ),
-)
-LLAMA = family(
-    "llama",
-    LLAMA_KEYS,
-    f"{CLASSES}{ANSWERS}",
-    PARTS,
+    ignored=f"{ROTARY}embedding_size, add_pooling_layer",
+    until=(NO_TOKEN_BIAS, head_dim_since("4.45.0", "llama"), before("4.41.0", without("mlp_bias"), "llama")),
+    classes=f"{CLASSES}*ForQuestionAnswering   transformer.body + span",
     stem="Llama",
+    under="model",
+    body="""
+    W := get(S, D // A)
+    embed_tokens                 embedding V D                            @embeddings.word
+    layers × L
+      <norms>
+      self_attn                                                           @{stack}.attention
+        q_proj                   linear D A*W bias={bias}
+        k_proj, v_proj           linear D get(Q,A)*W bias={bias}
+        o_proj                   linear A*W D bias={last_bias}
+        <head_norms>
+      mlp                                                                 @{stack}.feed_forward
+        gate_proj, up_proj       linear D I bias={mlp_bias}
+        down_proj                linear I D bias={mlp_bias}
+        act_fn                   activation {activation}
+    norm                         rms_norm D                               @{stack}.norm
+    """,
+    norms="input_layernorm, post_attention_layernorm   rms_norm D         @{stack}.norm",
+    head_norms="",
+    stack="decoder",
     bias="attention_bias",
     last_bias="attention_bias",
     mlp_bias="get(mlp_bias,False)",
+    activation="hidden_act",
+    lm_head=heads.projection("lm_head", "model.embed_tokens.weight"),
+    scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
+    span=heads.TWO_LABEL_SPAN,
 )
+"""``score`` of each token has a bias unless the config says so; the one of a sequence has none. The class for question
+answering keeps the body under a name of its own."""
 
-MISTRAL_KEYS = extend(
-    LLAMA_KEYS,
-    "I 14336, Q 8",
+MISTRAL = family(
+    "mistral",
+    LLAMA,
+    sizes="I 14336, Q 8",
     switches="only tie_word_embeddings false, token_classification_bias true",
     divisible=(),
     rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
     until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),
-)
-MISTRAL = family(
-    "mistral",
-    MISTRAL_KEYS,
-    f"{CLASSES}*ForQuestionAnswering   model.body + span since 4.46",
-    PARTS,
+    classes=f"{CLASSES}*ForQuestionAnswering   model.body + span   since 4.46",
     stem="Mistral",
+    under="model",
+    bias="False",
+    last_bias="False",
+    mlp_bias="False",
 )
 """Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without a bias, whose heads share keys by default."""
 
-QWEN2_KEYS = extend(
-    MISTRAL_KEYS,
-    "V 151936, I 22016, Q 32",
+QWEN2 = family(
+    "qwen2",
+    MISTRAL,
+    sizes="V 151936, I 22016, Q 32",
     rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "qwen2")),
+    classes=f"{LLAMA.classes}   since 4.46",
+    stem="Qwen2",
+    under="model",
+    bias="True",
 )
-QWEN2 = family("qwen2", QWEN2_KEYS, f"{CLASSES}{ANSWERS} since 4.46", PARTS, stem="Qwen2", bias="True")
 """Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone."""
 
 QWEN3 = family(
     "qwen3",
-    extend(
-        QWEN2_KEYS,
-        "S 128",
-        switches=(*read_switches("attention_bias false"), *MISTRAL_KEYS.switches),
-        rules=rotary.EVEN_HEAD_DIM,
-        until=(NO_TOKEN_BIAS,),
-    ),
-    f"{CLASSES}{ANSWERS}",
-    PARTS,
+    QWEN2,
+    sizes="S 128",
+    switches="only attention_bias false, tie_word_embeddings false, token_classification_bias true",
+    rules=rotary.EVEN_HEAD_DIM,
+    until=(NO_TOKEN_BIAS,),
+    classes=LLAMA.classes,
     stem="Qwen3",
+    under="model",
     bias="attention_bias",
     last_bias="attention_bias",
-    head_norms=HEAD_NORMS,
+    head_norms="q_norm, k_norm   rms_norm W   @decoder.norm",
     since=(4, 51),
 )
-"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, of heads of their own width."""
+"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, shared by all heads (Henry et al.
+2020, arXiv 2010.04245), of heads of their own width."""
 
 EUROBERT = family(
     "eurobert",
-    keys(
-        "V 128256, D 768, L 12 layers from 0, A 12 divides D, Q none, S none, I 3072",
-        switches="attention_bias false, mlp_bias false, tie_word_embeddings false",
-        activations="hidden_act silu",
-        indices=(Index("pad_token_id", 128001),),
-        rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
-        ignored=IGNORED,
-    ),
-    """
-    EuroBertModel                       body
-    EuroBertForMaskedLM                 model.body + lm_head
-    EuroBertForSequenceClassification   model.body + transform + classifier
-    EuroBertForTokenClassification      model.body + classifier
+    LLAMA,
+    sizes="V 128256, D 768, L 12, A 12, I 3072",
+    switches="only attention_bias false, mlp_bias false, tie_word_embeddings false",
+    indices="pad_token_id 128001",
+    rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    until=(),
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   model.body + transform + classifier
+    *ForTokenClassification
     """,
-    PARTS,
+    stem="EuroBert",
+    under="model",
     stack="encoder",
-    bias="attention_bias",
-    last_bias="attention_bias",
     mlp_bias="mlp_bias",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
-    transform="dense  linear D D  @head.transform",
+    transform="dense   linear D D   @head.transform",
     since=(5, 3),
 )
 """EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of the layers that Llama has, keys shared by heads.
 
-V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; embeddings have no norm, but there is one
-after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv 1910.07467). The masked language model has
-V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too. Ahead of the classifier of sequences: D² + D.
+Embeddings have no norm, but there is one after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv
+1910.07467). The masked language model has V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too.
+Ahead of the classifier of sequences: D² + D.
 """
 
 PHI3 = family(
     "phi3",
-    extend(
-        MISTRAL_KEYS,
-        "V 32064, D 3072, I 8192, Q none",
-        indices=(Index("pad_token_id", 32000),),
-        rules=rotary.PADS_WITHIN + rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
-        until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
-    ),
-    """
-    Phi3Model                       body
-    Phi3ForCausalLM                 model.body + lm_head
-    Phi3ForSequenceClassification   model.body + score
-    Phi3ForTokenClassification      model.body + token_score
+    MISTRAL,
+    sizes="V 32064, D 3072, I 8192, Q none",
+    indices="pad_token_id 32000",
+    rules=rotary.PADS_WITHIN + rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
+    classes="""
+    *Model, *ForCausalLM
+    *ForSequenceClassification   model.body + score
+    *ForTokenClassification      model.body + scores
     """,
-    PARTS,
+    stem="Phi3",
+    under="model",
     body="""
     W := get(S, D // A)
     embed_tokens                 embedding V D                         @embeddings.word
@@ -201,9 +180,9 @@ PHI3 = family(
         activation_fn            activation hidden_act
     norm                         rms_norm D                            @decoder.norm
     """,
-    token_score=f"""
+    scores=f"""
     {heads.CLASSIFIER}   when before(4, 48)
-    {PARTS["token_score"]}   when not before(4, 48)
+    {LLAMA.trees["scores"]}   when not before(4, 48)
     """,
     since=(4, 41),
 )

@@ -4,52 +4,24 @@ BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not
 from word to entity, from entity to word and among entities (section 3.2).
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert
-
-LM_HEAD = """
-words_tied := tie_word_embeddings and before(5)
-lm_head
-  bias         parameter V    @head.decoder   tied bias=lm_head.decoder.bias if tie_word_embeddings and not before(5)
-  dense        linear D D     @head.transform
-  layer_norm   layer_norm D   @head.transform
-  decoder      linear D V     @head.decoder   tied weight={words} if words_tied, bias=lm_head.bias if before(5)
-"""
-"""RoBERTa's, D² + 3·D + V, and V·D + V of a matrix that is not tied from transformers 5 on; of two biases one is.
-
-https://github.com/huggingface/transformers/pull/42191 left the matrix out of the map of ties.
-"""
-ENTITY_PREDICTIONS = """
-entity_predictions
-  bias                              parameter Ve             @head.entity.decoder
-  transform                                                  @head.entity.transform
-    dense                           linear D De
-    transform_act_fn                activation hidden_act
-    LayerNorm                       layer_norm De
-  decoder   linear De Ve bias=False   @head.entity.decoder   tied {weight} if tie_word_embeddings or before(5)
-"""
-"""D·De + 3·De + Ve; untied, which transformers 4 knows nothing of, Ve·De more."""
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import ENCODER
 
 LUKE = family(
     "luke",
-    extend(
-        bert.ENCODER_KEYS,
-        "V 50267, Ve entity_vocab_size 500000, De entity_emb_size 256",
-        switches="use_entity_aware_attention true",
-        ignored="classifier_bias [false]: only the head for pairs of entities has none",
-    ),
-    """
-    LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
-    LukeForEntityClassification       luke.body(pooler) + classifier
-    LukeForEntityPairClassification   luke.body(pooler) + pair
-    LukeForEntitySpanClassification   luke.body(pooler) + entity_span
-    LukeForSequenceClassification     luke.body(pooler) + classifier
-    LukeForTokenClassification        luke.body + classifier
-    LukeForQuestionAnswering          luke.body + span
-    LukeForMultipleChoice             luke.body(pooler) + choice
+    ENCODER,
+    sizes="V 50267, Ve entity_vocab_size 500000, De entity_emb_size 256",
+    switches="use_entity_aware_attention true",
+    ignored="classifier_bias [false]: only the head for pairs of entities has none",
+    classes="""
+    *Model
+    *ForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
+    *ForEntityClassification       luke.body(pooler) + classifier
+    *ForEntityPairClassification   luke.body(pooler) + pair
+    *ForEntitySpanClassification   luke.body(pooler) + entity_span
+    *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
-    bert.ENCODER,
+    stem="Luke",
     body="""
     <bert>
     entity_embeddings
@@ -63,10 +35,29 @@ LUKE = family(
     attention.self                                               @encoder.attention   when use_entity_aware_attention
       w2e_query, e2w_query, e2e_query   linear D D
     """,
-    lm_head=LM_HEAD,
+    lm_head="""
+    words_tied := tie_word_embeddings and before(5)
+    biased := tie_word_embeddings and not before(5)
+    lm_head
+      bias         parameter V    @head.decoder   tied bias=lm_head.decoder.bias if biased
+      dense        linear D D     @head.transform
+      layer_norm   layer_norm D   @head.transform
+      decoder      linear D V     @head.decoder   tied weight={words} if words_tied, bias=lm_head.bias if before(5)
+    """,
     words="luke.embeddings.word_embeddings.weight",
-    entity_predictions=ENTITY_PREDICTIONS,
-    weight="weight=luke.entity_embeddings.entity_embeddings.weight",
-    pair="classifier   linear 2*D C bias=False   @head.classifier",
-    entity_span="classifier   linear 3*D C   @head.classifier",
+    entity_predictions="""
+    entity_predictions
+      bias                              parameter Ve             @head.entity.decoder
+      transform                                                  @head.entity.transform
+        dense                           linear D De
+        transform_act_fn                activation hidden_act
+        LayerNorm                       layer_norm De
+      decoder   linear De Ve bias=False   @head.entity.decoder   tied {entities} if tie_word_embeddings or before(5)
+    """,
+    entities="weight=luke.entity_embeddings.entity_embeddings.weight",
+    pair="classifier          linear 2*D C bias=False   @head.classifier",
+    entity_span="classifier   linear 3*D C              @head.classifier",
 )
+"""``lm_head`` is RoBERTa's, D² + 3·D + V, and V·D + V of a matrix that is not tied from transformers 5 on, since
+https://github.com/huggingface/transformers/pull/42191 left it out of the map of ties; of two biases one is.
+``entity_predictions``: D·De + 3·De + Ve; untied, which transformers 4 knows nothing of, Ve·De more."""

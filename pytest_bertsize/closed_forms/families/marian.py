@@ -6,33 +6,14 @@ gives the decoder a copy of the encoder's V, whatever the config says. R is the 
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_rules
+from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import ConfigKeys, Index, Until
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import ConfigKeys, Until
 from pytest_bertsize.config.older_releases import TIED_BY_EACH, V4, before, without_rules_on
 
 SHARES = "share_encoder_decoder_embeddings"
-TIED = f"  tied weight=~shared.weight if {SHARES} and (tie_word_embeddings or before(5))"
-PARTS = {"positions": bart.SINUSOIDS, "norms": ""}
-BOTH = f"""
-R := V if before(5) or {SHARES} and tie_word_embeddings else get(Vd,V)
-{bart.SHARED}   when {SHARES}
-{bart.stack("encoder", tied=TIED, **PARTS)}
-{bart.stack("decoder", tied=TIED, rows="R", **PARTS)}
-"""
-LM_HEAD = f"""
-R := V if before(5) and tie_word_embeddings else get(Vd,V)
--   when {SHARES}
-  {heads.projection("lm_head", "model.shared.weight")}
--   when not {SHARES}
-  {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
-"""
-CAUSAL_HEAD = """
-R := get(Vd,V) if tie_word_embeddings else V
-lm_head   linear D R bias=False   @head.decoder   tied weight=model.decoder.embed_tokens.weight if tie_word_embeddings
-"""
-"""V rows where it is untied, even if the decoder embeds Vd words."""
 PADS_WITHIN = """
 get(pad_token_id, 0) < get({vocabulary}, vocab_size)
   pad_token_id {pad_token_id:,} is not in the vocabulary: the class refuses it
@@ -45,7 +26,6 @@ tie_word_embeddings == {SHARES}
 says, which is {{{SHARES}}}
   make them agree
 """
-IN_THE_ENCODER = PADS_WITHIN.replace("{vocabulary}", "vocab_size")
 
 
 def _with_tied_as_shared(keys: ConfigKeys) -> ConfigKeys:
@@ -54,27 +34,47 @@ def _with_tied_as_shared(keys: ConfigKeys) -> ConfigKeys:
 
 MARIAN = family(
     "marian",
-    extend(
-        bart.KEYS,
-        "V 58101, Vd decoder_vocab_size none",
-        switches=f"{SHARES} true",
-        indices=(Index("pad_token_id", 58100),),
-        rules=PADS_WITHIN.replace("{vocabulary}", "decoder_vocab_size"),
-        ignored=bart.old_keys("never", "never", "always"),
-        until=(
-            *bart.KEYS.until,
-            before("5.4.0", _with_tied_as_shared, "marian", "configuration"),
-            Until(V4, without_rules_on(SHARES), TIED_BY_EACH),
-        ),
+    bart.PEGASUS,
+    sizes="V 58101, Vd decoder_vocab_size none",
+    switches=f"{SHARES} true",
+    indices="pad_token_id 58100",
+    rules=PADS_WITHIN.replace("{vocabulary}", "decoder_vocab_size"),
+    ignored=bart.old_keys("never", "never", "always"),
+    until=(
+        *bart.BART.keys.until,
+        before("5.4.0", _with_tied_as_shared, "marian", "configuration"),
+        Until(V4, without_rules_on(SHARES), TIED_BY_EACH),
     ),
-    """
+    classes="""
     MarianModel         both
     MarianMTModel       model.both + lm_head
     MarianForCausalLM   model.decoder + causal_head
     """,
-    both=BOTH,
-    decoder=bart.stack("decoder", tied="", rows="get(Vd,V)", **PARTS),
-    lm_head=LM_HEAD,
-    causal_head=CAUSAL_HEAD,
-    rules={"both": (*bart.ENCODES["both"], *read_rules(IN_THE_ENCODER))},
+    both=f"""
+    shares := {SHARES} and (tie_word_embeddings or before(5))
+    R := V if before(5) or {SHARES} and tie_word_embeddings else get(Vd,V)
+    shared    embedding V D         @embeddings.word   when {SHARES}
+    <encoding>
+    <decoding>
+    """,
+    decoder="""
+    shares := False
+    R := get(Vd,V)
+    <decoding>
+    """,
+    decoding=fill(bart.BART.trees["decoding"], words=bart.BART.trees["words"].replace("V D", "R D")),
+    norms="",
+    lm_head=f"""
+    R := V if before(5) and tie_word_embeddings else get(Vd,V)
+    -   when {SHARES}
+      {heads.projection("lm_head", "model.shared.weight")}
+    -   when not {SHARES}
+      {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
+    """,
+    causal_head=f"""
+    R := get(Vd,V) if tie_word_embeddings else V
+    {heads.projection("lm_head", "model.decoder.embed_tokens.weight").replace("D V", "D R")}
+    """,
+    tree_rules={"both": (*bart.ENCODES, *read_rules(PADS_WITHIN.replace("{vocabulary}", "vocab_size")))},
 )
+"""``causal_head``: V rows where it is untied, even if the decoder embeds Vd words."""

@@ -4,100 +4,83 @@ V·E + (P + T)·D + 2·D, and 3·E·D + D that widen a token with its neighbours
 has the width N: B, or D without a bottleneck, unless the config has a ``true_hidden_size`` H. Attention has
 2·(N·W + W) + (D·W + W) + N² + 3·N, where W is N if the heads divide it; values are made of the outer width unless
 ``use_bottleneck_attention``. Each of F networks has 2·N·I + I + 3·N; a bottleneck D·B + 3·B in, once more where queries
-and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
+and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D. The masked language model
+has D² + 3·D of transform, and V + (D - E)·V of decoder; untied, V·E + V more: the decoder is the word embeddings,
+widened from E to D by a matrix of its own.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 from pytest_bertsize.config.keys import Choice
 from pytest_bertsize.config.older_releases import before, without
 
-BODY = """
-N := get(H, B if use_bottleneck else D)
-W := N // A * A
-embeddings
-  word_embeddings            embedding V E        @embeddings.word
-  position_embeddings        embedding P D        @embeddings.position
-  token_type_embeddings      embedding T D        @embeddings.token_type
-  embedding_transformation   linear (3*E if trigram_input else E) D   @embeddings.projection
-  LayerNorm                  layer_norm D         @embeddings.norm
-encoder.layer × L
-  attention                                       @encoder.attention
-    self.query, self.key     linear N W
-    self.value               linear (N if use_bottleneck_attention else D) W
-    output.dense             linear N N
-    output.LayerNorm         layer_norm N         @encoder.norm
-  <network>
-  ffn × F-1
-    <network>
-  -                                               @encoder.bottleneck   when use_bottleneck
-    bottleneck.input
-      <squeeze>
-    bottleneck.attention                          when key_query_shared_bottleneck
-      <squeeze>
-    output.bottleneck
-      dense                  linear N D
-      LayerNorm              layer_norm D         @encoder.norm
-pooler.dense                 linear D D           @pooler   when pooler and classifier_activation
-"""
-MASKED_LM = f"""
-cls.predictions
-  bias                       parameter V          @head.decoder
-  transform                                       @head.transform
-    dense                    linear D D
-    transform_act_fn         activation hidden_act
-    LayerNorm                layer_norm D
-  dense                      linear V D-E bias=False   @head.decoder
-  {heads.decoder("cls.predictions.bias", width="E")}
-"""
-"""D² + 3·D of transform, and V + (D - E)·V of decoder; untied, it has V·E + V more: the decoder is the word embeddings,
-widened from E to D by a matrix of its own."""
-WIDER_THAN_WORDS = """
-embedding_size <= hidden_size
-  embedding_size is {embedding_size:,}, more than hidden_size {hidden_size:,}: the class refuses that
-  write {hidden_size:,} or less
-"""
-
 MOBILEBERT = family(
     "mobilebert",
-    keys(
-        "V 30522, E 128, D 512, L 24 layers from 0, A 4, B intra_bottleneck_size 128, H true_hidden_size none, I 512,"
-        "F num_feedforward_networks 4 layers, P 512, T 2",
-        switches="trigram_input true, use_bottleneck true, use_bottleneck_attention false,"
-        "key_query_shared_bottleneck true, classifier_activation true, tie_word_embeddings true",
-        activations="hidden_act relu",
-        choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
-        rules="""
-        num_attention_heads <= get(true_hidden_size, intra_bottleneck_size if use_bottleneck else hidden_size)
-          num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head
-          write fewer
-        """,
-        ignored=f"{PLAIN}add_cross_attention, add_pooling_layer",
-        until=(before("5.4.0", without("true_hidden_size"), "mobilebert", "configuration"),),
-    ),
-    """
-    MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
-    MobileBertForMaskedLM                 mobilebert.body + masked_lm
-    MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
-    MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
-    MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
-    MobileBertForTokenClassification      mobilebert.body + classifier
-    MobileBertForQuestionAnswering        mobilebert.body + span
+    sizes="V 30522, E 128, D 512, L 24 layers from 0, A 4, B intra_bottleneck_size 128, H true_hidden_size none, I 512,"
+    "F num_feedforward_networks 4 layers, P 512, T 2",
+    switches="trigram_input true, use_bottleneck true, use_bottleneck_attention false,"
+    "key_query_shared_bottleneck true, classifier_activation true, tie_word_embeddings true",
+    activations="hidden_act relu",
+    choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
+    rules="""
+    num_attention_heads <= get(true_hidden_size, intra_bottleneck_size if use_bottleneck else hidden_size)
+      num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head
+      write fewer
     """,
-    body=BODY,
-    network="""
-    intermediate                                      @encoder.feed_forward
-      dense                      linear N I
-      intermediate_act_fn        activation hidden_act
-    output.dense                 linear I N           @encoder.feed_forward
-    output.LayerNorm             layer_norm N         @encoder.norm
+    ignored=f"{PLAIN}add_cross_attention, add_pooling_layer",
+    until=(before("5.4.0", without("true_hidden_size"), "mobilebert", "configuration"),),
+    classes=BERT.classes.replace("*{causal}, ", ""),
+    stem="MobileBert",
+    body="""
+    N := get(H, B if use_bottleneck else D)
+    W := N // A * A
+    embeddings
+      word_embeddings            embedding V E        @embeddings.word
+      position_embeddings        embedding P D        @embeddings.position
+      token_type_embeddings      embedding T D        @embeddings.token_type
+      embedding_transformation   linear (3*E if trigram_input else E) D   @embeddings.projection
+      LayerNorm                  layer_norm D         @embeddings.norm
+    encoder.layer × L
+      attention                                       @encoder.attention
+        self.query, self.key     linear N W
+        self.value               linear (N if use_bottleneck_attention else D) W
+        output.dense             linear N N
+        output.LayerNorm         layer_norm N         @encoder.norm
+      <network>
+      ffn × F-1
+        <network>
+      -                                               @encoder.bottleneck   when use_bottleneck
+        bottleneck.input
+          <squeeze>
+        bottleneck.attention                          when key_query_shared_bottleneck
+          <squeeze>
+        output.bottleneck
+          dense                  linear N D
+          LayerNorm              layer_norm D         @encoder.norm
+    pooler.dense                 linear D D           @pooler   when pooler and classifier_activation
     """,
+    network=BERT.trees["feed_forward"].replace("D", "N"),
     squeeze="""
     dense                        linear D B
     LayerNorm                    layer_norm B         @encoder.norm
     """,
-    masked_lm=MASKED_LM,
-    rules={"masked_lm": WIDER_THAN_WORDS},
+    masked_lm=f"""
+    cls.predictions
+      bias                       parameter V          @head.decoder
+      transform                                       @head.transform
+        dense                    linear D D
+        transform_act_fn         activation hidden_act
+        LayerNorm                layer_norm D
+      dense                      linear V D-E bias=False   @head.decoder
+      {heads.decoder("cls.predictions.bias", width="E")}
+    """,
+    tree_rules={
+        "masked_lm": """
+        embedding_size <= hidden_size
+          embedding_size is {embedding_size:,}, more than hidden_size {hidden_size:,}: the class refuses that
+          write {hidden_size:,} or less
+        """
+    },
 )

@@ -4,14 +4,30 @@ V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and 
 switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
-from pytest_bertsize.closed_forms.families import llama
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
+from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 from pytest_bertsize.config.older_releases import before, replaced
 
-PARTS = {
-    "body": """
+MODERNBERT = family(
+    "modernbert",
+    sizes="V 50368, D 768, L 22 layers, A 12 divides D, I 1152",
+    switches="norm_bias false, attention_bias false, mlp_bias false, decoder_bias true, classifier_bias false,"
+    "tie_word_embeddings true",
+    activations="hidden_activation gelu, classifier_activation gelu",
+    indices="pad_token_id 50283",
+    rules=rotary.PADS_WITHIN,
+    ignored=f"{ROTARY}embedding_size, add_pooling_layer",
+    classes="""
+    *Model
+    *ForMaskedLM                 model.body + transform + decoder
+    *ForSequenceClassification   model.body + transform + classifier
+    *ForTokenClassification      model.body + transform + classifier
+    *ForQuestionAnswering        model.body + transform + classifier   since 4.51
+    *ForMultipleChoice           model.body + transform + choice       since 4.55
+    """,
+    stem="ModernBert",
+    body="""
     embeddings.tok_embeddings    embedding V D                     @embeddings.word
     embeddings.norm              layer_norm D bias=norm_bias       @embeddings.norm
     layers × 1..L
@@ -27,38 +43,16 @@ PARTS = {
         Wo                       linear I D bias=mlp_bias
     final_norm                   layer_norm D bias=norm_bias       @{stack}.norm
     """,
-    "stack": "encoder",
-    "inputs": "Wqkv              linear D 3*D bias=attention_bias",
-    "transform": """
-    head                                                           @head.transform
+    stack="encoder",
+    inputs="Wqkv                 linear D 3*D bias=attention_bias",
+    transform="""
+    {head}                                                         @head.transform
       dense                      linear D D bias=classifier_bias
       act                        activation classifier_activation
       norm                       layer_norm D bias=norm_bias
     """,
-    "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
-}
-KEYS = keys(
-    "V 50368, D 768, L 22 layers, A 12 divides D, I 1152",
-    switches="norm_bias false, attention_bias false, mlp_bias false, decoder_bias true, classifier_bias false,"
-    "tie_word_embeddings true",
-    activations="hidden_activation gelu, classifier_activation gelu",
-    indices=(Index("pad_token_id", 50283),),
-    rules=rotary.PADS_WITHIN,
-    ignored=llama.IGNORED,
-)
-
-MODERNBERT = family(
-    "modernbert",
-    KEYS,
-    """
-    ModernBertModel                        body
-    ModernBertForMaskedLM                  model.body + transform + decoder
-    ModernBertForSequenceClassification    model.body + transform + classifier
-    ModernBertForTokenClassification       model.body + transform + classifier
-    ModernBertForQuestionAnswering         model.body + transform + classifier   since 4.51
-    ModernBertForMultipleChoice            model.body + transform + choice       since 4.55
-    """,
-    PARTS,
+    head="head",
+    decoder=heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
     since=(4, 48),
 )
 
@@ -69,24 +63,19 @@ pad_token_id != None
 """
 MODERNBERT_DECODER = family(
     "modernbert-decoder",
-    extend(
-        KEYS,
-        rules=PADS + rotary.PADS_WITHIN,
-        until=(before("5.4.0", replaced(rules=KEYS.rules), "modernbert_decoder", "configuration"),),
-    ),
-    """
-    ModernBertDecoderModel                       body
-    ModernBertDecoderForCausalLM                 model.body + lm_head + decoder
-    ModernBertDecoderForSequenceClassification   model.body + scores
+    MODERNBERT,
+    rules=PADS + rotary.PADS_WITHIN,
+    until=(before("5.4.0", replaced(rules=MODERNBERT.keys.rules), "modernbert_decoder", "configuration"),),
+    classes="""
+    *Model
+    *ForCausalLM                 model.body + lm_head + decoder
+    *ForSequenceClassification   model.body + transform + scores
     """,
-    PARTS,
+    stem="ModernBertDecoder",
     stack="decoder",
     inputs="q_proj, k_proj, v_proj  linear D D bias=attention_bias",
-    lm_head=PARTS["transform"].replace("  head ", "  lm_head "),
-    scores="""
-    <transform>
-    classifier                   linear D C bias=classifier_bias   @head.classifier
-    """,
+    lm_head=MODERNBERT.trees["transform"].replace("{head}", "lm_head"),
+    scores="classifier           linear D C bias=classifier_bias   @head.classifier",
     since=(4, 54),
 )
 """The decoder of ModernBERT's kind (Weller et al. 2025, Ettin, arXiv 2507.11412): attention in four.

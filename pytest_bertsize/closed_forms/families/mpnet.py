@@ -4,21 +4,20 @@ DistilBERT's embeddings, BERT's layers and pooler, and R·A of distances: for ea
 all layers the same. The class holds row 1 of the words for padding, whatever the config says.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import distilbert, roberta
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.distilbert import IGNORED
+from pytest_bertsize.closed_forms.families.roberta import ENCODERS, ROBERTA
 
 MPNET = family(
     "mpnet",
-    keys(
-        "V 30527 from 2, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512 from 2,"
-        "R relative_attention_num_buckets 32",
-        switches="tie_word_embeddings true",
-        activations="hidden_act gelu",
-        ignored=f"{distilbert.IGNORED}add_pooling_layer",
-    ),
-    roberta.ENCODERS,
-    roberta.PARTS,
+    sizes="V 30527 from 2, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512 from 2,"
+    "R relative_attention_num_buckets 32",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu",
+    ignored=f"{IGNORED}add_pooling_layer",
+    classes=ENCODERS,
     stem="MPNet",
+    trees=ROBERTA.trees,
     body="""
     embeddings
       word_embeddings              embedding V D   @embeddings.word

@@ -4,49 +4,12 @@ V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a
 D² + D more. The masked language model's head is BERT's, but for the name of its norm.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys
-from pytest_bertsize.closed_forms.families import bert, llama
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 
-PARTS = {
-    "body": """
-    W := get(S, D // A)
-    embeddings
-      word_embeddings            embedding V D               @embeddings.word
-      token_type_embeddings      embedding T D               @embeddings.token_type   when T > 0
-      LayerNorm                  layer_norm D                @embeddings.norm
-    layers × L
-      self_attn                                              @encoder.attention
-        q_proj, k_proj, v_proj   linear D A*W bias={bias}
-        o_proj                   linear A*W D bias={bias}
-      post_attention_layernorm   layer_norm D                @encoder.norm
-      mlp                                                    @encoder.feed_forward
-        <mlp>
-      post_mlp_layernorm         layer_norm D                @encoder.norm
-    <pooler>
-    """,
-    "mlp": """
-    gate_proj, up_proj           linear D I bias=False
-    down_proj                    linear I D bias={bias}
-    act_fn                       activation hidden_act
-    """,
-    "bias": "False",
-    "pooler": bert.PARTS["pooler"],
-}
-"""``bias`` of attention and of the last matrix: L·(3·A·W + 2·D) more."""
-CLASSES = """
-*Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=False
-*ForMaskedLM                 {under}.body + masked_lm
-*ForSequenceClassification   {under}.body(pooler) + classifier
-*ForTokenClassification      {under}.body + classifier
-"""
-KEYS = keys(
-    "V 30528, D 768, L 12 layers from 0, A 12, S none, I 3072, T 2",
-    switches="tie_word_embeddings true",
-    activations="hidden_act silu",
-    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
-    ignored=llama.IGNORED,
-)
+IGNORED = f"{ROTARY}embedding_size, add_pooling_layer"
 BEFORE_TRANSFORMERS = """
 activation_function ["swiglu"]: this family has hidden_act
 mlp_fc1_bias [false]: the matrices of this family have no bias
@@ -62,27 +25,56 @@ use_rms_norm [false, null]: the norms of this family have a bias
 
 NOMIC_BERT = family(
     "nomic_bert",
-    extend(KEYS, ignored=BEFORE_TRANSFORMERS),
-    CLASSES,
-    PARTS,
+    sizes="V 30528, D 768, L 12 layers from 0, A 12, S none, I 3072, T 2",
+    switches="tie_word_embeddings true",
+    activations="hidden_act silu",
+    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    ignored=f"{BEFORE_TRANSFORMERS}{IGNORED}",
+    classes="""
+    *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=False
+    *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification
+    """,
     stem="NomicBert",
+    body="""
+    W := get(S, D // A)
+    embeddings
+      word_embeddings            embedding V D               @embeddings.word
+      token_type_embeddings      embedding T D               @embeddings.token_type   when T > 0
+      LayerNorm                  layer_norm D                @embeddings.norm
+    layers × L
+      self_attn                                              @encoder.attention
+        q_proj, k_proj, v_proj   linear D A*W bias={bias}
+        o_proj                   linear A*W D bias={bias}
+      post_attention_layernorm   layer_norm D                @encoder.norm
+      mlp                                                    @encoder.feed_forward
+        <mlp>
+      post_mlp_layernorm         layer_norm D                @encoder.norm
+    <pooler>
+    """,
+    mlp="""
+    gate_proj, up_proj           linear D I bias=False
+    down_proj                    linear I D bias={bias}
+    act_fn                       activation hidden_act
+    """,
+    bias="False",
+    pooler=BERT.trees["pooler"],
     masked_lm=heads.MASKED_LM.replace("LayerNorm", "layer_norm"),
     since=(5, 5),
 )
+"""``bias`` of attention and of the last matrix: L·(3·A·W + 2·D) more."""
 
 GTE = family(
     "gte",
-    extend(
-        KEYS,
-        "V 250048, T type_vocab_size 1 from 0",
-        activations="hidden_act gelu",
-        rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
-    ),
-    CLASSES,
-    PARTS,
+    sizes="V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T type_vocab_size 1 from 0",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu",
+    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    ignored=IGNORED,
+    classes=NOMIC_BERT.classes,
     stem="Gte",
+    trees=NOMIC_BERT.trees,
     bias="True",
-    masked_lm=f"""
+    lm_head=f"""
     lm_head
       dense                      linear D D      @head.transform
       layer_norm                 layer_norm D    @head.transform
@@ -97,22 +89,15 @@ of output bias, never tied; untied, the weights add V·D."""
 
 JINA_EMBEDDINGS_V3 = family(
     "jina_embeddings_v3",
-    extend(
-        KEYS,
-        "V 250002, D 1024, L 24, A 16, I 4096, T 1",
-        activations="hidden_act gelu",
-        rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
-    ),
-    """
-    JinaEmbeddingsV3Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    JinaEmbeddingsV3ForMaskedLM                 roberta.body + lm_head
-    JinaEmbeddingsV3ForSequenceClassification   roberta.body + dense_classifier
-    JinaEmbeddingsV3ForTokenClassification      roberta.body + classifier
-    JinaEmbeddingsV3ForQuestionAnswering        roberta.body + span
+    GTE,
+    sizes="V 250002, D 1024, L 24, A 16, I 4096, T type_vocab_size 1",
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   roberta.body + dense_classifier
+    *ForTokenClassification, *ForQuestionAnswering
     """,
-    PARTS,
+    stem="JinaEmbeddingsV3",
     under="roberta",
-    bias="True",
     mlp="""
     fc1                          linear D I
     activation_fn                activation hidden_act

@@ -4,47 +4,42 @@ BERT with L·A·K of convolution: one filter for each head, by which a token's v
 table of positions begins with two rows that no token uses, and P does not count them. No class has a pooler.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert, distilbert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import ENCODER
+from pytest_bertsize.closed_forms.families.distilbert import PRE_CLASSIFIER
 
-PARTS = {
-    **bert.ENCODER,
-    "embeddings": bert.PARTS["embeddings"].replace(" P D ", " P+2 D "),
-    "more": """
+YOSO = family(
+    "yoso",
+    ENCODER,
+    sizes="V 50265, P 4096, T 1, K conv_window none",
+    classes="""
+    *Model, *ForMaskedLM
+    *ForSequenceClassification   {under}.body + dense_classifier
+    *ForMultipleChoice           {under}.body + pre_classifier + choice
+    *ForTokenClassification
+    *ForQuestionAnswering        {under}.body + two_label_span
+    """,
+    stem="Yoso",
+    embeddings=ENCODER.trees["embeddings"].replace(" P D ", " P+2 D "),
+    more="""
     attention.self.conv          @encoder.convolution   when K
       weight                     parameter A 1 K 1
     """,
-    "pooler": "",
-    "pre_classifier": distilbert.PRE_CLASSIFIER,
-}
-CLASSES = """
-*Model                       body
-*ForMaskedLM                 {under}.body + masked_lm
-*ForSequenceClassification   {under}.body + dense_classifier
-*ForMultipleChoice           {under}.body + pre_classifier + choice
-*ForTokenClassification      {under}.body + classifier
-*ForQuestionAnswering        {under}.body + two_label_span
-"""
-
-NYSTROMFORMER = family(
-    "nystromformer",
-    extend(
-        bert.ENCODER_KEYS,
-        "V 30000, P 510, K conv_kernel_size 65",
-        activations="hidden_act gelu_new",
-        ignored="add_pooling_layer [false]: no class of this family has a pooler",
-    ),
-    CLASSES,
-    PARTS,
-    stem="Nystromformer",
-)
-
-YOSO = family(
-    "yoso", extend(bert.ENCODER_KEYS, "V 50265, P 4096, T 1, K conv_window none"), CLASSES, PARTS, stem="Yoso"
+    pooler="",
+    pre_classifier=PRE_CLASSIFIER,
 )
 """YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution
 where ``conv_window`` says how wide."""
 
-MRA = family("mra", extend(bert.ENCODER_KEYS, "V 50265, T 1"), CLASSES, PARTS, stem="Mra", more="")
+NYSTROMFORMER = family(
+    "nystromformer",
+    YOSO,
+    sizes="V 30000, P 510, T 2, K conv_kernel_size 65",
+    activations="hidden_act gelu_new",
+    ignored="add_pooling_layer [false]: no class of this family has a pooler",
+    stem="Nystromformer",
+)
+
+MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, stem="Mra", trees=YOSO.trees, more="")
 """MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that looks closely where attention is large, coarsely elsewhere:
 Nyströmformer without a convolution."""

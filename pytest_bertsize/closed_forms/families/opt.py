@@ -4,24 +4,23 @@ V·E + (P + 2)·D, the first two positions never used, and 2·D·E where E, D by
 L·(4·D² + 2·D·I + 9·D + I), without ``enable_bias`` 5·D + I fewer; pre-norm, 2·D of a last norm.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 
 OPT = family(
     "opt",
-    keys(
-        "V 50272, D 768, L 12 layers from 0, A 12 divides D, I ffn_dim 3072, P 2048, E word_embed_proj_dim none",
-        switches="do_layer_norm_before true, _remove_final_layer_norm false, enable_bias true,"
-        "layer_norm_elementwise_affine true, tie_word_embeddings true",
-        activations="activation_function relu",
-        ignored="pruned_heads, add_cross_attention",
-    ),
-    """
-    OPTModel                       body
-    OPTForCausalLM                 model.body + lm_head
-    OPTForSequenceClassification   model.body + score
-    OPTForQuestionAnswering        model.body + span
+    sizes="V 50272, D 768, L 12 layers from 0, A 12 divides D, I ffn_dim 3072, P 2048, E word_embed_proj_dim none",
+    switches="do_layer_norm_before true, _remove_final_layer_norm false, enable_bias true,"
+    "layer_norm_elementwise_affine true, tie_word_embeddings true",
+    activations="activation_function relu",
+    ignored="pruned_heads, add_cross_attention",
+    classes="""
+    *Model, *ForCausalLM
+    *ForSequenceClassification   model.body + score
+    *ForQuestionAnswering
     """,
+    stem="OPT",
+    under="model",
     body="""
     AFFINE := layer_norm_elementwise_affine
     ENDS_NORMED := do_layer_norm_before and not _remove_final_layer_norm

@@ -4,33 +4,26 @@ Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O 
 tied: no width of it is the input's.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 
 REMBERT = family(
     "rembert",
-    extend(
-        bert.KEYS,
-        "V 250300, D 1152, L 32, A 18, I 4608, E input_embedding_size 256, O output_embedding_size 1664",
-        switches="only is_decoder false, add_cross_attention false needs is_decoder",
-        ignored="""
-        tie_word_embeddings [false]: the two word tables of this family are never one
-        embedding_size [null]: this family has input_embedding_size and output_embedding_size
-        position_embedding_type ["absolute"]
-        """,
-        until=(),
-    ),
-    """
-    RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    RemBertForMaskedLM                 rembert.body + lm_head
-    RemBertForCausalLM                 rembert.body + lm_head
-    RemBertForSequenceClassification   rembert.body(pooler) + classifier
-    RemBertForMultipleChoice           rembert.body(pooler) + choice
-    RemBertForTokenClassification      rembert.body + classifier
-    RemBertForQuestionAnswering        rembert.body + span
+    BERT,
+    sizes="V 250300, D 1152, L 32, A 18, I 4608, E input_embedding_size 256, O output_embedding_size 1664",
+    switches="only is_decoder false, add_cross_attention false needs is_decoder",
+    ignored="""
+    tie_word_embeddings [false]: the two word tables of this family are never one
+    embedding_size [null]: this family has input_embedding_size and output_embedding_size
+    position_embedding_type ["absolute"]
     """,
-    bert.PARTS,
-    embeddings=bert.PARTS["embeddings"].replace(" D ", " E "),
+    until=(),
+    classes="""
+    *Model, *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification, *ForQuestionAnswering
+    """,
+    stem="RemBert",
+    embeddings=BERT.trees["embeddings"].replace(" D ", " E "),
     body="""
     <bert>
     encoder.embedding_hidden_mapping_in   linear E D         @embeddings.projection

@@ -3,13 +3,16 @@
 BERT, and 2·D of norm after the last layer; the others have them in place of those after the embeddings.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
+from pytest_bertsize.closed_forms.families.roberta import ROBERTA
 from pytest_bertsize.closed_forms.parts import relative_positions
 
-PARTS = {
-    **roberta.PARTS,
-    "body": """
+ROBERTA_PRELAYERNORM = family(
+    "roberta-prelayernorm",
+    ROBERTA,
+    stem="RobertaPreLayerNorm",
+    body="""
     embeddings
       word_embeddings            embedding V D   @embeddings.word
       position_embeddings        embedding P D   @embeddings.position
@@ -36,30 +39,21 @@ PARTS = {
     {after_encoder}              layer_norm D    @encoder.norm
     <pooler>
     """,
-    "norm": "",
-    "across": "",
-}
-"""``norm`` of the embeddings and distances ``across``, where a family has them."""
-
-ROBERTA_PRELAYERNORM = family(
-    "roberta-prelayernorm",
-    roberta.KEYS,
-    roberta.CLASSES,
-    PARTS,
-    stem="RobertaPreLayerNorm",
-    norm="LayerNorm   layer_norm D   @embeddings.norm",
+    norm="LayerNorm              layer_norm D    @embeddings.norm",
     before_attention="LayerNorm",
     before_feed_forward="intermediate.LayerNorm",
     after_encoder="LayerNorm",
+    across="",
 )
+"""``norm`` of the embeddings and distances ``across``, where a family has them."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",
-    extend(bert.KEYS, "V 250880, D 2560, L 36, A 32, I 10240, P 514, T 1"),
-    roberta.CLASSES,
-    PARTS,
+    ROBERTA_PRELAYERNORM,
+    sizes="V 250880, D 2560, L 36, A 32, I 10240, P 514, T 1",
     stem="XLMRobertaXL",
     under="roberta",
+    norm="",
     before_attention="self_attn_layer_norm",
     before_feed_forward="LayerNorm",
     after_encoder="encoder.LayerNorm",
@@ -68,12 +62,13 @@ XLM_ROBERTA_XL = family(
 
 MEGATRON_BERT = family(
     "megatron-bert",
-    extend(bert.KEYS, "V 29056, D 1024, L 24, A 16, I 4096"),
-    bert.CLASSES,
-    PARTS,
+    BERT,
+    sizes="V 29056, D 1024, L 24, A 16, I 4096",
     stem="MegatronBert",
     under="bert",
     causal="ForCausalLM",
+    body=ROBERTA_PRELAYERNORM.trees["body"],
+    norm="",
     before_attention="ln",
     before_feed_forward="ln",
     after_encoder="encoder.ln",

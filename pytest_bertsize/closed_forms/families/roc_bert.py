@@ -4,28 +4,22 @@ BERT, and Vp·Ep + Vs·Es, which are there even where they are not used, and D·
 What is not used is not in the folded width; without ``concat_input`` nothing is folded.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 
 ROC_BERT = family(
     "roc_bert",
-    extend(
-        bert.KEYS,
-        "Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858,"
-        "Es shape_embed_dim 512",
-        switches="concat_input true, enable_pronunciation true, enable_shape true",
-    ),
-    """
-    RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
-    RoCBertForMaskedLM                 roc_bert.body + masked_lm
-    RoCBertForCausalLM                 roc_bert.body + masked_lm
-    RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
-    RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
-    RoCBertForTokenClassification      roc_bert.body + classifier
-    RoCBertForQuestionAnswering        roc_bert.body + span
+    BERT,
+    sizes="Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858,"
+    "Es shape_embed_dim 512",
+    switches="concat_input true, enable_pronunciation true, enable_shape true",
+    classes="""
+    *Model
+    *ForPreTraining   roc_bert.body(pooler) + masked_lm
+    *ForMaskedLM, *ForCausalLM, *ForSequenceClassification, *ForMultipleChoice
+    *ForTokenClassification, *ForQuestionAnswering
     """,
-    bert.PARTS,
+    stem="RoCBert",
     body="""
     Folded := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
     <bert>

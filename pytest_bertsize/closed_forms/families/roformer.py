@@ -4,35 +4,32 @@ V·E + T·E + 2·E; where E is not D, E·D + D that widen them. P·D/A of sines 
 parameter that is not trained.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import electra
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.electra import ELECTRA, HEADS_HAVE_WIDTH
 from pytest_bertsize.closed_forms.parts import heads
 
 ROFORMER = family(
     "roformer",
-    keys(
-        "V 50000, E none, D 768, L 12 layers from 0, A 12, I 3072, P 1536, T 2",
-        switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-        "summary_use_proj false, summary_proj_to_labels false",
-        activations="hidden_act gelu",
-        choices=heads.summary_choices("last"),
-        rules=electra.HEADS_HAVE_WIDTH,
-        ignored="""
-        position_embedding_type ["absolute", "rotary"] costs L*(2*P-1)*(D//A) \
+    sizes="V 50000, E none, D 768, L 12 layers from 0, A 12, I 3072, P 1536, T 2",
+    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
+    "summary_use_proj false, summary_proj_to_labels false",
+    activations="hidden_act gelu",
+    choices=heads.summary_choices("last"),
+    rules=HEADS_HAVE_WIDTH,
+    ignored="""
+    position_embedding_type ["absolute", "rotary"] costs L*(2*P-1)*(D//A) \
 when value in ("relative_key", "relative_key_query")
-        pruned_heads, add_pooling_layer
-        """,
-    ),
-    """
-    RoFormerModel                       body
-    RoFormerForMaskedLM                 roformer.body + masked_lm
-    RoFormerForCausalLM                 roformer.body + masked_lm
-    RoFormerForSequenceClassification   roformer.body + dense_classifier
-    RoFormerForMultipleChoice           roformer.body + summary + choice
-    RoFormerForTokenClassification      roformer.body + classifier
-    RoFormerForQuestionAnswering        roformer.body + two_label_span
+    pruned_heads, add_pooling_layer
     """,
-    electra.PARTS,
+    classes="""
+    *Model, *ForMaskedLM, *ForCausalLM
+    *ForSequenceClassification   roformer.body + dense_classifier
+    *ForMultipleChoice           roformer.body + summary + choice
+    *ForTokenClassification
+    *ForQuestionAnswering        roformer.body + two_label_span
+    """,
+    stem="RoFormer",
+    trees=ELECTRA.trees,
     body="""
     embeddings
       word_embeddings            embedding V get(E,D)    @embeddings.word
@@ -42,4 +39,5 @@ when value in ("relative_key", "relative_key_query")
     encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
     <layers>
     """,
+    lm_head=heads.MASKED_LM,
 )

@@ -4,31 +4,26 @@ BERT's embeddings and pooler around L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I
 each group of inputs (section 3).
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 SQUEEZEBERT = family(
     "squeezebert",
-    keys(
-        "V 30522, E 768, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2, Gq q_groups 4 divides D,"
-        "Gk k_groups 4 divides D, Gv v_groups 4 divides D, Ga post_attention_groups 1 divides D,"
-        "Gi intermediate_groups 4 divides D I, Go output_groups 4 divides D I",
-        switches="tie_word_embeddings true",
-        activations="hidden_act gelu",
-        equal=(("embedding_size", "hidden_size"),),
-        ignored=f"{PLAIN}add_cross_attention",
-    ),
-    """
-    SqueezeBertModel                       body
-    SqueezeBertForMaskedLM                 transformer.body + masked_lm
-    SqueezeBertForSequenceClassification   transformer.body + classifier
-    SqueezeBertForMultipleChoice           transformer.body + choice
-    SqueezeBertForTokenClassification      transformer.body + classifier
-    SqueezeBertForQuestionAnswering        transformer.body + span
+    sizes="V 30522, E 768, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2, Gq q_groups 4 divides D,"
+    "Gk k_groups 4 divides D, Gv v_groups 4 divides D, Ga post_attention_groups 1 divides D,"
+    "Gi intermediate_groups 4 divides D I, Go output_groups 4 divides D I",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu",
+    equal=(("embedding_size", "hidden_size"),),
+    ignored=f"{PLAIN}add_cross_attention",
+    classes="""
+    SqueezeBertModel   body
+    SqueezeBertForMaskedLM, SqueezeBertForSequenceClassification, SqueezeBertForMultipleChoice
+    SqueezeBertForTokenClassification, SqueezeBertForQuestionAnswering
     """,
-    bert.PARTS,
+    trees=BERT.trees,
     under="transformer",
     body="""
     <embeddings>

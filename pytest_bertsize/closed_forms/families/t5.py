@@ -8,7 +8,7 @@ stack has a table of distances for all: a row for each of B buckets, a number fo
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import extend, family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import family, read_keys
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Until
 from pytest_bertsize.config.older_releases import TIES, V4, before, without_alias
@@ -39,34 +39,9 @@ STACK = """
   final_layer_norm                           rms_norm D                 @{stack}.norm
 """
 DISTANCES = "layer.0.SelfAttention.relative_attention_bias   embedding B A   @{stack}.relative_position"
-ENCODES = {"crosses": "False", "last": "1"}
-DECODES = {"crosses": "True", "last": "2"}
-STACK = fill(STACK, distances=DISTANCES)
-PARTS = {
-    "shared": "shared   embedding V D   @embeddings.word",
-    "encoder": fill(STACK, stack="encoder", layers="L", **ENCODES),
-    "decoder": fill(STACK, stack="decoder", layers="get(Ld,L)", **DECODES),
-    "reader_that_decodes": fill(STACK, stack="encoder", layers="L", **DECODES),
-    "both": "<shared>\n<encoder>\n<decoder>",
-    "alone": """
-    <shared>
-    -   when not is_decoder
-      <encoder>
-    -   when is_decoder
-      <reader_that_decodes>
-    """,
-    "in_each": "False",
-    "lm_head": f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
-}
-"""The head has nothing: it is always tied; in transformers 4, V·D where the config says so."""
-CLASSES = """
-*Model                       both
-*ForConditionalGeneration    both + lm_head
-*EncoderModel                alone
-*ForSequenceClassification   transformer.both + classification_head
-*ForTokenClassification      transformer.alone + classifier
-*ForQuestionAnswering        both + span
-"""
+ENCODES, DECODES = {"crosses": "False", "last": "1"}, {"crosses": "True", "last": "2"}
+PROJECTIONS = Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS})
+HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configuration")
 
 
 def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], dict[str, object]]:
@@ -100,43 +75,61 @@ def honoured(default: str) -> Until:
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         ignored = {key: each for key, each in keys.ignored.items() if key != TIES}
-        return replace(keys, switches=(*keys.switches, *read_switches(f"{TIES} {default}")), ignored=ignored)
+        return replace(read_keys(keys, switches=f"{TIES} {default}"), ignored=ignored)
 
     return Until(V4, change, "https://github.com/huggingface/transformers/pull/42815")
 
 
-HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configuration")
-KEYS = keys(
-    "V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers,"
+T5 = family(
+    "t5",
+    sizes="V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers,"
     "Ld num_decoder_layers none layers, A num_heads 8 or num_attention_heads, K d_kv 64 or head_dim, I d_ff 2048,"
     "B relative_attention_num_buckets 32",
     switches="is_decoder false, is_gated_act false",
-    choices=(Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS}),),
     activations="dense_act_fn relu",
-    ignored=f"{TIES} [true] costs V*D when is_false: transformers ≥ 5 always ties the head of this family",
+    choices=(PROJECTIONS,),
+    ignored=f"{TIES} [true] in ForConditionalGeneration costs V*D when is_false: \
+transformers ≥ 5 always ties the head of this family",
     until=(honoured("true"), HEAD_DIM),
+    derive=derived("relu", layers=6),
+    classes="""
+    *Model                       both
+    *ForConditionalGeneration    both + lm_head
+    *EncoderModel                alone
+    *ForSequenceClassification   transformer.both + classification_head
+    *ForTokenClassification      transformer.alone + classifier
+    *ForQuestionAnswering        both + span
+    """,
+    stem="T5",
+    shared="shared   embedding V D   @embeddings.word",
+    encoder=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", **ENCODES),
+    decoder=fill(STACK, distances=DISTANCES, stack="decoder", layers="get(Ld,L)", **DECODES),
+    encoder_that_decodes=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", **DECODES),
+    both="<shared>\n<encoder>\n<decoder>",
+    alone="""
+    <shared>
+    -   when not is_decoder
+      <encoder>
+    -   when is_decoder
+      <encoder_that_decodes>
+    """,
+    in_each="False",
+    lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-KEYS = replace(KEYS, ignored={TIES: KEYS.ignored[TIES]._replace(only=("ForConditionalGeneration",))})
-T5 = family("t5", KEYS, CLASSES, PARTS, stem="T5", derive=derived("relu", layers=6))
+"""The head has nothing: it is always tied; in transformers 4, V·D where the config says so."""
 
-DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
-MT5_KEYS = extend(
-    KEYS,
-    "V 250112, I 1024, L 8, A 6",
+MT5 = family(
+    "mt5",
+    T5,
+    sizes="V 250112, I 1024, L 8, A 6",
     switches="only is_decoder false, is_gated_act true",
-    choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in KEYS.choices),
+    activations="dense_act_fn gelu_new",
+    choices=(PROJECTIONS._replace(default="gated-gelu"),),
     until=(honoured("false"), HEAD_DIM),
+    derive=derived("gated-gelu", layers=8),
+    stem="MT5",
 )
-MT5 = family("mt5", MT5_KEYS, CLASSES, PARTS, stem="MT5", derive=derived("gated-gelu", layers=8))
 """mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
 
-UMT5 = family(
-    "umt5",
-    extend(MT5_KEYS, until=KEYS.until),
-    CLASSES,
-    PARTS,
-    stem="UMT5",
-    in_each="True",
-    derive=derived("gated-gelu", layers=8),
-)
+UMT5 = family("umt5", MT5, until=T5.keys.until, stem="UMT5", in_each="True")
 """UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 whose layers each have a table of distances."""

@@ -4,29 +4,26 @@ BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and 
 aggregations, if any.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_sizes
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.config.keys import Listing
 
 TAPAS = family(
     "tapas",
-    extend(
-        bert.KEYS,
-        sizes=read_sizes("V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 1024, G num_aggregation_labels 0 from 0"),
-        lists=(Listing("type_vocab_sizes", (3, 256, 256, 2, 256, 256, 10), of=int),),
-        ignored="""
-        position_embedding_type ["absolute"]: this family has absolute positions only
-        type_vocab_size [[3, 256, 256, 2, 256, 256, 10]]: this family reads type_vocab_sizes
-        """,
-        until=(),
-    ),
-    """
-    TapasModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    TapasForMaskedLM                 tapas.body + masked_lm
-    TapasForQuestionAnswering        tapas.body(pooler) + cell_selection
-    TapasForSequenceClassification   tapas.body(pooler) + classifier
+    BERT,
+    sizes="only V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 1024, G num_aggregation_labels 0 from 0",
+    lists=(Listing("type_vocab_sizes", (3, 256, 256, 2, 256, 256, 10), of=int),),
+    ignored="""
+    position_embedding_type ["absolute"]: this family has absolute positions only
+    type_vocab_size [[3, 256, 256, 2, 256, 256, 10]]: this family reads type_vocab_sizes
     """,
-    bert.PARTS,
+    until=(),
+    classes="""
+    *Model, *ForMaskedLM
+    *ForQuestionAnswering   tapas.body(pooler) + cell_selection
+    *ForSequenceClassification
+    """,
+    stem="Tapas",
     embeddings="""
     embeddings
       word_embeddings            embedding V D      @embeddings.word

@@ -1,51 +1,50 @@
 """Whisper (Radford et al. 2022, arXiv 2212.04356): a decoder of text that reads an encoder of sound.
 
 3·M·D + 3·D² + 2·D of convolutions: frames of M frequencies become vectors, half as many. P·D of sinusoids, stored and
-not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
+not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack. For
+sounds, F·D + F and C·F + C, and perhaps a weight for each layer.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_rules
+from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index
+from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.older_releases import before, without_alias
 
 CONVOLUTIONS = """
 conv1                        conv1d M D 3   @embeddings.convolution
 conv2                        conv1d D D 3   @embeddings.convolution
 """
-PARTS = {"tied": "", "norms": bart.LAST_NORM, "key_bias": "False"}
-"""F·D + F and C·F + C, and perhaps a weight for each layer."""
 PADS_WITHIN = read_rules(rotary.PADS_WITHIN)
 ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
-ENCODES = bart.ENCODES["both"]
 
 WHISPER = family(
     "whisper",
-    extend(
-        bart.KEYS,
-        "V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
-        "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
-        "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
-        "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
-        switches="use_weighted_layer_sum false",
-        indices=(Index("pad_token_id", 50256),),
-        until=(*bart.KEYS.until, before("4.43.0", ALIAS, "whisper", "configuration")),
-    ),
-    """
+    bart.MBART,
+    sizes="V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
+    "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
+    "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
+    "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
+    switches="use_weighted_layer_sum false",
+    indices="pad_token_id 50256",
+    ignored=bart.old_keys(),
+    until=(*bart.BART.keys.until, before("4.43.0", ALIAS, "whisper", "configuration")),
+    classes="""
     WhisperModel                     both
     WhisperForConditionalGeneration  model.both + proj_out
     WhisperForCausalLM               model.decoder + proj_out
     WhisperForAudioClassification    encoder + audio_head
     """,
     both="<encoder>\n<decoder>",
-    encoder=bart.stack("encoder", words=CONVOLUTIONS, positions=bart.SINUSOIDS, **PARTS),
-    decoder=bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd"), **PARTS),
+    encoder=fill(bart.BART.trees["encoding"], words=CONVOLUTIONS, positions=bart.SINUSOIDS),
+    positions="embed_positions   embedding Pd D",
+    norms=bart.LAST_NORM,
+    key_bias="False",
     proj_out=heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
     audio_head="""
     layer_weights                parameter L+1  @head.layer_weights  when use_weighted_layer_sum
     projector                    linear D F     @head.transform
     classifier                   linear F C     @head.classifier
     """,
-    rules={"both": (*ENCODES, *PADS_WITHIN), "decoder": PADS_WITHIN, "encoder": ENCODES},
+    tree_rules={"both": (*bart.ENCODES, *PADS_WITHIN), "decoder": PADS_WITHIN, "encoder": bart.ENCODES},
 )

@@ -1,43 +1,18 @@
 """XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder by other names, languages for segments.
 
 V·D + P·D + 2·D, and N·D where there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
-as wide and two norms, each in a list of its own.
+as wide and two norms, each in a list of its own. The language model has one matrix, or an adaptive softmax (Grave et
+al. 2016, arXiv 1609.04309), to which a tie adds a matrix that it never reads: (c₁ + k)·(D + 1) for the c₁ most frequent
+words and k clusters, D/Rⁱ·(D + words) for the i-th cluster.
 """
 
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys, read_rules
+from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Listing, Rule
-
-BODY = """
-position_embeddings              embedding P D   @embeddings.position
-lang_embeddings                  embedding N D   @embeddings.language   when use_lang_emb and N > 1
-embeddings                       embedding V D   @embeddings.word
-layer_norm_emb                   layer_norm D    @embeddings.norm
-attentions × L                                   @encoder.attention
-  q_lin, k_lin, v_lin, out_lin   linear D D
-layer_norm1 × L                  layer_norm D    @encoder.norm
-ffns × L                                         @encoder.feed_forward
-  lin1                           linear D 4*D
-  lin2                           linear 4*D D
-layer_norm2 × L                  layer_norm D    @encoder.norm
-"""
-WORDS = "transformer.embeddings.weight"
-LANGUAGE_MODEL = f"""
-is_adaptive := asm and asm_cutoffs
-{heads.projection("pred_layer.proj", WORDS, bias="True")}   when not is_adaptive
-pred_layer.proj                  @head.decoder   when is_adaptive
-  weight                         parameter V D   tied weight={WORDS}   when tie_word_embeddings
-  head                           linear D asm_cutoffs[0]+len(asm_cutoffs)
-  tail.{{i}}                     for i in range(len(asm_cutoffs))
-    0                            linear D D//R**(i+1) bias=False
-    1                            linear D//R**(i+1) (asm_cutoffs+(V,))[i+1]-asm_cutoffs[i] bias=False
-"""
-"""One matrix, or an adaptive softmax (Grave et al. 2016, arXiv 1609.04309), to which a tie adds a matrix that it never
-reads: (c₁ + k)·(D + 1) for the c₁ most frequent words and k clusters, D/Rⁱ·(D + words) for the i-th cluster."""
 
 
 def _has_increasing_cutoffs(values: Mapping[str, Any]) -> bool:
@@ -63,14 +38,11 @@ ADAPTIVE_SOFTMAX = (
         """
     ),
 )
-PARTS = {
-    "body": BODY,
-    "language_model": LANGUAGE_MODEL,
-    "logits": "logits_proj   linear C 1   @head.classifier",
-    "searched_span": heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
-}
-KEYS = keys(
-    "V 30145 or n_words, D emb_dim 2048 or hidden_size, L n_layers 12 layers from 0 or num_hidden_layers,"
+WORDS = "transformer.embeddings.weight"
+
+XLM = family(
+    "xlm",
+    sizes="V 30145 or n_words, D emb_dim 2048 or hidden_size, L n_layers 12 layers from 0 or num_hidden_layers,"
     "A n_heads 16 or num_attention_heads divides D, P 512, N n_langs 1, R asm_div_value none",
     switches="is_encoder true, use_lang_emb true, asm false, tie_word_embeddings true, summary_use_proj true,"
     "summary_proj_to_labels true",
@@ -86,19 +58,43 @@ KEYS = keys(
     share_inout_emb [true] costs V*D when is_false: transformers asks tie_word_embeddings -> write \
 "tie_word_embeddings": false, if that is meant
     """,
+    classes="""
+    *Model
+    *WithLMHeadModel               transformer.body + language_model
+    *ForSequenceClassification     transformer.body + summary
+    *ForMultipleChoice             transformer.body + summary + logits
+    *ForTokenClassification
+    *ForQuestionAnsweringSimple    transformer.body + span
+    *ForQuestionAnswering          transformer.body + searched_span
+    """,
+    stem="XLM",
+    under="transformer",
+    body="""
+    position_embeddings              embedding P D   @embeddings.position
+    lang_embeddings                  embedding N D   @embeddings.language   when use_lang_emb and N > 1
+    embeddings                       embedding V D   @embeddings.word
+    layer_norm_emb                   layer_norm D    @embeddings.norm
+    attentions × L                                   @encoder.attention
+      q_lin, k_lin, v_lin, out_lin   linear D D
+    layer_norm1 × L                  layer_norm D    @encoder.norm
+    ffns × L                                         @encoder.feed_forward
+      lin1                           linear D 4*D
+      lin2                           linear 4*D D
+    layer_norm2 × L                  layer_norm D    @encoder.norm
+    """,
+    language_model=f"""
+    is_adaptive := asm and asm_cutoffs
+    {heads.projection("pred_layer.proj", WORDS, bias="True")}   when not is_adaptive
+    pred_layer.proj                  @head.decoder   when is_adaptive
+      weight                         parameter V D   tied weight={WORDS}   when tie_word_embeddings
+      head                           linear D asm_cutoffs[0]+len(asm_cutoffs)
+      tail.{{i}}                     for i in range(len(asm_cutoffs))
+        0                            linear D D//R**(i+1) bias=False
+        1                            linear D//R**(i+1) (asm_cutoffs+(V,))[i+1]-asm_cutoffs[i] bias=False
+    """,
+    logits="logits_proj   linear C 1   @head.classifier",
+    searched_span=heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
+    tree_rules={"language_model": ADAPTIVE_SOFTMAX},
 )
-
-CLASSES = """
-*Model                         body
-*WithLMHeadModel               transformer.body + language_model
-*ForSequenceClassification     transformer.body + summary
-*ForMultipleChoice             transformer.body + summary + logits
-*ForTokenClassification        transformer.body + classifier
-*ForQuestionAnsweringSimple    transformer.body + span
-*ForQuestionAnswering          transformer.body + searched_span
-"""
-RULES = {"language_model": ADAPTIVE_SOFTMAX}
-
-XLM = family("xlm", KEYS, CLASSES, PARTS, stem="XLM", rules=RULES)
-FLAUBERT = family("flaubert", KEYS, CLASSES, PARTS, stem="Flaubert", rules=RULES)
+FLAUBERT = family("flaubert", XLM, stem="Flaubert", under="transformer")
 """FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French, with norms in front and layers dropped if asked."""

@@ -4,36 +4,35 @@ V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D�
 position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 
 XLNET = family(
     "xlnet",
-    keys(
-        "V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16 divides D,"
-        "I d_inner 4096, H d_head none, P none",
-        switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels false",
-        activations="ff_activation gelu",
-        choices=heads.summary_choices("last", "tanh"),
-        rules="""
-        max_position_embeddings == None
-          max_position_embeddings is {max_position_embeddings:,}: XLNet has no limit of length, and refuses the key
-          remove it
-        d_head in (None, d_model // n_head)
-          d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes
-          remove it
-        """,
-        ignored="add_cross_attention",
-    ),
-    """
-    XLNetModel                        body
-    XLNetLMHeadModel                  transformer.body + lm_loss
-    XLNetForSequenceClassification    transformer.body + summary + logits
-    XLNetForMultipleChoice            transformer.body + summary + choice
-    XLNetForTokenClassification       transformer.body + classifier
-    XLNetForQuestionAnsweringSimple   transformer.body + span
-    XLNetForQuestionAnswering         transformer.body + searched_span
+    sizes="V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16 divides D,"
+    "I d_inner 4096, H d_head none, P none",
+    switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels false",
+    activations="ff_activation gelu",
+    choices=heads.summary_choices("last", "tanh"),
+    rules="""
+    max_position_embeddings == None
+      max_position_embeddings is {max_position_embeddings:,}: XLNet has no limit of length, and refuses the key
+      remove it
+    d_head in (None, d_model // n_head)
+      d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes
+      remove it
     """,
+    ignored="add_cross_attention",
+    classes="""
+    *Model, *LMHeadModel
+    *ForSequenceClassification   transformer.body + summary + logits
+    *ForMultipleChoice           transformer.body + summary + choice
+    *ForTokenClassification
+    *ForQuestionAnsweringSimple  transformer.body + span
+    *ForQuestionAnswering        transformer.body + searched_span
+    """,
+    stem="XLNet",
+    under="transformer",
     body="""
     mask_emb                     parameter 1 1 D           @embeddings.mask
     word_embedding               embedding V D             @embeddings.word
@@ -51,7 +50,7 @@ XLNET = family(
         layer_2                  linear I D
         activation_function      activation ff_activation
     """,
-    lm_loss=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
+    lm_head=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
     logits="logits_proj   linear D C   @head.classifier",
     choice="logits_proj   linear D 1   @head.classifier",
     searched_span=heads.SEARCHED_SPAN.replace("{place}", "-"),

@@ -4,8 +4,8 @@ BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that th
 comes in, 2·D more after the last one.
 """
 
-from pytest_bertsize.closed_forms.declare import extend, family, read_rules
-from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.closed_forms.declare import family, read_rules
+from pytest_bertsize.closed_forms.families.roberta import ROBERTA
 from pytest_bertsize.config.keys import Listing, Rule
 
 TAKEN = frozenset(
@@ -31,15 +31,11 @@ FREE_NAMES = Rule(
 
 XMOD = family(
     "xmod",
-    extend(
-        bert.KEYS,
-        "R adapter_reduction_factor 2",
-        switches="pre_norm false, adapter_layer_norm false",
-        lists=(Listing("languages", ("en_XX",), str),),
-        rules=(*read_rules(SOME_ADAPTER), FREE_NAMES),
-    ),
-    roberta.CLASSES,
-    roberta.PARTS,
+    ROBERTA,
+    sizes="V 30522, R adapter_reduction_factor 2",
+    switches="pre_norm false, adapter_layer_norm false",
+    lists=(Listing("languages", ("en_XX",), str),),
+    rules=(*read_rules(SOME_ADAPTER), FREE_NAMES),
     stem="Xmod",
     under="roberta",
     body="""

@@ -102,6 +102,20 @@ def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Ch
     return Choice("summary_type", place, places), hidden_act(function, "summary_activation")
 
 
+CLASSES = {
+    "ForPreTraining": "{under}.body(pooler) + {language_model} + next_sentence",
+    "ForMaskedLM": "{under}.body + {language_model}",
+    "ForCausalLM": "{under}.body + {language_model}",
+    "LMHeadModel": "{under}.body + {language_model}",
+    "ForNextSentencePrediction": "{under}.body(pooler) + next_sentence",
+    "ForSequenceClassification": "{under}.body(pooler) + classifier",
+    "ForMultipleChoice": "{under}.body(pooler) + choice",
+    "ForTokenClassification": "{under}.body + classifier",
+    "ForQuestionAnswering": "{under}.body + span",
+    "Model": "body(pooler=add_pooling_layer)   option add_pooling_layer=True",
+}
+"""What a class consists of by the end of its name, where its family does not say it; its language model is the tree
+``lm_head``, else ``masked_lm``."""
 RULES = {
     "summary": """
     summary_type != "attn"
