@@ -6,7 +6,6 @@ A part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; what is
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -196,14 +195,13 @@ def _list_parts(names: Collection[str]) -> str:
 
 
 def kinds() -> str:
-    """Return the kinds of modules that a closed form's text has, each by the first sentences of its docstring."""
-    rows = [(f"`{name}`", _first_paragraph(kind)) for name, kind in KINDS.items()]
+    """Return the kinds of modules that a closed form's text has, each with what it has."""
+    rows = [(f"`{name}`", _with_backticks(kind.doc)) for name, kind in KINDS.items()]
     return table(("kind", "is"), [*rows, (f"`{PARAMETER}`", "A tensor of its own, `shape` rows first.")])
 
 
-def _first_paragraph(kind: object) -> str:
-    first = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
-    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", first).replace("``", "`")
+def _with_backticks(text: str) -> str:
+    return text.replace("``", "`")
 
 
 PARTS: Mapping[str, Callable[[], str]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
 
@@ -108,133 +108,120 @@ class Term(NamedTuple):
 
 # kinds of modules
 
-
-def _make_leaves(**shapes: tuple[Count, ...] | None) -> tuple[Term, ...]:
-    return tuple(Term(name, shape) for name, shape in shapes.items() if shape is not None)
-
-
-def _make_linear(inputs: Count, outputs: Count, *, bias: bool = True) -> tuple[Term, ...]:
-    """``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``)."""
-    return _make_leaves(weight=(outputs, inputs), bias=(outputs,) if bias else None)
+Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]
+"""The parameters of a module by their names, and modules in it; what is false is not there."""
 
 
-def _make_transposed_linear(inputs: Count, outputs: Count) -> tuple[Term, ...]:
-    """``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``)."""
-    return _make_leaves(weight=(inputs, outputs), bias=(outputs,))
+class Inner(NamedTuple):
+    """A module in another."""
+
+    kind: str
+    sizes: tuple[Count, ...]
+    bias: bool
 
 
-def _make_embedding(rows: Count, width: Count) -> tuple[Term, ...]:
-    """``rows·width`` weights (``torch.nn.Embedding``)."""
-    return _make_leaves(weight=(rows, width))
+class Kind(NamedTuple):
+    """A kind of module."""
+
+    doc: str
+    shapes: Callable[..., Shapes]
+    """The parameters of one by its sizes."""
 
 
-def _make_layer_norm(width: Count, *, elementwise_affine: bool = True, bias: bool = True) -> tuple[Term, ...]:
-    """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither."""
-    return _make_leaves(weight=(width,), bias=(width,) if bias else None) if elementwise_affine else ()
+def _recurrent(gates: int) -> Callable[..., Shapes]:
+    def list_shapes(
+        inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
+    ) -> Shapes:
+        """List all layers; one above the first reads the hidden numbers of each direction below it."""
+        directions = ("", "_reverse") if bidirectional else ("",)
+        found: dict[str, tuple[Count, ...]] = {}
+        for layer in range(layers):
+            width = inputs if layer == 0 else len(directions) * hidden
+            for end in (f"l{layer}{direction}" for direction in directions):
+                found |= {f"weight_ih_{end}": (gates * hidden, width), f"weight_hh_{end}": (gates * hidden, hidden)}
+                found |= {f"bias_{side}_{end}": (gates * hidden,) for side in ("ih", "hh")} if bias else {}
+        return found
+
+    return list_shapes
 
 
-def _make_rms_norm(width: Count, *, elementwise_affine: bool = True) -> tuple[Term, ...]:
-    """``width`` weights, and no bias (``torch.nn.RMSNorm``)."""
-    return _make_layer_norm(width, elementwise_affine=elementwise_affine, bias=False)
+def _torch_layer(*attentions: str) -> Callable[..., Shapes]:
+    def list_shapes(width: Count, feed_forward: Count, *, bias: bool = True) -> Shapes:
+        return {
+            **{name: Inner("multihead_attention", (width,), bias) for name in attentions},
+            "linear1": Inner("linear", (width, feed_forward), bias),
+            "linear2": Inner("linear", (feed_forward, width), bias),
+            **{f"norm{number}": Inner("layer_norm", (width,), bias) for number in range(1, len(attentions) + 2)},
+        }
+
+    return list_shapes
 
 
-def _make_activation(function: str) -> tuple[Term, ...]:
-    """The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none."""
-    learned = {"prelu": ("weight",), "xielu": ("alpha_p", "alpha_n")}.get(function, ())
-    return tuple(Term(name, (1,)) for name in learned)
-
-
-def _make_conv1d(inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True) -> tuple[Term, ...]:
-    """``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``)."""
-    return _make_leaves(weight=(outputs, inputs, kernel), bias=(outputs,) if bias else None)
-
-
-def _make_conv2d(
-    inputs: Count, outputs: Count, height: Count, width: Count | None = None, *, bias: bool = True
-) -> tuple[Term, ...]:
-    """``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).
-
-    :param width: of the kernel; ``None`` for a square one.
-    """
-    kernel = (height, height if width is None else width)
-    return _make_leaves(weight=(outputs, inputs, *kernel), bias=(outputs,) if bias else None)
-
-
-def _make_lstm(inputs: Count, hidden: Count, **named: Any) -> tuple[Term, ...]:
-    """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
-
-    :param named: ``layers`` (1), ``bidirectional`` (``False``) and ``bias`` (``True``).
-    """
-    return _make_recurrent(4 * hidden, hidden, inputs, **named)
-
-
-def _make_gru(inputs: Count, hidden: Count, **named: Any) -> tuple[Term, ...]:
-    """``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``)."""
-    return _make_recurrent(3 * hidden, hidden, inputs, **named)
-
-
-def _make_recurrent(
-    gates: Count, hidden: Count, inputs: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
-) -> tuple[Term, ...]:
-    """Return the parameters of all layers; one above the first reads the hidden numbers of each direction below it."""
-    directions = ("", "_reverse") if bidirectional else ("",)
-    found: dict[str, tuple[Count, ...]] = {}
-    for layer in range(layers):
-        width = inputs if layer == 0 else len(directions) * hidden
-        for end in (f"l{layer}{direction}" for direction in directions):
-            found |= {f"weight_ih_{end}": (gates, width), f"weight_hh_{end}": (gates, hidden)}
-            found |= {f"bias_{side}_{end}": (gates,) for side in ("ih", "hh")} if bias else {}
-    return _make_leaves(**found)
-
-
-def _make_multihead_attention(width: Count, *, bias: bool = True) -> tuple[Term, ...]:
-    """``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output
-    (``torch.nn.MultiheadAttention``).
-    """
-    joined = _make_leaves(in_proj_weight=(3 * width, width), in_proj_bias=(3 * width,) if bias else None)
-    return (*joined, *module("linear", "out_proj", width, width, bias=bias))
-
-
-def _make_transformer_encoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Term, ...]:
-    """Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``)."""
-    return _make_torch_layer(width, feed_forward, ("self_attn",), bias=bias)
-
-
-def _make_transformer_decoder_layer(width: Count, feed_forward: Count, *, bias: bool = True) -> tuple[Term, ...]:
-    """An encoder's layer with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``)."""
-    return _make_torch_layer(width, feed_forward, ("self_attn", "multihead_attn"), bias=bias)
-
-
-def _make_torch_layer(width: Count, feed_forward: Count, attentions: Sequence[str], *, bias: bool) -> tuple[Term, ...]:
-    modules = (
-        *(module("multihead_attention", name, width, bias=bias) for name in attentions),
-        module("linear", "linear1", width, feed_forward, bias=bias),
-        module("linear", "linear2", feed_forward, width, bias=bias),
-        *(module("layer_norm", f"norm{number}", width, bias=bias) for number in range(1, len(attentions) + 2)),
-    )
-    return tuple(term for terms in modules for term in terms)
-
-
-KINDS: Mapping[str, Callable[..., tuple[Term, ...]]] = {
-    "linear": _make_linear,
-    "embedding": _make_embedding,
-    "layer_norm": _make_layer_norm,
-    "rms_norm": _make_rms_norm,
-    "activation": _make_activation,
-    "conv1d": _make_conv1d,
-    "conv2d": _make_conv2d,
-    "lstm": _make_lstm,
-    "gru": _make_gru,
-    "multihead_attention": _make_multihead_attention,
-    "transformer_encoder_layer": _make_transformer_encoder_layer,
-    "transformer_decoder_layer": _make_transformer_decoder_layer,
-    "transposed_linear": _make_transposed_linear,
-    "quantised_linear": _make_linear,
-    "quantised_embedding": _make_embedding,
+_ACTIVATIONS: Mapping[str, Shapes] = {"prelu": {"weight": (1,)}, "xielu": {"alpha_p": (1,), "alpha_n": (1,)}}
+KINDS = {
+    "linear": Kind(
+        "``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``).",
+        lambda inputs, outputs, bias=True: {"weight": (outputs, inputs), "bias": bias and (outputs,)},
+    ),
+    "embedding": Kind(
+        "``rows·width`` weights (``torch.nn.Embedding``).", lambda rows, width: {"weight": (rows, width)}
+    ),
+    "layer_norm": Kind(
+        "``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither.",
+        lambda width, elementwise_affine=True, bias=True: {
+            "weight": elementwise_affine and (width,),
+            "bias": elementwise_affine and bias and (width,),
+        },
+    ),
+    "rms_norm": Kind(
+        "``width`` weights, and no bias (``torch.nn.RMSNorm``).",
+        lambda width, elementwise_affine=True: {"weight": elementwise_affine and (width,)},
+    ),
+    "activation": Kind(
+        "The learned parameters of an activation function: one for PReLU, two for xIELU (arXiv 2411.13010), else none.",
+        lambda function: _ACTIVATIONS.get(function, {}),
+    ),
+    "conv1d": Kind(
+        "``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``).",
+        lambda inputs, outputs, kernel, bias=True: {"weight": (outputs, inputs, kernel), "bias": bias and (outputs,)},
+    ),
+    "conv2d": Kind(
+        "``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).",
+        lambda inputs, outputs, height, width=None, bias=True: {
+            "weight": (outputs, inputs, height, height if width is None else width),
+            "bias": bias and (outputs,),
+        },
+    ),
+    "lstm": Kind(
+        "``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).", _recurrent(4)
+    ),
+    "gru": Kind(
+        "``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``).", _recurrent(3)
+    ),
+    "multihead_attention": Kind(
+        "``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output "
+        "(``torch.nn.MultiheadAttention``).",
+        lambda width, bias=True: {
+            "in_proj_weight": (3 * width, width),
+            "in_proj_bias": bias and (3 * width,),
+            "out_proj": Inner("linear", (width, width), bias),
+        },
+    ),
+    "transformer_encoder_layer": Kind(
+        "Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``).",
+        _torch_layer("self_attn"),
+    ),
+    "transformer_decoder_layer": Kind(
+        "An encoder's layer with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``).",
+        _torch_layer("self_attn", "multihead_attn"),
+    ),
+    "transposed_linear": Kind(
+        "``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``).",
+        lambda inputs, outputs: {"weight": (inputs, outputs), "bias": (outputs,)},
+    ),
 }
-"""The parameters of each kind of module by its sizes: torch's own kinds, GPT-2's and I-BERT's. A closed form's text
-names them, and a row of ``extra`` in a table those that are torch's.
-"""
+KINDS |= {f"quantised_{kind}": KINDS[kind] for kind in ("linear", "embedding")}
+"""torch's own kinds, GPT-2's and I-BERT's: a closed form's text names them, and a row of ``extra`` those of torch."""
 
 
 def module(
@@ -245,7 +232,7 @@ def module(
     tied: Mapping[str, str] = MappingProxyType({}),
     copies: tuple[Copies, ...] = (),
     **named: Any,
-) -> tuple[Term, ...]:
+) -> list[Term]:
     """Return the parameters of a module of one of :data:`KINDS`.
 
     :param name: its full name, with a star for the index of each list.
@@ -255,14 +242,16 @@ def module(
     :param named: further arguments of its kind, such as ``bias``.
     :raises ValueError: when the module has no such parameter.
     """
-    made = KINDS[kind](*sizes, **named)
-    if tied and (unknown := tied.keys() - {each.name for each in made}):
+    found: list[Term] = []
+    for leaf, made in KINDS[kind].shapes(*sizes, **named).items():
+        path = f"{name}.{leaf}" if name else leaf
+        if isinstance(made, Inner):
+            found += module(made.kind, path, *made.sizes, component=component, copies=copies, bias=made.bias)
+        elif made:
+            found.append(Term(path, made, component, tied_to=tied.get(leaf), copies=copies, kind=kind))
+    if tied and (unknown := tied.keys() - {each.name.removeprefix(f"{name}.") for each in found}):
         raise ValueError(f"{name} has no parameter {', '.join(sorted(unknown))} to tie")
-    inside = f"{name}." if name else ""
-    return tuple(
-        Term(f"{inside}{leaf}", shape, component, tied_to=tied.get(leaf), copies=copies, kind=inner or kind)
-        for leaf, shape, *_, inner in made
-    )
+    return found
 
 
 def list_tensors(terms: Iterable[Term]) -> list[Tensor]:

@@ -164,7 +164,7 @@ def test_another_family_is_one_change() -> None:
 # mixtures of two configs that no closed form counts
 
 
-def only_square(dims: Dims) -> tuple[Term, ...]:
+def only_square(dims: Dims) -> list[Term]:
     if dims.D != dims.I:
         raise ValueError("the class is square")
     return module("linear", "square", dims.D, dims.I, component="encoder")
