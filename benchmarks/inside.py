@@ -129,8 +129,9 @@ def _forms(layers: int) -> list[ClosedForm]:
     return [
         ClosedForm(architecture, Dims(values.sizes, {**values.switches, **architecture.options}))
         for family in FAMILIES.values()
-        for architecture in family.architectures
-        for values in [family.resolve(_of_depth(layers, family), {}, architecture)]
+        for each in family.architectures
+        for found, architecture in [family.of_config(_of_depth(layers, family), each)]
+        for values in [found.resolve(_of_depth(layers, family), {}, architecture)]
     ]
 
 

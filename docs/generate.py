@@ -175,7 +175,8 @@ def components() -> str:
     for family in FAMILIES.values():
         config = config_at({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
         values = family.resolve(config, {}, family.architectures[0])
-        names = family.component_names(Dims(values.sizes, values.switches, release=family.release))
+        of_config, _ = family.of_config(config, family.architectures[0])
+        names = of_config.component_names(Dims(values.sizes, values.switches, release=family.release))
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
     berts = next(names for names, of in alike.items() if "`bert`" in of)
     rows = ((", ".join(of), more) for names, of in alike.items() if (more := _list_parts({*names} - {*berts})))

@@ -182,8 +182,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
     :raises Unusable: where what was followed does not come to what the closed form counts.
     """
-    dims = derivation.form.dims
-    keys = derivation.family.keys_of(dims)
+    dims, keys = derivation.form.dims, derivation.family.keys
     if LABELS in dims.sizes and not any(size.symbol == LABELS for size in keys.sizes):
         keys = replace(keys, sizes=(*keys.sizes, Size("num_labels", LABELS, keys.labels)))
     there = {size.symbol: size for size in keys.sizes if dims.sizes.get(size.symbol) is not None}

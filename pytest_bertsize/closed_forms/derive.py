@@ -300,7 +300,7 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
     name = architecture_name(model, config, family, registry)
     found = registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
     _refuse_later(*found, model, config)
-    return found
+    return found[0].of_config(config, found[1], registry.families)
 
 
 def _refuse_later(family: Family, architecture: Architecture, model: Model, config: ModelConfig) -> None:

@@ -76,9 +76,17 @@ class Family:
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 
-    def among(self, families: Callable[[str], Sequence[Family]]) -> Self:  # noqa: ARG002  (of those that are made of others)
-        """The family beside these, by ``model_type``: one that is made of others looks for them there."""
-        return self
+    def of_config(
+        self,
+        config: ModelConfig,  # noqa: ARG002  (of those that are made of others)
+        architecture: Architecture,
+        find: Callable[[str], Sequence[Family]] | None = None,  # noqa: ARG002
+    ) -> tuple[Family, Architecture]:
+        """Return a family and a class of it as a config has them: one that is made of others has those of the config.
+
+        :param find: returns families by their ``model_type``; ``None``: those that are built in.
+        """
+        return self, architecture
 
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)
@@ -96,10 +104,6 @@ class Family:
         complete = replace(config, data={**config.data, **self.derive(written)})
         values = resolve(self.keys, complete, overrides, architecture)
         return values._replace(for_build=select_for_build(self.keys, written))
-
-    def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (of those that are made of others)
-        """The keys that stand behind a model's sizes and switches; of one that is made of others, theirs."""
-        return self.keys
 
     def component_names(self, dims: Dims) -> list[str]:
         """Every component that some architecture of the family has, at every level: what a budget may name.

@@ -73,7 +73,7 @@ class Registry:
         known = (*builtin, *(family for _, family in self._contributed if family.name == name))
         if not known and self._has_more():
             return self.families(name)
-        return [family.at(self.release).among(self.families) for family in known]
+        return [family.at(self.release) for family in known]
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture of a family.

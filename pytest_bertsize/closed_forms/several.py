@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.changes import put_below
@@ -117,10 +117,19 @@ class Several(Family):
         """Return the terms of all parts."""
         return [term for part in self.parts for term in part.list_terms(dims)]
 
-    def with_keys(self, asked: Iterable[str]) -> Several:
+    def with_keys(self, asked: Iterable[str]) -> Self:
         """Return the family where further keys of its parts' configs are sizes too."""
         asked = tuple(asked)
-        return put_together(self, [_add_keys(part, asked) for part in self.parts])
+        return self.with_parts(_add_keys(part, asked) for part in self.parts)
+
+    def with_parts(self, parts: Iterable[Part]) -> Self:
+        """Return the family of these parts."""
+        parts = tuple(parts)
+        own = [part.keys for part in parts]
+        lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")
+        merged: dict[str, Any] = {name: tuple(each for keys in own for each in getattr(keys, name)) for name in lists}
+        merged["equal"] += tuple(_list_equal(self.tied, parts))
+        return replace(self, parts=parts, keys=ConfigKeys(**merged, open=True))
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read each part by the keys of its family.
@@ -182,20 +191,10 @@ def _add_keys(part: Part, asked: tuple[str, ...]) -> Part:
     return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
 
 
-def put_together(like: Several, parts: Iterable[Part]) -> Several:
-    """Return the family of these parts."""
-    parts = tuple(parts)
-    own = [part.keys for part in parts]
-    lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")
-    merged: dict[str, Any] = {name: tuple(each for keys in own for each in getattr(keys, name)) for name in lists}
-    merged["equal"] += tuple(_list_equal(like, parts))
-    return replace(like, parts=parts, keys=ConfigKeys(**merged, open=True))
-
-
-def _list_equal(like: Several, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
+def _list_equal(tied: tuple[tuple[str, str], ...], parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
     """Yield the sizes of parts that are one module: another size of the one is another of the other."""
     sizes = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
-    for one, other in like.tied:
+    for one, other in tied:
         for key in sizes.get(one, ()):
             if (twin := f"{other}{key.removeprefix(one)}") in sizes.get(other, ()):
                 yield key, twin
@@ -233,7 +232,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
         parts = find_all(partial(_find_backbone, model, config, name, registry, find) for name in config.parts)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
     empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), tied=(*model.tied.items(),))
-    family = put_together(empty, parts)
+    family = empty.with_parts(parts)
     return family, Architecture(
         model.factory or WHOLE,
         family.list_terms,

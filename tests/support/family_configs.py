@@ -70,8 +70,9 @@ class Case:
 
     def closed_form(self) -> ClosedForm:
         values = self.values()
+        _, architecture = self.family.of_config(self.file, self.architecture)
         return ClosedForm(
-            self.architecture, Dims(values.sizes, {**values.switches, **self.options}, release=self.family.release)
+            architecture, Dims(values.sizes, {**values.switches, **self.options}, release=self.family.release)
         )
 
     def built(self, config: Mapping[str, Any] | None = None) -> Built:

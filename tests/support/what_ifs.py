@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
+from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
+from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.limits import Budget
@@ -40,11 +40,10 @@ def derived(
     **overrides: Any,
 ) -> Derivation:
     """As the gate derives it, from a config and the overrides of a table."""
-    found = FAMILIES[family].architecture(architecture)
-    assert found is not None
     data = {"model_type": family, **config}
     file = parse_json(json.dumps(data).encode(), "config.json")
-    return derive(model_of(architecture, options, **overrides), file, Chosen(FAMILIES[family], found))
+    model = model_of(architecture, options, **overrides)
+    return derive(model, file, choose(model, file, Registry()))
 
 
 def overriding(free: Mapping[str, Size], values: Mapping[str, int]) -> dict[str, Any]:

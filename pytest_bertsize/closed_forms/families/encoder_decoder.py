@@ -5,15 +5,15 @@ A pair has no shape of its own: its config holds one for each side, and each sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.several import Part, Several, find_all, put_together
+from pytest_bertsize.closed_forms.several import Part, Several, find_all
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
 from pytest_bertsize.config.values import find_keys_without_effect
@@ -23,7 +23,8 @@ from pytest_bertsize.wording import exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.release import Release
+
+    Find = Callable[[str], Sequence[Family]]
 
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
@@ -43,101 +44,107 @@ class Side(Part):
         return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
 
 
-def list_pair(dims: Dims) -> list[Term]:
-    """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
-    found: list[Term] = dims.sides.list_terms(dims)
-    if dims.De != dims.Dd and not dims.cross_width:
-        found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
-    return found
-
-
-def _count_encoder(value: Any, dims: Dims) -> int | None:
-    """Count all of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
-    encoder, decoder = dims.sides.parts
-    if value is not True or encoder.family is not decoder.family:
-        return None
-    own = encoder.own_dims(dims)
-    without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
-    return -int(sum(term.total for term in encoder.architecture.terms(without_pooler)))
-
-
-IGNORED = {
-    "tie_encoder_decoder": Ignored((False,), cost=_count_encoder),
-    "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
-}
-VOCABULARY = "vocab_size"
-KEYS = ConfigKeys(sizes=(), inert=frozenset({*SIDES, *IGNORED, VOCABULARY}))
-
-
 @dataclass(frozen=True, slots=True)
-class PairFamily(Family):
-    """The family of pairs: what it reads is what its two sides read."""
+class Pair(Several):
+    """The family of one pair: what it reads is what its two sides read."""
 
-    known: Callable[[str], Sequence[Family]] | None = field(default=None, kw_only=True, compare=False)
-    """The families that a side may be of; ``None``: those that are built in."""
+    cross_width: object = None
+    """``cross_attention_hidden_size`` of the decoder, which says that it reads the encoder without a projection."""
 
-    def among(self, families: Callable[[str], Sequence[Family]]) -> Self:
-        """A side may be of any of these, contributed ones among them."""
-        return replace(self, known=families)
+    def with_parts(self, parts: Iterable[Part]) -> Self:
+        found = Several.with_parts(self, parts)
+        key = next(size.key for size in found.keys.sizes if size.symbol == "De")
+        if self.cross_width is None:
+            return found
+        message = NOT_AS_WIDE.format(width=self.cross_width, encoder=f"{{{key.removeprefix('encoder.')}:,}}")
+        fix = f'write "{CROSS_WIDTH}": {{{key.removeprefix("encoder.")}}}'
+        as_wide = Rule((key,), lambda values: bool(values[key] == self.cross_width), message, fix)
+        return replace(found, keys=replace(found.keys, rules=(*found.keys.rules, as_wide)))
+
+    def list_terms(self, dims: Dims) -> list[Term]:
+        """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
+        found = Several.list_terms(self, dims)
+        if dims.De != dims.Dd and self.cross_width is None:
+            found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
+        return found
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read both sides, each by the keys of its family.
 
         :raises Unusable: with a finding for everything that is wrong on either side.
         """
-        sides = self._find_sides(config)
-        values = sides.resolve(config, overrides, architecture)
-        cross_width = _cross_width(config, values)
-        switches = {**values.switches, "sides": sides, "cross_width": cross_width is not None}
+        values = Several.resolve(self, config, overrides, architecture)
+        self._check_cross_width(config, values.sizes["De"])
         own = (values.sizes.get("Ve"), values.sizes["Vd"])
         known = {
-            **IGNORED,
-            VOCABULARY: Ignored(own, because="each side has one of its own", fix="write it into a side"),
+            "tie_encoder_decoder": Ignored((False,), cost=self._count_encoder),
+            "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
+            "vocab_size": Ignored(own, because="each side has one of its own", fix="write it into a side"),
         }
-        ignored = find_keys_without_effect(known, config, Dims(values.sizes, switches), architecture.name)
-        top = Family.resolve(self, config, {}, architecture)
-        for_build = {
+        dims = Dims(values.sizes, values.switches)
+        ignored = find_keys_without_effect(known, config, dims, architecture.name)
+        top = Family.resolve(ENCODER_DECODER, config, {}, architecture)
+        sides = {
             side.name: {"model_type": side.family.name, **cast("dict[str, object]", values.for_build[side.name])}
-            for side in sides.parts
+            for side in self.parts
         }
-        return Values(
-            values.sizes,
-            switches,
-            {**top.for_build, **for_build},
-            (*values.findings, *top.findings, *ignored, *_warn_of_blind_decoder(config, values)),
-            values.assumed,
-            (*top.unknown, *values.unknown),
+        return values._replace(
+            for_build={**top.for_build, **sides},
+            findings=(*values.findings, *top.findings, *ignored, *_warn_of_blind_decoder(config, values)),
+            unknown=(*top.unknown, *values.unknown),
         )
 
-    def _find_sides(self, config: ModelConfig) -> Several:
-        """:raises Unusable: where a side has no closed form."""
-        known = self.known or partial(_built_in, release=self.release)
-        sides = find_all(partial(_find_side, name, config, known) for name in SIDES)
-        return put_together(Several(self.name, ConfigKeys(()), (), release=self.release, parts=()), sides)
+    def _check_cross_width(self, config: ModelConfig, encoder: int | None) -> None:
+        width = self.cross_width
+        if width is not None and not (type(width) is int and width == encoder):
+            message = NOT_AS_WIDE.format(width=shown(width), encoder=exact(encoder or 0))
+            line, fix = config.line("decoder", CROSS_WIDTH), f'write "{CROSS_WIDTH}": {encoder}'
+            raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
 
-    def keys_of(self, dims: Dims) -> ConfigKeys:
-        """Return those of either side, by the names that they have in the pair."""
-        keys: ConfigKeys = dims.sides.keys
-        as_wide = (_as_wide(dims).below("encoder."),) if dims.cross_width else ()
-        return replace(keys, rules=(*keys.rules, *as_wide))
+    def _count_encoder(self, value: Any, dims: Dims) -> int | None:
+        """Count all of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
+        encoder, decoder = self.parts
+        if value is not True or encoder.family is not decoder.family:
+            return None
+        own = encoder.own_dims(dims)
+        without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
+        return -int(sum(term.total for term in encoder.architecture.terms(without_pooler)))
 
     def component_names(self, dims: Dims) -> list[str]:
         """Return what either side's family has, under that side's name."""
-        names = dict.fromkeys([*dims.sides.component_names(dims), "decoder.projection"])
+        names = [*Several.component_names(self, dims), "decoder.projection"]
         return parents_first({level: None for name in names for level in levels(name)})
 
 
-def _built_in(name: str, release: Release) -> list[Family]:
-    return [FAMILIES[name].at(release)] if name in FAMILIES else []
+@dataclass(frozen=True, slots=True)
+class PairFamily(Family):
+    """The family of pairs, which are read by their sides."""
+
+    def of_config(
+        self, config: ModelConfig, architecture: Architecture, find: Find | None = None
+    ) -> tuple[Family, Architecture]:
+        """:raises Unusable: where a side has no closed form."""
+
+        def find_built_in(name: str) -> list[Family]:
+            return [FAMILIES[name].at(self.release)] if name in FAMILIES else []
+
+        sides = find_all(partial(_find_side, name, config, find or find_built_in) for name in SIDES)
+        width = sides[1].config.data.get(CROSS_WIDTH)
+        empty = Pair(self.name, self.keys, (), release=self.release, parts=(), cross_width=width)
+        pair = empty.with_parts(sides)
+        return pair, replace(architecture, terms=pair.list_terms)
+
+    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
+        return self.of_config(config, architecture)[0].resolve(config, overrides, architecture)
 
 
-def _find_side(name: str, config: ModelConfig, known: Callable[[str], Sequence[Family]]) -> Side:
+def _find_side(name: str, config: ModelConfig, find: Find) -> Side:
     data = config.data.get(name)
     if not isinstance(data, dict):
         config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
     own = config.inner(name, data)
-    families = known(own.model_type) if isinstance(own.model_type, str) else ()
-    found = ((family, _class_for(name, family)) for family in families)
+    families = find(own.model_type) if isinstance(own.model_type, str) else ()
+    found = ((family, _find_class(name, family)) for family in families)
     family, architecture = next(((family, each) for family, each in found if each), (None, None))
     if family is None or architecture is None:
         message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
@@ -154,37 +161,14 @@ _ENDINGS = {
 """Of the class that the library takes for a side (its Auto mappings)."""
 
 
-def _class_for(side: str, family: Family) -> Architecture | None:
+def _find_class(side: str, family: Family) -> Architecture | None:
     """``BertModel`` encodes, ``BertLMHeadModel`` decodes."""
     if isinstance(family, PairFamily):
         return None
-    heads = () if side == "decoder" else _ENDINGS["decoder"]
-    named = (
-        each
-        for each in family.architectures
-        if each.name.endswith(_ENDINGS[side]) and not each.name.endswith(heads or "?")
-    )
-    return min(named, key=lambda each: len(each.name), default=None)
-
-
-def _cross_width(config: ModelConfig, values: Values) -> int | None:
-    """``cross_attention_hidden_size`` of the decoder, which says that it reads the encoder without a projection."""
-    decoder = config.data["decoder"]
-    width = decoder.get(CROSS_WIDTH) if isinstance(decoder, dict) else None
-    encoder = values.sizes["De"]
-    if width is None or (type(width) is int and width == encoder):
-        return width
-    message = NOT_AS_WIDE.format(width=shown(width), encoder=exact(encoder or 0))
-    line = config.line("decoder", CROSS_WIDTH)
-    raise Unusable(Finding("config-invalid", message, f'write "{CROSS_WIDTH}": {encoder}', file=config.file, line=line))
-
-
-def _as_wide(dims: Dims) -> Rule:
-    """The same of a pair that has the key, and as wide an encoder."""
-    width = int(dims.De)
-    key = next(size.key for size in dims.sides.parts[0].family.keys.sizes if size.symbol == "D")
-    message = NOT_AS_WIDE.format(width=width, encoder=f"{{{key}:,}}")
-    return Rule((key,), lambda values: bool(values[key] == width), message, f'write "{CROSS_WIDTH}": {{{key}}}')
+    heads = ("?",) if side == "decoder" else _ENDINGS["decoder"]
+    names = {each.name: each for each in family.architectures}
+    fitting = (name for name in names if name.endswith(_ENDINGS[side]) and not name.endswith(heads))
+    return names.get(min(fitting, key=len, default=""))
 
 
 def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]:
@@ -196,4 +180,12 @@ def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]
     return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
 
 
-ENCODER_DECODER = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", list_pair),))
+def _list_no_terms(_: Dims) -> list[Term]:
+    raise TypeError("a pair has no terms without its config")
+
+
+ENCODER_DECODER = PairFamily(
+    "encoder-decoder",
+    ConfigKeys((), inert=frozenset({*SIDES, "tie_encoder_decoder", "tie_word_embeddings", "vocab_size"})),
+    (Architecture("EncoderDecoderModel", _list_no_terms),),
+)

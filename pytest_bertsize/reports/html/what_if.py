@@ -110,7 +110,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
     rows = parents_first({level: None for name in (*own, *limited) for level in levels(name)})
     tops = [name for name in rows if "." not in name]
     places = {size.key: place for place, size in enumerate(found.free.values())}
-    keys = derivation.family.keys_of(derivation.form.dims)
+    keys = derivation.family.keys
     return {
         "sizes": [_describe_size(size, found, derivation) for size in found.free.values()],
         "own": own,
@@ -195,7 +195,7 @@ def _write_value(value: object, form: str | None) -> str:
 def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
     """List what has no slider: key, value and why."""
     dims = derivation.form.dims
-    keys = derivation.family.keys_of(dims)
+    keys = derivation.family.keys
     values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
     for key, why in found.fixed.items():
         value = values.get(key)
