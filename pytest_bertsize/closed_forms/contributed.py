@@ -150,7 +150,7 @@ def _read_family(name: str, table: object) -> Family:
         raise BadExpression(f"like is {shown(like)}; {did_you_mean(like, [*FAMILIES], 'write a built-in family')}")
     known = FAMILIES[like] if like else None
     for text in table.get("trees", {}).values():
-        Tree(text).check()
+        assert Tree(text).read
     inert = (*(known.keys.inert if known else ()), *table.get("inert", ()))
     said = {key: table[key] for key in ("sizes", "switches", "activations") if key in table}
     if "divisible" in table:

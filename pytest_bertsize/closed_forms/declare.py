@@ -48,6 +48,10 @@ _IGNORED = re.compile(
     r"(?P<key>\w+)(?: (?P<harmless>\[.*?\]))?(?: in (?P<only>\w+))?(?: costs (?P<cost>[^:]+))?(?:: (?P<because>.+?))?"
     r"(?: -> (?P<fix>.+))?"
 )
+_SIZE = re.compile(
+    r"(?P<symbol>\w+)(?: (?!none\b)(?P<key>[^\W\d]\w*))? (?P<default>none|-?\d+)"
+    r"(?P<rest>(?: layers| from -?\d+| or \w+| divides(?: [A-Z]\w*)+)*)"
+)
 _KEY = re.compile(r'"[^"]*"|\b(?:and|or|not|in|if|else|None|True|False|get|len)\b|\b([a-zA-Z_]\w*)')
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
 
@@ -196,9 +200,9 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     Sizes, switches, choices and ignored keys come to those of the other, or replace them; all else replaces its own.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
-        standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``later`` an
-        alias of newer releases, ``layers`` for a number of layers, ``from`` the least value, ``divides`` other sizes.
-        ``D 1024`` is another default of a size that is there.
+        standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``layers`` for a
+        number of layers, ``from`` the least value, ``divides`` other sizes; ``D 1024`` is another default of a size
+        that is there.
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
         library takes null for the default.
     :param activations: ``"hidden_act gelu"``.
@@ -206,7 +210,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
         (``"pad_token_id 0"``), ``rules`` (:func:`read_rules`) and ``ignored`` (:func:`read_ignored`).
     """
     known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
-    known |= {size.symbol: size for size in read_sizes(sizes, known)}
+    known |= {size.symbol: size for size in (_read_size(each, known) for each in _split(sizes))}
     choices = (*map(_read_activation, _split(activations)), *more.pop("choices", ()))
     divisible = more.pop("divisible", like.divisible)
     found = replace(
@@ -214,7 +218,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
         sizes=tuple(known.values()),
         switches=_merge(() if switches.startswith(ONLY) else like.switches, map(_read_switch, _split(switches))),
         choices=_merge(() if activations.startswith(ONLY) else like.choices, choices),
-        divisible=tuple(dict.fromkeys((*divisible, *read_divisible(sizes, known)))),
+        divisible=tuple(dict.fromkeys((*divisible, *_read_divisible(sizes, known)))),
         indices=tuple(Index(key, int(default)) for key, default in map(str.split, _split(more.pop("indices", ""))))
         or like.indices,
         rules=read_rules(more.pop("rules")) if "rules" in more else like.rules,
@@ -225,7 +229,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
 
 
 def _split(text: str) -> Iterator[str]:
-    return filter(None, map(str.strip, text.removeprefix(ONLY).split(",")))
+    return filter(None, (" ".join(each.split()) for each in text.removeprefix(ONLY).split(",")))
 
 
 def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
@@ -234,39 +238,29 @@ def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
     return tuple(found.values())
 
 
-def read_sizes(text: str, known: Mapping[str, Size] = MappingProxyType({})) -> tuple[Size, ...]:
-    """Return the sizes of a text such as ``"V 30522, D n_embd 768 or hidden_size"``."""
-    return tuple(_read_size(each.split(), known) for each in _split(text))
+def _read_size(text: str, known: Mapping[str, Size]) -> Size:
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no size")
+    symbol, key, said, rest = found.groups()
+    default = None if said == "none" else int(said)
+    if symbol in known and not key and not rest:
+        return known[symbol]._replace(default=default)
+    least = re.search(r" from (-?\d+)", rest)
+    return Size(
+        key or STANDARD[symbol],
+        symbol,
+        default,
+        repeats=" layers" in rest,
+        minimum=int(least[1]) if least else 1,
+        aliases=tuple(re.findall(r" or (\w+)", rest)),
+    )
 
 
-def _read_size(words: list[str], known: Mapping[str, Size]) -> Size:
-    symbol, *rest = words
-    is_default = re.fullmatch(r"none|-?\d+", rest[0])
-    size = known[symbol] if is_default and not rest[1:] and symbol in known else None
-    key = STANDARD[symbol] if is_default and not size else "" if size else rest.pop(0)
-    default = None if (said := rest.pop(0)) == "none" else int(said)
-    size = size._replace(default=default) if size else Size(key, symbol, default)
-    while rest:
-        word = rest.pop(0)
-        if word == "layers":
-            size = size._replace(repeats=True)
-        elif word == "divides":
-            rest.clear()
-        elif word == "from":
-            size = size._replace(minimum=int(rest.pop(0)))
-        elif word == "or":
-            size = size._replace(aliases=(*size.aliases, rest.pop(0)))
-        elif word == "later":
-            size = size._replace(unread=(*size.unread, rest.pop(0)))
-        else:
-            raise ValueError(f"a size has no {word!r}: {' '.join(words)}")
-    return size
-
-
-def read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
+def _read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
     """Yield pairs of keys, of which the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
-    for row in (each.split() for each in _split(text) if " divides " in each):
-        yield from ((sizes[of].key, sizes[row[0]].key) for of in row[row.index("divides") + 1 :])
+    for divisor, _, others in (each.partition(" divides ") for each in _split(text)):
+        yield from ((sizes[of].key, sizes[divisor.split()[0]].key) for of in others.split())
 
 
 def _read_switch(text: str) -> Switch:

@@ -34,6 +34,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,14 +65,6 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 _PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
 
 
-class Tie(NamedTuple):
-    """A parameter of a module that is another tensor of the model."""
-
-    leaf: str
-    owner: str
-    condition: Evaluate
-
-
 class Line(NamedTuple):
     """One line of a tree with those that are indented below it."""
 
@@ -88,7 +81,8 @@ class Line(NamedTuple):
     variables: tuple[str, ...]
     """Of ``for``."""
     items: Evaluate | None
-    ties: tuple[Tie, ...]
+    ties: tuple[tuple[str, str, Evaluate], ...]
+    """Parameters that are other tensors of the model: the parameter, the owner, and the condition."""
     passes: Evaluate | None
     is_frozen: bool
     inside: tuple[Line, ...]
@@ -125,7 +119,7 @@ class Tree:
     text: str
 
     @cached_property
-    def _read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
+    def read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
         """The lines, and the sizes that are named in them.
 
         :raises BadExpression: for a line that is none; says which.
@@ -138,14 +132,7 @@ class Tree:
                 formulas[name.strip()] = compile_size(value.strip())
             else:
                 rows.append((len(line) - len(line.lstrip()), line.strip()))
-        return _read_lines(rows, 0, len(rows)), formulas
-
-    def check(self) -> None:
-        """Read the text.
-
-        :raises BadExpression: with the first line that is none.
-        """
-        assert self._read
+        return tuple(_read_lines(rows)), formulas
 
     @property
     def has_labels(self) -> bool:
@@ -158,8 +145,9 @@ class Tree:
         :param name: the attribute under which a class keeps them; ``""`` for the class itself.
         :param arguments: what the class says beside its config: ``pooler=True``.
         """
-        lines, formulas = self._read
-        scope, place = Scope(dims, formulas, arguments), _Place(f"{name}." if name else "", root=name)
+        lines, formulas = self.read
+        root = f"{name}." if name else ""
+        scope, place = Scope(dims, formulas, arguments), _Place(root, root)
         return [term for line in lines for term in _build_line(line, scope, place)]
 
 
@@ -169,31 +157,26 @@ class _Place(NamedTuple):
     path: str
     """The path of the module around it, with a dot behind."""
     root: str
-    """The attribute under which a class keeps the tree."""
+    """The attribute under which a class keeps the tree, with a dot behind."""
     component: str = ""
     copies: tuple[Copies, ...] = ()
     trains: bool = True
 
 
-def _read_lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
+def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
     """Read rows of one depth with what is indented below each."""
-    found = []
-    at = start
-    while at < end:
-        depth, text = rows[at]
-        inner = at + 1
-        while inner < end and rows[inner][0] > depth:
-            inner += 1
+    while rows:
+        (depth, text), *rows = rows
+        below = list(takewhile(lambda row, depth=depth: row[0] > depth, rows))  # type: ignore[misc]
+        rows = rows[len(below) :]
         try:
             line = _read_line(text)
         except BadExpression as error:
             raise BadExpression(f"{text!r}: {error}") from None
-        inside = _read_lines(rows, at + 1, inner)
+        inside = tuple(_read_lines(below))
         if line.items and any(each.has_loop for each in inside):
             raise BadExpression(f"{text!r}: a line with for has another below it")
-        found.append(line._replace(inside=inside))
-        at = inner
-    return tuple(found)
+        yield line._replace(inside=inside)
 
 
 def _split_clauses(text: str) -> tuple[str, dict[str, str]]:
@@ -224,21 +207,17 @@ def _read_line(text: str) -> Line:
         kind=kind,
         sizes=tuple(compile_size(word) for word, name in zip(words, named, strict=True) if not name),
         named=tuple((each["name"], compile_size(each["value"])) for each in named if each),
-        times=_compiled_if(f"({high}) - {low}" if dots else high),
+        times=compile_size(f"({high}) - {low}" if dots else high) if high else None,
         start=int(low or 0),
         component=clauses.get("@"),
         condition=compile_size(clauses["when"]) if "when" in clauses else None,
         variables=tuple(loop["variables"].split(", ")) if loop else (),
         items=compile_size(loop["items"]) if loop else None,
         ties=tuple(_read_ties(clauses["tied"])) if "tied" in clauses else (),
-        passes=_compiled_if(clauses.get("passes", "")),
+        passes=compile_size(clauses["passes"]) if "passes" in clauses else None,
         is_frozen="frozen" in clauses,
         inside=(),
     )
-
-
-def _compiled_if(text: str) -> Evaluate | None:
-    return compile_size(text) if text else None
 
 
 def _split_words(text: str, separator: str = " ") -> list[str]:
@@ -253,37 +232,29 @@ def _split_words(text: str, separator: str = " ") -> list[str]:
     return [each.strip() for each in found if each.strip()] or [""]
 
 
-def _read_ties(text: str) -> Iterator[Tie]:
+def _read_ties(text: str) -> Iterator[tuple[str, str, Evaluate]]:
     for each in _split_words(text, ","):
         found = _TIE.fullmatch(each)
         if found is None:
             raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
-        yield Tie(found["leaf"], found["owner"], compile_size(found["condition"] or "True"))
+        yield found["leaf"], found["owner"], compile_size(found["condition"] or "True")
 
 
 def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     """Yield what a line says: nothing, a module, or one for each of its names and of the items of its ``for``."""
-    if line.items is None:
-        yield from _build_names(line, scope, place)
-        return
-    for item in line.items(scope):
-        values = item if len(line.variables) > 1 else (item,)
-        yield from _build_names(line, scope.with_arguments(dict(zip(line.variables, values, strict=True))), place)
-
-
-def _build_names(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
-    if line.condition is None or line.condition(scope):
-        for name in line.names:
-            if "{" in name:
-                name = _VARIABLE.sub(lambda found: str(scope[found[1]]), name)  # noqa: PLW2901
-            yield from _build_module(name, line, scope, place)
+    for item in line.items(scope) if line.items else [()]:
+        values = item if len(line.variables) != 1 else (item,)
+        inner = scope.with_arguments(dict(zip(line.variables, values, strict=True))) if line.variables else scope
+        if line.condition is None or line.condition(inner):
+            for name in line.names:
+                filled = _VARIABLE.sub(lambda found: str(inner[found[1]]), name) if "{" in name else name  # noqa: B023
+                yield from _build_module(filled, line, inner, place)
 
 
 def _build_module(name: str, line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
     path, root, component, copies, trains = place
     component, trains = line.component or component, trains and not line.is_frozen
-    root_path = f"{root}." if root else ""
-    tied = {tie.leaf: tie.owner.replace("~", root_path) for tie in line.ties if tie.condition(scope)}
+    tied = {leaf: owner.replace("~", root) for leaf, owner, condition in line.ties if condition(scope)}
     sizes = tuple(each(scope) for each in line.sizes)
     if line.kind == PARAMETER:
         yield Term(f"{path}{name}", sizes, component, trains, tied[name] if tied else None, copies)
@@ -296,10 +267,8 @@ def _build_module(name: str, line: Line, scope: Scope, place: _Place) -> Iterato
         named = {key: value(scope) for key, value in line.named}
         made = module(line.kind, path, *sizes, component=component, tied=tied, copies=copies, **named)
         yield from made if trains else (term._replace(trainable=False) for term in made)
-    if line.inside:
-        inner = _Place(f"{path}." if name else path, root, component, copies, trains)
-        for below in line.inside:
-            yield from _build_line(below, scope, inner)
+    for below in line.inside:
+        yield from _build_line(below, scope, _Place(f"{path}." if name else path, root, component, copies, trains))
 
 
 def _read_copies(name: str, evaluate: Evaluate, line: Line, scope: Scope) -> tuple[str, Copies]:
