@@ -8,17 +8,17 @@ twice, once for either answer. A size that is asked for itself keeps its value: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from pytest_bertsize.closed_forms.symbols import Sum, evaluate, subtract, symbol, symbols_of, terms_of
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.keys import Rule, Size
 
 T = TypeVar("T")
 MOST_WAYS = 64
@@ -182,18 +182,17 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
     :raises Unusable: where what was followed does not come to what the closed form counts.
     """
-    dims, keys = derivation.form.dims, derivation.family.keys
-    if LABELS in dims.sizes and not any(size.symbol == LABELS for size in keys.sizes):
-        keys = replace(keys, sizes=(*keys.sizes, Size("num_labels", LABELS, keys.labels)))
-    there = {size.symbol: size for size in keys.sizes if dims.sizes.get(size.symbol) is not None}
-    fixed = {size.key: NOT_WRITTEN for size in keys.sizes if dims.sizes.get(size.symbol) is None}
+    dims = derivation.form.dims
+    sizes = derivation.sizes
+    there = {symbol: size for symbol, size in sizes.items() if dims.sizes.get(symbol) is not None}
+    fixed = {size.key: NOT_WRITTEN for symbol, size in sizes.items() if symbol not in there}
     fixed |= {name: OF_AN_ADAPTER for name, size in dims.sizes.items() if size is not None and name not in there}
     pinned: set[str] = set()
     while True:
         free = {name: size for name, size in there.items() if name not in pinned}
         try:
             counts = follow_every_way(lambda sizes: _count_way(derivation, sizes), free)
-            rules = tuple(_list_rules(derivation, keys, free))
+            rules = tuple(_list_rules(derivation, free))
             break
         except NeedsNumber as needs:
             if not needs.symbols - pinned:
@@ -222,11 +221,11 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
         )
 
 
-def _list_rules(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -> Iterator[Ruled]:
+def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ruled]:
     """Yield the rules that depend on a free size; what depends on none held when the config was read."""
-    values = {**dict.fromkeys(keys.own), **derivation.values.assumed}
+    values = {**dict.fromkeys(derivation.family.keys.own), **derivation.values.assumed}
     known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # a model of several parts has some of theirs twice
-    for rule in (*keys.all_rules, *derivation.form.architecture.rules):
+    for rule in derivation.rules:
 
         def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool | None:
             try:

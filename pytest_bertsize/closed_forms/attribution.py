@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import shown
 
@@ -115,7 +114,7 @@ def _list_changes(
     start: ClosedForm, end: ClosedForm, after: Derivation
 ) -> Iterator[tuple[str, object, object, ClosedForm]]:
     """Yield each key that changed with both of its values, and the start with that change alone."""
-    keys = {size.symbol: size.key for size in after.family.keys.sizes} | {LABELS: "num_labels"}
+    keys = after.family.keys.key_of_symbol
     options = {*start.architecture.options, *end.architecture.options}
     before, now = ({"architecture": [form.architecture.name], **form.architecture.added} for form in (start, end))
     if changed := [key for key in {**before, **now} if before.get(key, ()) != now.get(key, ())]:

@@ -11,7 +11,7 @@ from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import LABELS
+from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
-    from pytest_bertsize.config.keys import ConfigKeys, Values
+    from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Build, Model
 
@@ -63,6 +63,17 @@ class Derivation(NamedTuple):
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
     """Notes on an adapter, and on what is counted once."""
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """The keys of all sizes by symbol, that of the labels among them."""
+        labels = {LABELS: Size("num_labels", LABELS, self.family.keys.labels)} if LABELS in self.form.dims.sizes else {}
+        return {**labels, **{size.symbol: size for size in self.family.keys.sizes}}
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What the class asks of its sizes."""
+        return (*self.family.keys.all_rules, *self.form.architecture.rules)
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:

@@ -17,7 +17,6 @@ from pytest_bertsize.wording import exact, signed
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.config.keys import Rule
     from pytest_bertsize.table.limits import Limit
 
 HEAD = 64
@@ -49,9 +48,8 @@ class Variants:
     @cached_property
     def sizes(self) -> dict[str, Size]:
         """The sizes by key; only those that the config sets or the library has a number for."""
-        keys = self.derivation.family.keys
-        labels = [Size("num_labels", LABELS, keys.labels)] if LABELS in self.form.dims.sizes else []
-        return {size.key: size for size in (*keys.sizes, *labels) if self.form.dims.sizes.get(size.symbol) is not None}
+        sizes = self.form.dims.sizes
+        return {size.key: size for size in self.derivation.sizes.values() if sizes.get(size.symbol) is not None}
 
     @cached_property
     def unsure(self) -> dict[str, int]:
@@ -84,11 +82,6 @@ class Variants:
         switches = {key: value for key, value in changes.items() if key not in self.sizes}
         return self.form.with_dims(sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
 
-    @cached_property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules of the class for its sizes."""
-        return (*self.derivation.family.keys.all_rules, *self.form.architecture.rules)
-
     def is_legal(self, **changes: Any) -> bool:
         """Return whether no rule of the class refuses these values."""
         dims = self.unchecked(**changes).dims
@@ -96,7 +89,7 @@ class Variants:
         also = {key: dims.sizes[size.symbol] for key, size in self.sizes.items()}
         values = {**self.derivation.values.assumed, **sizes, **also, **dims.switches}
         try:
-            return all(rule.holds(values) for rule in self.rules if all(key in values for key in rule.keys))
+            return all(rule.holds(values) for rule in self.derivation.rules if all(key in values for key in rule.keys))
         except Exception:  # noqa: BLE001  (a rule that these values make no sense to)
             return False
 

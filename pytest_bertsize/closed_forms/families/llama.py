@@ -51,15 +51,21 @@ LLAMA = family(
     layers × L
       <norms>
       self_attn                                                           @{stack}.attention
-        q_proj                   linear D A*W bias={bias}
-        k_proj, v_proj           linear D get(Q,A)*W bias={bias}
+        <projections>
         o_proj                   linear A*W D bias={last_bias}
         <head_norms>
       mlp                                                                 @{stack}.feed_forward
-        gate_proj, up_proj       linear D I bias={mlp_bias}
-        down_proj                linear I D bias={mlp_bias}
-        act_fn                   activation {activation}
+        <gates>
     norm                         rms_norm D                               @{stack}.norm
+    """,
+    projections="""
+    q_proj                       linear D A*W bias={bias}
+    k_proj, v_proj               linear D get(Q,A)*W bias={bias}
+    """,
+    gates="""
+    gate_proj, up_proj           linear D I bias={mlp_bias}
+    down_proj                    linear I D bias={mlp_bias}
+    act_fn                       activation {activation}
     """,
     norms="input_layernorm, post_attention_layernorm   rms_norm D         @{stack}.norm",
     head_norms="",
@@ -165,20 +171,11 @@ PHI3 = family(
     """,
     stem="Phi3",
     under="model",
-    body="""
-    W := get(S, D // A)
-    embed_tokens                 embedding V D                         @embeddings.word
-    layers × L
-      input_layernorm            rms_norm D                            @decoder.norm
-      post_attention_layernorm   rms_norm D                            @decoder.norm
-      self_attn                                                        @decoder.attention
-        qkv_proj                 linear D A*W+2*get(Q,A)*W bias=False
-        o_proj                   linear A*W D bias=False
-      mlp                                                              @decoder.feed_forward
-        gate_up_proj             linear D 2*I bias=False
-        down_proj                linear I D bias=False
-        activation_fn            activation hidden_act
-    norm                         rms_norm D                            @decoder.norm
+    projections="qkv_proj          linear D A*W+2*get(Q,A)*W bias=False",
+    gates="""
+    gate_up_proj                 linear D 2*I bias=False
+    down_proj                    linear I D bias=False
+    activation_fn                activation hidden_act
     """,
     scores=f"""
     {heads.CLASSIFIER}   when before(4, 48)
