@@ -141,7 +141,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
             "large": TOO_LARGE,
             "deep": TOO_DEEP,
             "much": (derive.TOO_MUCH, "write the layers that the model has"),
-            "many": (derive.TOO_MANY, "correct its sizes"),
+            "many": (derive.TOO_MANY, "write the size that the model has"),
         },
         "dtypes": [{"bits": bits, "name": name} for bits, name in _list_widths()],
         "table": dotted(model.table_key) if model.name else "",
