@@ -132,14 +132,11 @@ class Place:
         try:
             return open_regular(path)
         except FileNotFoundError:
-            what = self.what_to_name or self.what
-            fix = f"write the path of the {what}"
-            message, otherwise = "there is no such file", f"{fix}, relative to pyproject.toml"
-            if not self.table_key:
-                self.fail(message, otherwise, elsewhere=f"{fix}, from the current folder")
-            elsewhere = (f"{fix}, from the current folder",)
-            message, key = f"{self.file}: {message}", (self.table_key,)
-            raise Unusable(Finding(self.kind, message, otherwise, table_key=key, elsewhere=elsewhere)) from None
+            fix, message = f"write the path of the {self.what_to_name or self.what}", "there is no such file"
+            found = Finding(self.kind, message, f"{fix}, relative to pyproject.toml", file=self.file)
+            if self.table_key:
+                found = found._replace(message=f"{self.file}: {message}", file=None, table_key=(self.table_key,))
+            raise Unusable(found._replace(elsewhere=(f"{fix}, from the current folder",))) from None
         except NotRegular:
             self.fail("this is not a regular file", "name a file")
         except IsADirectoryError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from pytest_bertsize.wording import exact, signed
+
 Kind: TypeAlias = Literal[
     "over-budget",
     "under-budget",
@@ -31,6 +33,11 @@ BROKEN = frozenset({"over-budget", "under-budget"})
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
 """What keeps a model from being checked at all, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
+
+
+def describe_limit(component: str | None, actual: int, limit: int) -> str:
+    """``total 116,602,170, limit 110,000,000 (+6,602,170)``: a limit that does not hold, as a headline says it."""
+    return f"{component} {exact(actual)}, limit {exact(limit)} ({signed(actual - limit)})"
 
 
 class Option(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from pytest_bertsize.findings import BROKEN
+from pytest_bertsize.findings import BROKEN, describe_limit
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports import sentences
@@ -77,10 +77,9 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(finding: FindingRow, headline: str) -> bool:
-    actual, limit = finding.actual, finding.limit
-    if actual is None or limit is None:
+    if finding.actual is None or finding.limit is None:
         return finding.message in headline
-    return f"{finding.component} {exact(actual)}, limit {exact(limit)} (" in headline
+    return describe_limit(finding.component, finding.actual, finding.limit) in headline
 
 
 def draw_model(model: ModelReport, style: Style) -> str:

@@ -174,7 +174,7 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:
         why = built.problems.get("flops", "the helper process said nothing of them")
-        raise BadValue(f"its FLOPs cannot be counted: {why.removeprefix('Uncountable: ')}")
+        raise BadValue(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(built.flops, model.actual)
     return Measured(FLOPS, what, flops.total(components), total, components)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize.closed_forms import what_if
-from pytest_bertsize.findings import UNCHECKED, Finding, Kind
+from pytest_bertsize.findings import UNCHECKED, Finding, Kind, describe_limit
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.wording import exact, plural, printable, signed
 
@@ -211,7 +211,7 @@ def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
 def _shorten_finding(finding: Finding) -> str:
     actual, limit, expected = finding.actual, finding.limit, finding.expected
     if actual is not None and limit is not None:
-        return f"{finding.component} {exact(actual)}, limit {exact(limit)} ({signed(actual - limit)})"
+        return describe_limit(finding.component, actual, limit)
     if finding.kind == "off-closed-form" and actual is not None and expected is not None and actual != expected:
         return f"{finding.component} {exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
     return finding.sentence

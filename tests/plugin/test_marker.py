@@ -86,13 +86,6 @@ def test_a_fixture_of_the_session_gives_any_model_by_its_name(project: Project, 
     result.assert_outcomes(passed=1)
 
 
-def test_a_model_by_name_that_cannot_be_built_fails_the_test_that_asks_for_it(project: Project) -> None:
-    source = "def test_it(bert_budgets): bert_budgets('encoder')"
-    result = project(TABLE, "{}", test_a=source).runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["encoder: pyproject.toml:3: config.json has no model_type*"])
-
-
 def test_a_looser_marker_on_the_function_does_not_hide_that_of_its_class(project: Project) -> None:
     source = """
         import pytest
@@ -116,10 +109,18 @@ def test_marked_tests_run_beside_the_gate_with_one_helper(project: Project) -> N
     result.assert_outcomes(passed=3)
 
 
-def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(project: Project) -> None:
-    source = "def test_it(bert_budget): assert bert_budget.actual"
-    result = project(TABLE, "{}", test_a=source).runpytest()
-    result.assert_outcomes(errors=1)
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        ("def test_it(bert_budget): assert bert_budget.actual", "errors"),
+        ("def test_it(bert_budgets): bert_budgets('encoder')", "failed"),
+    ],
+)
+def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(
+    project: Project, test: str, outcome: str
+) -> None:
+    result = project(TABLE, "{}", test_a=test).runpytest()
+    result.assert_outcomes(**{outcome: 1})
     result.stdout.fnmatch_lines(["encoder: pyproject.toml:3: config.json has no model_type*"])
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import yaml
 from markdown_it import MarkdownIt
 
 from pytest_bertsize.commands.check import check
@@ -21,7 +22,7 @@ from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.files import render_json
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
-from tests.support.documents import ROOT, evaluate, validate
+from tests.support.documents import ROOT, SCHEMAS, evaluate, list_wrong_uses, validate
 from tests.support.git_projects import committed
 from tests.support.warm_helper import programs
 
@@ -45,6 +46,13 @@ def bin_folder(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_block_does_what_it_says(name: str, tmp_path: Path, bin_folder: Path) -> None:
     evaluated = evaluate(DOCUMENTS[name], tmp_path, bin_folder)
     assert evaluated >= DOCUMENTS[name].read_text("utf-8").count("\n```") // 2
+
+
+@pytest.mark.process
+def test_the_workflow_beside_a_page_is_one_and_uses_what_there_is() -> None:
+    path = ROOT / "docs" / "how-to" / "size-comment.yml"
+    assert validate("--builtin-schema", SCHEMAS[".github/workflows/"], str(path)) == "ok -- validation done\n"
+    assert [*list_wrong_uses(yaml.safe_load(path.read_text("utf-8")))] == []
 
 
 WORKFLOW = """<!-- project: empty -->

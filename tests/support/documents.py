@@ -240,10 +240,10 @@ def _yaml(source: str, story: Story) -> str | None:
     schema = next((known for beginning, known in SCHEMAS.items() if story.file.startswith(beginning)), None)
     if schema is None:
         return f"of what is it? <!-- file: PATH -->, one of {', '.join(SCHEMAS)}"
-    return story.find_fault(schema) or next(_wrong_uses(content), None)
+    return story.find_fault(schema) or next(list_wrong_uses(content), None)
 
 
-def _wrong_uses(content: Any) -> Iterator[str]:
+def list_wrong_uses(content: Any) -> Iterator[str]:
     """Commands, hooks and inputs that a file of a CI names, and that do not exist."""
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}

@@ -21,6 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
 
-class Uncountable(Exception):
+class Uncountable(Refused):
     """There is no count, for the reason in this one sentence."""
 
     def __init__(self, sentence: str) -> None:

@@ -143,11 +143,11 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
 
     :raises SettingsError: where one of them cannot be; neither is then changed.
     """
-    project, lock_name = discovery.project, "" if discovery.project.settings.lock else lock.file
+    project = discovery.project
     if found.name in project.settings.models:
         after = project.replace_table(found.name, found.keys)
     else:
-        after = project.add_tables([str(found)], lock_name)
+        after = project.add_tables([str(found)], "" if project.settings.lock else lock.file)
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     rewrite.replace_together(
