@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
+import io
 import json
 import os
 import signal
@@ -15,10 +16,11 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pytest_bertsize.builder.messages import Frames, Why, note_environment, send_frame
+from pytest_bertsize.builder.messages import Frames, Why, hide_secrets, note_environment, send_frame
 
 MEGABYTE = 1024 * 1024
 MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space that foreign code may take on top of what the imports took
+LONGEST_SECRET = 128 * 1024  # characters; Linux has no longer variable
 _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
 """Events that Python announces before a process reaches for another machine."""
@@ -122,6 +124,22 @@ def take_over_output() -> int:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     return answers
+
+
+class LastLine(io.TextIOWrapper):
+    """A standard error that goes nowhere, and knows its last line."""
+
+    _end = "\n"
+
+    def write(self, text: str) -> int:
+        self._end = f"{self._end}{text}"[-LONGEST_SECRET:]
+        return len(text)
+
+    def read_last(self) -> str:
+        """Return the last line without secrets, and without the name of the program before ``error:``."""
+        whole = hide_secrets(self._end).splitlines()[1:]  # the first may be cut, a secret with it
+        last = next((line.strip() for line in reversed(whole) if line.strip()), "")
+        return str(last.partition(": error: ")[2] or last)
 
 
 def take_over_input() -> int:

@@ -131,7 +131,7 @@ def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
         return failed.fix
     if failed.kind is Why.NO_TORCH and failed.python:
         return f"install them there: {failed.python} -m pip install torch transformers"
-    if failed.kind in {Why.MEMORY, Why.NO_MEMORY}:
+    if failed.lacks_memory:
         return _suggest_limit("memory", failed.limit or 1_000, own=own, on_cpu=on_cpu)
     if failed.kind is Why.TIME:
         return _suggest_limit("seconds", failed.limit, own=own, on_cpu=on_cpu)

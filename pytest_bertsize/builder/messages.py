@@ -189,6 +189,10 @@ class NotBuilt(NamedTuple):
     python: str = ""  # another interpreter that was to build, as the table names it
 
     @property
+    def lacks_memory(self) -> bool:
+        return self.kind in {Why.MEMORY, Why.NO_MEMORY}
+
+    @property
     def reason(self) -> str:
         """The rest of a sentence: ``"it was not built within 30 s"``."""
         by = f" by {self.python}" if self.python else ""

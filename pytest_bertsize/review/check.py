@@ -191,7 +191,7 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
     found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
     config = subject.config
     if is_own:
-        return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if "memory" in failed.reason else found
+        return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if failed.lacks_memory else found
     if config is None or not config.file.endswith(YAML):
         return found
     from pytest_bertsize.config.yaml import write_number

@@ -70,6 +70,7 @@ def with_buffer(numbers, dtype, **how):
     made = Holds(); made.register_buffer("qweight", torch.empty(numbers, dtype=dtype), **how); return made
 '''
 
+ENDED = "the code ended itself before it returned a model"
 SEEN = "that torch does not see; use torch.nn.Parameter, ModuleList, *"
 
 FAILS: dict[str, tuple[str, str]] = {
@@ -164,7 +165,19 @@ FAILS: dict[str, tuple[str, str]] = {
     "exits_at_once": ("os._exit(0)", "*the project's code*with status 0"),
     "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", "*the project's code*was killed by SIGKILL"),
     "skips": ("import pytest; pytest.skip('not today')", "Skipped: not today (own.py:*)"),
-    "exits": ("sys.exit(0)", "SystemExit: 0 (own.py:*)"),
+    "exits": ("sys.exit(0)", f"{ENDED}: SystemExit: 0 (own.py:*)"),
+    "exits_with_a_text": (
+        "print('lost', file=sys.stderr); sys.exit('no data')",
+        f"{ENDED}: SystemExit: no data (own.py:*)",
+    ),
+    "exits_after_words": (
+        "print('beside\\nno GPU', end='  \\n', file=sys.stderr); sys.exit(1)",
+        f"{ENDED}: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr",
+    ),
+    "exits_by_argparse": (
+        "import argparse; argparse.ArgumentParser().parse_args(['--x'])",
+        f"{ENDED}: SystemExit: 2 (own.py:*), after it wrote 'unrecognized arguments: --x' to stderr",
+    ),
     "is_interrupted": ("raise KeyboardInterrupt", "KeyboardInterrupt (own.py:*)"),
     "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
@@ -306,7 +319,7 @@ IMPORTS = {
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
     "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
     "import os; os._exit(0)": "*the project's code*with status 0",
-    "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
+    "import sys; sys.exit(0)": f"{ENDED}: SystemExit: 0 (own.py:1)",
     "def build(:": "SyntaxError: *",
 }
 

@@ -21,6 +21,7 @@ import torch
 
 from pytest_bertsize.builder import helper as module
 from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder.child.making import explain_error
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.failures import read_answer, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
@@ -324,7 +325,7 @@ def is_running(number: int) -> bool:
 
 
 TELLS = """
-import os
+import os, sys
 from torch import nn
 from transformers import BertConfig, BertModel
 def raises(): raise ValueError("401 for " + os.environ["ACME_TOKEN"])
@@ -334,6 +335,9 @@ def read():
     os.environ["FROM_FILE_SECRET"] = "read-from-a-file"
     raise ValueError("read-from-a-file")
 def short(): raise ValueError(os.environ["SHORT_PASSWORD"] + os.environ["OTHER"])
+def writes():
+    print("401 for", os.environ["acme_key"], file=sys.stderr)
+    sys.exit(1)
 def built():
     module = nn.ModuleDict({"m": BertModel(BertConfig(hidden_size=4, num_attention_heads=1, note=os.environ["ACME_TOKEN"]))})
     module.register_module(os.environ["ACME_TOKEN"], nn.Linear(2, 2))
@@ -351,6 +355,8 @@ def test_no_value_of_the_environment_that_is_secret_leaves_the_helper(
         "gone": "ValueError: (the value of ACME_TOKEN is left out) (own.py:7)",
         "read": "ValueError: (the value of FROM_FILE_SECRET is left out) (own.py:10)",
         "short": "ValueError: 1234567no secret (own.py:11)",
+        "writes": "the code ended itself before it returned a model: SystemExit: 1 (own.py:14), "
+        "after it wrote '401 for (the value of acme_key is left out)' to stderr",
     }
     environment = {"ACME_TOKEN": "hf_1234567", "acme_key": "of two\nlines", "SHORT_PASSWORD": "1234567"}
     for name, value in {**environment, "OTHER": "no secret"}.items():
@@ -477,6 +483,13 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted, r
 
 
 # ways out
+
+
+def test_torch_and_python_say_by_many_words_that_memory_is_lacking() -> None:
+    words = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes", "CUDA out of memory.")
+    for error in (*map(RuntimeError, words), MemoryError()):
+        assert explain_error(error, request("big")).lacks_memory
+    assert not explain_error(RuntimeError("no memory of it"), request("big")).lacks_memory
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from pytest_bertsize.builder.child.stand_ins import STOOD_IN
 from pytest_bertsize.builder.confined import (
     MEMORY_ABOVE_IMPORT,
     REFUSED,
+    LastLine,
     close_all_but,
     cut_off,
     describe_error,
@@ -150,6 +151,7 @@ def build(request: Request, pipe: int) -> Answer:
     """Build what is asked for, and say when it begins: from then on the gate watches the memory."""
     sys.dont_write_bytecode = True  # it would be read for a file that is changed within the same second
     cut_off()
+    errors = sys.stderr = LastLine(sys.stderr.buffer)
     if not request.factory and "transformers" not in sys.modules:
         missing = "ModuleNotFoundError: No module named 'transformers'"
         return Answer(failed=NotBuilt(Why.NO_TORCH, missing))
@@ -164,7 +166,7 @@ def build(request: Request, pipe: int) -> Answer:
         for what, ask in (("flops", _count_flops), ("loading", _find_loading)):
             built = _ask_beside(built, what, partial(ask, model, request))
     except BaseException as error:
-        return Answer(failed=explain_error(error, request))
+        return Answer(failed=explain_error(error, request, errors.read_last()))
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))

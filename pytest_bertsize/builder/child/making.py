@@ -100,16 +100,22 @@ def _working_in_root(request: Request) -> Iterator[None]:
         os.chdir(before)
 
 
-def explain_error(error: BaseException, request: Request) -> NotBuilt:
-    """Tell what kind of failure an exception is, by its class and by what libraries say."""
+def explain_error(error: BaseException, request: Request, written: str = "") -> NotBuilt:
+    """Tell what kind of failure an exception is, by its class and by what libraries say.
+
+    :param written: the last line that code of the project wrote to standard error, where argparse says what is wrong.
+    """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if isinstance(cause, Refused):
         return NotBuilt(cause.why, text, cause.fix)
+    if isinstance(cause, SystemExit):
+        after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
+        return NotBuilt(Why.RAISED, f"the code ended itself before it returned a model: {text}{after}")
     lower, why = text.lower(), Why.RAISED
     on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
     if on_meta and re.search(r"\bmeta\b", lower):
         why = Why.ON_META
-    elif isinstance(cause, MemoryError) or "not enough memory" in lower or "out of memory" in lower:
+    elif isinstance(cause, MemoryError) or re.search("(not enough|out of|allocate) memory", lower):
         why = Why.NO_MEMORY
     elif isinstance(cause, ModuleNotFoundError) or (request.factory and isinstance(cause, ImportError)):
         why = Why.NO_MODULE
