@@ -213,9 +213,10 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
             what = f"at {printable(backbone)}" if backbone else "that is what the factory returns"
             there = listed([path or "the whole" for path in by_path], 4) or "none"
             message = f"the built model has no model of transformers {what}; there is {printable(there)}"
-            fix = f"correct backbone and architecture, or its table: {model.init_command} --write writes it anew"
             key = "backbone" if backbone else "factory"
-            raise Unusable(Finding("unknown-closed-form", message, fix, table_key=(key,)))
+            raise Unusable(
+                Finding("unknown-closed-form", message, "correct backbone and architecture", table_key=(key,))
+            )
         made_by = f"{model.factory}()" if model.factory else "model"
         file = f"{made_by}{f'.{backbone}' if backbone else ''}.config"
         said = {key: value for key, value in found.config.items() if key != "architectures"}

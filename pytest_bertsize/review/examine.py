@@ -13,6 +13,7 @@ from pytest_bertsize.config import source
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.review import build_findings, build_request
+from pytest_bertsize.table.model import FOUND
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def examine(
             architecture = model.factory or request.architecture
             known = replace(known, family=request.family, architecture=architecture, findings=notes)
     except Unusable as unusable:
-        return replace(known, findings=unusable.findings)
+        findings = unusable.findings
+        return replace(known, findings=_offer_new_table(findings, model) if built else findings)
     except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
@@ -160,6 +162,15 @@ def examine(
     beside_config = build_findings.check_adapter_beside(model, config, settings.root)
     findings = (*published, *beside_config, *known.findings)
     return replace(known, request=request._replace(filed=stored), findings=findings)
+
+
+def _offer_new_table(findings: tuple[Finding, ...], model: Model) -> tuple[Finding, ...]:
+    """Name the command that describes what is built, where the first mistake is in a key that it writes."""
+    first, *others = findings
+    if not (model.init_command and first.table_key and first.table_key[0] in {"factory", *FOUND}):
+        return findings
+    fix = f"if that is meant, {model.init_command} --write writes its table anew; else {first.fix}"
+    return first._replace(fix=fix), *others
 
 
 def _await_build(known: Subject) -> Subject:

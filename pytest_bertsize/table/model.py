@@ -46,6 +46,8 @@ OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
 """Keys of a model that are about another key."""
+FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
+"""Keys that init finds in what the factory builds."""
 
 
 # values

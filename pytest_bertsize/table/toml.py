@@ -90,7 +90,7 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
 def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     """Return ``text`` with other values of keys in one of its tables, and all else as it was.
 
-    :param values: by key, what to write as TOML; ``""`` for a key that is to leave.
+    :param values: by key, what to write as TOML, a comment behind it too; ``""`` for a key that is to leave.
     :raises CannotReplace: when that cannot be done in place.
     """
     import tomlkit
@@ -107,8 +107,12 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
         behind.insert(0, body.pop())
     for name, value in values.items():
         if value:
-            here[name] = tomlkit.value(value)
-            wanted_here[name] = tomli.loads(f"x = {value}")["x"]
+            written: Any = tomlkit.parse(f"x = {value}\n")["x"]
+            comment, plain = (written.trivia.comment_ws, written.trivia.comment), written.unwrap()
+            is_same = name in here and wanted_here[name] == plain and not any(comment)
+            if not is_same:  # a comment of another value goes with it
+                here[name], wanted_here[name] = written, plain
+                here[name].trivia.comment_ws, here[name].trivia.comment = comment
         elif name in here:
             del here[name], wanted_here[name]
     body += behind

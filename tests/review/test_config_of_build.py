@@ -164,18 +164,35 @@ def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwi
 
 
 @pytest.mark.parametrize(
-    ("written", "wanted"),
+    ("was", "written", "message", "fix"),
     [
-        ('backbone = "encoder"', "at encoder; there is bert"),
-        ("", "that is what the factory returns; there is bert"),
+        ('backbone = "bert"', 'backbone = "encoder"', "at encoder; there is bert", "correct backbone and architecture"),
+        ('backbone = "bert"', "", "that is what the factory returns; there is bert", "correct backbone and architecture"),
+        ('"BertModel"', '"RobertaModel"', "is of the family 'roberta', and the config of 'bert'", "did you mean 'BertModel'?"),
+        ("add_pooling_layer", "pooling", 'no constructor argument "pooling"', "it takes add_pooling_layer"),
+        ("2*hidden_size + 1", "dim", 'is sized by "dim"', 'write "dim" in the config, or a number in its place'),
     ],
-)
-def test_a_backbone_that_is_not_there_is_told_with_those_that_are(project: Project, written: str, wanted: str) -> None:
-    result = check(project, TAGGER.replace('backbone = "bert"', written))
+)  # fmt: skip
+def test_a_table_of_another_model_is_told_with_the_command_that_writes_it_anew(
+    project: Project, was: str, written: str, message: str, fix: str
+) -> None:
+    result = check(project, TAGGER.replace(was, written))
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     finding = next(each for each in model()["findings"] if each["severity"] == "error")
-    assert wanted in finding["message"]
-    assert finding["fix"].endswith("--write writes it anew")
+    assert message in finding["message"]
+    command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
+    assert finding["fix"] == f"if that is meant, {command} writes its table anew; else {fix}"
+
+
+def test_off_its_table_and_its_lock_it_is_told_the_command_that_writes_both(
+    project: Project, locked: pytest.RunResult
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    own = OWN.replace("2 * 48 + 1, labels", "2 * 48 + 2, labels")
+    project(TAGGER, own=own).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    (fix,) = (each["fix"] for each in model()["findings"] if each["kind"] == "differs-from-lock")
+    command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
+    assert fix == f"if that is meant, {command} writes its table and its lock"
 
 
 def test_without_a_build_and_a_lock_it_is_not_counted_and_strictly_an_error(project: Project) -> None:

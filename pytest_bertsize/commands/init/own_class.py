@@ -64,16 +64,13 @@ class Draft:
         return {name: value for name, value in self.kwargs.items() if type(value) is int}
 
     def __str__(self) -> str:
-        return write_table(self.name, (self._write_key(*pair) for pair in self.keys.items()), self.limits)
-
-    def _write_key(self, name: str, written: str) -> str:
-        note = self.notes.get(name)
-        return f"{name} = {written}{f'  # {note}' if note else ''}"
+        return write_table(self.name, (f"{name} = {written}" for name, written in self.keys.items()), self.limits)
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys of the table, as TOML, but for its limits."""
-        return dict(self._list_keys())
+        """The keys of the table, as TOML with their comments, but for its limits."""
+        notes = {name: f"  # {note}" for name, note in self.notes.items()}
+        return {name: f"{written}{notes.get(name, '')}" for name, written in self._list_keys()}
 
     def _list_keys(self) -> Iterator[tuple[str, str]]:
         for name in ("factory", "kwargs", "config", "family"):

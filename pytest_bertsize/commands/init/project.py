@@ -13,7 +13,7 @@ from typing import Any
 
 import tomli
 
-from pytest_bertsize.table.model import TABLE
+from pytest_bertsize.table.model import FOUND, TABLE
 from pytest_bertsize.table.settings import (
     Settings,
     SettingsError,
@@ -32,8 +32,6 @@ minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
 """Where pytest has its settings in another file, which a [tool.pytest.ini_options] would put out of force."""
-FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
-"""Keys of a model's table that its build tells."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
