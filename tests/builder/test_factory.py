@@ -71,7 +71,6 @@ def with_buffer(numbers, dtype, **how):
 '''
 
 ENDED = "the code ended itself before it returned a model"
-SEEN = "that torch does not see; use torch.nn.Parameter, ModuleList, *"
 
 FAILS: dict[str, tuple[str, str]] = {
     # what has no count
@@ -119,30 +118,58 @@ FAILS: dict[str, tuple[str, str]] = {
         'it has a parameter named "a\\nb"',
     ),
     # what torch does not see
-    "modules_in_a_list": ("return Holds([line(), line()])", f"held, a list, has 16 parameters {SEEN}"),
-    "modules_in_a_dict": ("return Holds({'a': [line()]})", f"held, a dict, has 8 parameters {SEEN}"),
-    "modules_in_an_iterator": ("return Holds(iter([line()]))", f"held, a list_iterator, has 8 parameters {SEEN}"),
+    "modules_in_a_list": (
+        "return Holds([line(), line()])",
+        "torch does not see these parameters: 16 in held (list); make held a torch.nn.ModuleList",
+    ),
+    "modules_in_a_dict": (
+        "return Holds({'a': [line()]})",
+        "torch does not see these parameters: 8 in held (dict); assign what held holds to self, several *",
+    ),
+    "modules_in_many_places": (
+        (
+            "made = Slotted({'a': line()}); object.__setattr__(made, 'kept', line())\n"
+            "    made.c, made.d, made.e, Slotted.f = [nn.Parameter(torch.empty(1)), line()], [], [line()], line()\n"
+            "    made.inner = nn.ModuleList([Holds((nn.Parameter(torch.empty(3)),)) for _ in range(3)]); return made"
+        ),
+        (
+            "torch does not see these parameters: 8 in kept (Linear), 8 in held (dict), 9 in c (list), 8 in e (list), "
+            "9 in inner.*.held (tuple) and 1 more; assign kept to self in the constructor; make held a "
+            "torch.nn.ModuleDict; assign what c holds to self, several modules as a torch.nn.ModuleList or ModuleDict; "
+            "make e a torch.nn.ModuleList; make inner.*.held a torch.nn.ParameterList"
+        ),
+    ),
+    "modules_in_an_iterator": (
+        "return Holds(iter([line()]))",
+        "torch does not see these parameters: 8 in held (list_iterator); assign what held holds to self, several *",
+    ),
     "modules_in_a_default": (
         "return Holds(lambda x, inner=line(): inner(x))",
-        f"held, a function, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in held (function); assign what held holds to self, several *",
     ),
-    "modules_in_an_object": ("return Holds(Packed(line()))", f"held, a Packed, has 8 parameters {SEEN}"),
+    "modules_in_an_object": (
+        "return Holds(Packed(line()))",
+        "torch does not see these parameters: 8 in held (Packed); assign what held holds to self, several *",
+    ),
     "modules_in_slots_of_the_module": (
         "made = Slotted(); object.__setattr__(made, 'kept', line()); return made",
-        f"kept, a Linear, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in kept (Linear); assign kept to self in the constructor",
     ),
-    "modules_in_a_closure": ("return Holds(in_a_closure(line()))", f"held, a function, has 8 parameters {SEEN}"),
+    "modules_in_a_closure": (
+        "return Holds(in_a_closure(line()))",
+        "torch does not see these parameters: 8 in held (function); assign what held holds to self, several *",
+    ),
     "modules_in_a_hook": (
         "made = Holds(); made.register_forward_hook(in_a_closure(line())); return made",
-        f"_forward_hooks, a OrderedDict, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in _forward_hooks (OrderedDict); assign what _forward_hooks holds to self, several *",
     ),
     "a_module_on_the_class": (
         "return OnItsClass()",
-        f"shared of the class OnItsClass, a Linear, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in shared of the class OnItsClass (Linear); assign shared of the class OnItsClass to self in the constructor",
     ),
     "a_module_by_a_name_of_its_file": (
         "return UsesAName()",
-        f"forward of the class UsesAName, a function, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in forward of the class UsesAName (function); assign what forward of the class UsesAName holds to self, several *",
     ),
     "modules_behind_half_a_million_objects": (
         "return Holds([line(), *([] for _ in range(500_001))])",
@@ -150,11 +177,11 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "a_module_behind_torchs_back": (
         "made = Holds(); object.__setattr__(made, 'hidden', line()); return made",
-        f"hidden, a Linear, has 8 parameters {SEEN}",
+        "torch does not see these parameters: 8 in hidden (Linear); assign hidden to self in the constructor",
     ),
     "a_tensor_that_is_trained": (
         "return Holds(torch.empty(4, 4, requires_grad=True))",
-        f"held, a Tensor, has 16 parameters {SEEN}",
+        "torch does not see these parameters: 16 in held (Tensor); make held a torch.nn.Parameter",
     ),
     # what is no module
     "nothing": ("return None", "own:nothing returned nothing; it has to return a torch.nn.Module"),

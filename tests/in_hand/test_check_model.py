@@ -98,7 +98,7 @@ def test_parameters_that_torch_does_not_see_are_refused(declare: Declare) -> Non
     declare()
     model = make()
     model.experts = [nn.Linear(3, 3)]
-    assert "experts, a list, has 12 parameters that torch does not see" in fail(model, "encoder")
+    assert "torch does not see these parameters: 12 in experts (list)" in fail(model, "encoder")
 
 
 # frozen parameters

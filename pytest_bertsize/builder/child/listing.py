@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Buffer, Built, Finished, Untied
-from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.inventory import Tensor, pattern
+from pytest_bertsize.wording import listed
 
 if TYPE_CHECKING:
     from torch import nn
@@ -394,7 +395,8 @@ OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_modul
 LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
 """Libraries whose classes and functions hold nothing of a model's."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
-INSTEAD = "use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, or assign it as an attribute"
+MOST_NAMED = 5
+"""Attributes with hidden parameters in one sentence."""
 
 
 def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
@@ -402,6 +404,36 @@ def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
 
     :raises Refused: for parameters that are no module's, and for more than can be looked at.
     """
+    found: dict[str, tuple[str, Any, int]] = {}
+    for where, value, numbers in _find_hidden(modules):
+        folded = pattern(where)
+        name, _, before = found.get(folded, (where, value, 0))
+        found[folded] = (folded if before else name, value, before + numbers)
+    if found:
+        hidden = [f"{number:,} in {name} ({type(value).__name__})" for name, value, number in found.values()]
+        instead = [_suggest_place(name, value) for name, value, _ in found.values()][:MOST_NAMED]
+        raise Refused(f"torch does not see these parameters: {listed(hidden, MOST_NAMED)}", "; ".join(instead))
+
+
+def _suggest_place(where: str, value: Any) -> str:
+    """Return what to write in place of an attribute that hides parameters."""
+    import torch
+
+    if isinstance(value, (torch.nn.Module, torch.nn.Parameter)):
+        return f"assign {where} to self in the constructor"
+    if isinstance(value, torch.Tensor):
+        return f"make {where} a torch.nn.Parameter"
+    is_dict = isinstance(value, dict)
+    held = value.values() if isinstance(value, dict) else value
+    inner = [*held] if is_dict or isinstance(value, (list, tuple)) else []
+    for of, kind in ((torch.nn.Module, "Module"), (torch.Tensor, "Parameter")):
+        if inner and all(isinstance(each, of) for each in inner):
+            return f"make {where} a torch.nn.{kind}{'Dict' if is_dict else 'List'}"
+    return f"assign what {where} holds to self, several modules as a torch.nn.ModuleList or ModuleDict"
+
+
+def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
+    """Yield what hides parameters, where it is, and how many numbers these have."""
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
@@ -419,8 +451,7 @@ def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
             hidden += size or 0
             waiting += _look_inside(each) if size is None else ()
         if hidden:
-            what = f"{where}, a {type(value).__name__}, has {hidden:,} parameters that torch does not see"
-            raise Refused(what, INSTEAD)
+            yield where, value, hidden
 
 
 def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
