@@ -55,7 +55,9 @@ def read_answer(content: bytes) -> Built | NotBuilt:
         return NotBuilt(Why.RAISED, "it has no parameters")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
         return NotBuilt(Why.RAISED, f"it has a parameter named {shown(odd)}")
-    return built._replace(**{key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED})
+    escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
+    stood_in = tuple(printable(each, LONGEST_REASON) for each in built.stood_in)
+    return built._replace(**{**escaped, "stood_in": stood_in})
 
 
 def _has_bounds(built: Built) -> bool:

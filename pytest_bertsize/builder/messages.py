@@ -135,7 +135,7 @@ class Built(NamedTuple):
     kinds: Mapping[str, str] = {}
     """Paths of modules of torch's own classes, and what these are called, of what code of the project has built."""
     stood_in: tuple[str, ...] = ()
-    """A sentence for each name that this code imports and that is not there, or is there by another name."""
+    """A sentence for each kind of name that this code imports and that is not there, or is there by another name."""
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in what code of the project has built
     untied: tuple[Untied, ...] = ()

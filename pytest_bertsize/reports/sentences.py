@@ -160,7 +160,7 @@ def pick_deepest(components: Iterable[str]) -> list[str]:
 
 
 def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
-    """``encoder, tagger: wandb is not installed, and nothing used it``: each stand-in once, with its models."""
+    """``encoder, tagger: not installed and not used: wandb``: each kind of stand-in once, with its models."""
     names: dict[str, list[str]] = {}
     for model in models:
         for finding in model.findings:

@@ -635,7 +635,7 @@ def test_a_module_is_imported_from_the_paths_of_pytest_else_from_src(
 
 
 LACKS = """
-    import acme_logs.deep
+    import acme_logs.deep, acme_metrics
     from transformers import BertConfig, BertModel, BertPreTrainedModel
     from transformers.modeling_bert import BertLayerNorm
     log = acme_logs.get("here")
@@ -647,12 +647,12 @@ LACKS = """
     def build(config): return Ends(BertConfig(**config))
 """
 STOOD_IN = [
-    "acme_logs is not installed, and nothing used it",
-    "transformers.modeling_bert is not in the installed transformers, and nothing used it",
-    "acme_logs.get is not installed, and its call at import returned nothing",
+    "not installed and not used: acme_logs, acme_metrics",
+    "not in the installed transformers and not used: transformers.modeling_bert",
+    "not installed, and called at import, which returned nothing: acme_logs.get",
     (
-        f"Ends calls init_weights() where transformers {version('transformers')} needs post_init(), whose part was done "
-        "for it: by itself, that release does not build it"
+        f"calling init_weights() where transformers {version('transformers')} needs post_init(), whose part was done "
+        "(by itself, that release does not build it): Ends"
     ),
 ]
 

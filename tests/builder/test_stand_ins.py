@@ -14,11 +14,11 @@ import pytest
 
 from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
-from pytest_bertsize.builder.child.stand_ins import StandIn, load_extension, run_with_stand_ins
+from pytest_bertsize.builder.child.stand_ins import StandIn, describe_stand_ins, load_extension, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused
 
 Use = Callable[[Any], object]
-UNUSED = "is not installed, and nothing used it"
+UNUSED = "not installed and not used"
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_it_can_be_held_compared_by_identity_put_into_a_set_and_copied() -> None
 
 def test_an_extension_is_not_compiled_and_can_be_held() -> None:
     fast = load_extension(name="fast", sources=["fast.cpp"])
-    assert [*stand_ins.STOOD_IN] == ["the extension fast is not compiled, and nothing used it"]
+    assert [*describe_stand_ins()] == ["extensions not compiled and not used: fast"]
     with pytest.raises(Refused, match=r"^fast\.layer is used"):
         fast.layer(3)
 
@@ -94,26 +94,25 @@ def run(root: Path, **files: str) -> Any:
 
 NOTED = {
     "from torch.utils.tensorboard import SummaryWriter": [
-        f"tensorboard {UNUSED}",
-        "torch.utils.tensorboard is not in the installed torch, and nothing used it",
+        f"{UNUSED}: tensorboard",
+        "not in the installed torch and not used: torch.utils.tensorboard",
     ],
-    "import acme_logs": [f"acme_logs {UNUSED}"],
-    "import acme_logs.deep.inside\nfrom acme_logs.deep import Layer, other": [f"acme_logs {UNUSED}"],
-    "from acme_logs import *": [f"acme_logs {UNUSED}"],
-    "from acme_logs import __version__": [f"acme_logs {UNUSED}"],
-    "import acme_logs\nacme_logs.__version__": [f"acme_logs {UNUSED}"],
-    "import acme_logs, acme_metrics": [f"acme_logs {UNUSED}", f"acme_metrics {UNUSED}"],
-    "import email.acme": ["email.acme is not in the installed email, and nothing used it"],
-    "from json import AcmeReader": ["json.AcmeReader is not in the installed json, and nothing used it"],
-    "import json\nheld = json.AcmeWriter": ["json.AcmeWriter is not in the installed json, and nothing used it"],
+    "import acme_logs": [f"{UNUSED}: acme_logs"],
+    "import acme_logs.deep.inside\nfrom acme_logs.deep import Layer, other": [f"{UNUSED}: acme_logs"],
+    "from acme_logs import *": [f"{UNUSED}: acme_logs"],
+    "from acme_logs import __version__": [f"{UNUSED}: acme_logs"],
+    "import acme_logs\nacme_logs.__version__": [f"{UNUSED}: acme_logs"],
+    "import acme_logs, acme_metrics": [f"{UNUSED}: acme_logs, acme_metrics"],
+    "import email.acme": ["not in the installed email and not used: email.acme"],
+    "from json import AcmeReader": ["not in the installed json and not used: json.AcmeReader"],
+    "import json\nheld = json.AcmeWriter": ["not in the installed json and not used: json.AcmeWriter"],
     "import acme_logs\nlog = acme_logs.get(1)\nlog.level(2)\n@acme_logs.main()\ndef main(): pass": [
-        f"acme_logs {UNUSED}",
-        "acme_logs.get is not installed, and its call at import returned nothing",
-        "acme_logs.main is not installed, and its call at import returned nothing",
+        f"{UNUSED}: acme_logs",
+        "not installed, and called at import, which returned nothing: acme_logs.get, acme_logs.main",
     ],
     'import acme_plots\nacme_plots.rcParams["figure.dpi"] = 150\nacme_plots.backend = "agg"': [
-        f"acme_plots {UNUSED}",
-        "acme_plots.rcParams is not installed, and what was set in it at import is not kept",
+        f"{UNUSED}: acme_plots",
+        "not installed, and set at import, which is not kept: acme_plots.rcParams",
     ],
     "try: import acme_logs\nexcept ImportError: acme_logs = None\nassert acme_logs is None": [],
     "import json\ntry: held = json.AcmeCaught\nexcept AttributeError: held = None\nassert held is None": [],
@@ -123,7 +122,7 @@ NOTED = {
 @pytest.mark.parametrize("text", NOTED)
 def test_what_is_missing_is_noted_once_unless_the_code_catches_it(text: str, tmp_path: Path) -> None:
     run(tmp_path, own=text)
-    assert [*stand_ins.STOOD_IN] == NOTED[text]
+    assert [*describe_stand_ins()] == NOTED[text]
 
 
 def test_what_a_library_looks_for_among_what_is_installed_is_found_without_a_version(tmp_path: Path) -> None:
@@ -151,7 +150,7 @@ def test_a_former_name_of_a_library_can_be_imported_and_fails_when_it_is_used(na
     own = run(tmp_path, own=f"import {name}\nfrom {name} import BertModel")
     missing = name.removesuffix(".modeling")
     where = "not in the installed transformers" if missing.startswith("transformers.") else "not installed"
-    assert [*stand_ins.STOOD_IN] == [f"{missing} is {where}, and nothing used it"]
+    assert [*describe_stand_ins()] == [f"{where} and not used: {missing}"]
     with pytest.raises(Refused, match=rf"^{name}\.BertModel is used") as refused:
         own.BertModel(3)
     installed = name.startswith("transformers")

@@ -203,5 +203,5 @@ def test_a_module_that_is_registered_as_none_is_named_once_for_its_class() -> No
 
     model = torch.nn.ModuleList([Late(), Late(), torch.nn.Linear(2, 2)])
     assert take_inventory(model, own=True).stood_in == (
-        "0.head is registered as None, and a module that is made later in its place is not counted",
+        "registered as None, and not counted where a module is made in its place later: 0.head",
     )

@@ -22,7 +22,7 @@ from typing import Any
 from pytest_bertsize.builder.child.from_pretrained import list_answers
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
-from pytest_bertsize.builder.child.stand_ins import STOOD_IN
+from pytest_bertsize.builder.child.stand_ins import describe_stand_ins
 from pytest_bertsize.builder.confined import (
     MEMORY_ABOVE_IMPORT,
     REFUSED,
@@ -170,7 +170,7 @@ def build(request: Request, pipe: int) -> Answer:
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
-    return Answer(built._replace(answered=list_answers(), stood_in=(*STOOD_IN, *built.stood_in)))
+    return Answer(built._replace(answered=list_answers(), stood_in=(*describe_stand_ins(), *built.stood_in)))
 
 
 def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.stand_ins import Result
+from pytest_bertsize.builder.child.stand_ins import Result, describe_stand_ins
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Buffer, Built, Finished, Untied
 from pytest_bertsize.inventory import Tensor, pattern
@@ -76,7 +76,8 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
     untied = tuple(_find_untied(modules, parameters, in_hand=in_hand))
-    stood_in = tuple(_describe_empty(modules))
+    empty = [*_list_empty(modules)]
+    stood_in = describe_stand_ins({EMPTY: empty} if empty else {})
     return built._replace(declared_ties=declared, kinds=kinds, untied=untied, stood_in=stood_in)
 
 
@@ -339,15 +340,17 @@ WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
 # what would make it a lie
 
 
-def _describe_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
-    """Yield a sentence for each module that a class of the project has registered as ``None``, by its first path."""
+EMPTY = "registered as None, and not counted where a module is made in its place later"
+
+
+def _list_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
+    """Yield each module that a class of the project has registered as ``None``, by its first path."""
     seen: set[tuple[type, str]] = set()
     for path, module in modules.items():
         for name, inner in module._modules.items():  # noqa: SLF001
             if inner is None and _is_own(type(module)) and (type(module), name) not in seen:
                 seen.add((type(module), name))
-                where = join_path(path, name)
-                yield f"{where} is registered as None, and a module that is made later in its place is not counted"
+                yield join_path(path, name)
 
 
 BEFORE = "build the model before it is quantised"

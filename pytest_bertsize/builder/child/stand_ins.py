@@ -6,21 +6,31 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn, cast
 from unittest.mock import patch
 
 from pytest_bertsize.builder.confined import Refused, refuse
+from pytest_bertsize.wording import MOST_NAMED, listed
 
 MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
 OPERATIONS -= {*vars(object), "__getnewargs__", "__setitem__"}  # of every object, of a copy, and below
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
-STOOD_IN: dict[str, None] = {}  # sentences on what stood in for what, as keys
+STOOD_IN: dict[str, dict[str, None]] = {}  # what stood in, in words, and the names that it stood in for, as keys
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
+
+
+def note_stand_in(what: str, name: str) -> None:
+    STOOD_IN.setdefault(what, {})[name] = None
+
+
+def describe_stand_ins(found: Mapping[str, Iterable[str]] = STOOD_IN) -> tuple[str, ...]:
+    """Return a sentence for each kind of stand-in: ``not installed and not used: wandb, apex``."""
+    return tuple(f"{what}: {listed([*names], MOST_NAMED)}" for what, names in found.items())
 
 
 class StandIn:
@@ -38,13 +48,13 @@ class StandIn:
         """Return nothing while a file is imported, as where a logger is made; fail anywhere else."""
         self._fail_unless_imported()
         if type(self) is StandIn:
-            STOOD_IN[f"{self.__name__} is not installed, and its call at import returned nothing"] = None
+            note_stand_in("not installed, and called at import, which returned nothing", self.__name__)
         return Result(f"{self.__name__}(…)")
 
     def __setitem__(self, *_: object) -> None:
         """Keep nothing while a file is imported, as of ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
         self._fail_unless_imported()
-        STOOD_IN[f"{self.__name__} is not installed, and what was set in it at import is not kept"] = None
+        note_stand_in("not installed, and set at import, which is not kept", self.__name__)
 
     def _fail_unless_imported(self) -> None:
         if sys._getframe(2).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
@@ -90,7 +100,7 @@ def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) ->
             library = name.partition(".")[0]
             has_library = library != name and not isinstance(sys.modules.get(library, found), StandIn)
             where = f"not in the installed {library}" if has_library else "not installed"
-            STOOD_IN[f"{name} is {where}, and nothing used it"] = None
+            note_stand_in(f"{where} and not used", name)
         for each in {*sys.modules} - before:
             if is_own(each):
                 del sys.modules[each]
@@ -132,7 +142,7 @@ def keep_in_place() -> Iterator[None]:
 
 def load_extension(name: str, *_: object, **__: object) -> StandIn:
     """Do what ``torch.utils.cpp_extension.load`` does, and compile nothing."""
-    STOOD_IN[f"the extension {name} is not compiled, and nothing used it"] = None
+    note_stand_in("extensions not compiled and not used", name)
     return StandIn(name)
 
 
@@ -161,8 +171,8 @@ def complete_init_weights() -> None:
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"{type(self).__name__} calls init_weights() where {release} needs post_init()"
-            STOOD_IN[f"{calls}, whose part was done for it: by itself, that release does not build it"] = None
+            calls = f"calling init_weights() where {release} needs post_init(), whose part was done"
+            note_stand_in(f"{calls} (by itself, that release does not build it)", type(self).__name__)
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
 
