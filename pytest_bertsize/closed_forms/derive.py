@@ -63,6 +63,9 @@ class Derivation(NamedTuple):
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
     """Notes on an adapter, and on what is counted once."""
+    adapter: Adapter | None = None
+    alone: ClosedForm | None = None
+    """The model without its adapter; ``None`` where it has none."""
 
     @property
     def sizes(self) -> dict[str, Size]:
@@ -90,9 +93,10 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
         return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
     from pytest_bertsize.closed_forms.lora import list_notes
 
-    alone, form = form, _with_adapter(form, chosen.adapter)
+    alone, form = form, with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model, chosen.family.keys)
-    return Derivation(chosen.family, form, values, options, tuple(list_notes(chosen.adapter, alone.terms)))
+    notes = tuple(list_notes(chosen.adapter, alone.terms))
+    return Derivation(chosen.family, form, values, options, notes, chosen.adapter, alone)
 
 
 def _counted_once(model: Model) -> Iterator[Finding]:
@@ -135,7 +139,11 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
     raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
 
 
-def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
+def with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
+    """Return a model's closed form with an adapter on it.
+
+    :raises Unusable: where the adapter does not fit the model.
+    """
     architecture = form.architecture
     added = {**architecture.added, "adapter": [_in_words(adapter)]}
     adapted = replace(architecture, terms=partial(_adapt_terms, architecture, adapter), added=added)

@@ -12,22 +12,25 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
+from itertools import combinations, islice
 from math import inf, lcm, log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.closed_forms.derive import with_adapter
 from pytest_bertsize.closed_forms.what_if import Variants, describe_changes, is_allowed, is_over
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within
 from pytest_bertsize.table.limits import Flops, Limit
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.config.adapter import Adapter
 
 OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
@@ -53,6 +56,10 @@ HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 """Symbols of families."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys that say how wide a head is, where the width alone does not."""
+OF_ADAPTER = ("r", "target_modules")
+"""Keys of an adapter that vary."""
+MOST_LEFT_OUT = 2
+"""Targets of an adapter that are left out at most."""
 
 
 class Wish(NamedTuple):
@@ -71,8 +78,8 @@ class Wish(NamedTuple):
 class Shape:
     """Other sizes with which every limit holds, counted by the closed form itself."""
 
-    changes: Mapping[str, int]
-    """The sizes that differ from today's, by key."""
+    changes: Mapping[str, Any]
+    """What differs from today's, by key: sizes, or the rank and targets of the adapter."""
     said: str
     """``num_hidden_layers 13 → 12``."""
     form: ClosedForm
@@ -226,15 +233,27 @@ def find_shapes(
 ) -> Found:
     """Search the shapes under some limits that are worth a look.
 
+    Where an adapter's own parameters are limited, its rank and targets vary first, and nothing has a larger total.
+
     :param limits: of components, of the total, of what trains and of FLOPs.
     :param most: how many are returned.
     :param furthest: the largest distance from today's.
     :param weigh: measures what other limits are about.
     :raises Unusable: where there is no closed form for what is limited, or no width for the heads wished for.
     """
+    total = derivation.form.total
+    limits = [*limits, Limit(TOTAL, None, total, total, "")] if list_of_adapter(derivation, limits) else limits
     search = _Search(derivation, limits, wish, weigh)
+    if adapters := tuple(islice(search.list_adapters(), most)):
+        return Found(adapters, tuple(key for key in OF_ADAPTER if key not in wish.keep), search.seq_len)
     found = tuple(islice(search.list_shapes(furthest), most))
     return Found(found, search.axes.varied, search.seq_len)
+
+
+def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str]:
+    """List what is limited from above of an adapter: ``trainable``, and components of its own."""
+    own = [each for each in limits if each.component == TRAINABLE or is_within(each.component, "adapters")]
+    return [each.component for each in own if each.maximum is not None] if derivation.adapter else []
 
 
 def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
@@ -264,6 +283,7 @@ class _Search:
         weigh: Callable[[Limit, ClosedForm], int] | None,
     ) -> None:
         self.variants, self.limits, self._weigh = Variants(derivation), limits, weigh
+        self._of_adapter = list_of_adapter(derivation, limits)
         of_flops = (limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops))
         self.seq_len = next(of_flops, wish.seq_len)
         form = derivation.form
@@ -350,6 +370,48 @@ class _Search:
         return self._exceeds_limit(counts)
 
     # which there are
+
+    def list_adapters(self) -> Iterator[Shape]:
+        """Yield those with another adapter, the nearest first; none where no limit is about the adapter's own."""
+        adapter = self.variants.derivation.adapter
+        if adapter and self._of_adapter:
+            targets = adapter.target_modules
+            choices: list[tuple[str, ...] | str] = [targets]
+            if isinstance(targets, tuple) and "target_modules" not in self.axes.wish.keep:
+                fewer = range(1, min(MOST_LEFT_OUT + 1, len(targets)))
+                choices += (each for out in fewer for each in combinations(targets, len(targets) - out))
+            yield from sorted((shape for each in choices for shape in self._list_ranks(adapter, each)), key=_sort_key)
+
+    def _list_ranks(self, today: Adapter, targets: tuple[str, ...] | str) -> Iterator[Shape]:
+        """Yield an adapter on some targets, with the largest rank that holds every limit; nothing if it is today's."""
+
+        def adapt(r: int) -> ClosedForm | None:
+            alone = self.variants.derivation.alone
+            try:
+                return alone and with_adapter(alone, replace(today, r=r, target_modules=targets))
+            except Unusable:
+                return None
+
+        def is_over(r: int) -> bool:
+            form = adapt(r)
+            return form is None or self._exceeds_limit(self._measure_form(form))
+
+        step = 2 if today.start == "orthogonal" else 1  # PEFT refuses an odd rank
+        ranks = () if "r" in self.axes.wish.keep else range(step, FURTHEST * today.r + 1, step)
+        r = next(iter(ranks[: bisect_left(ranks, 1, key=is_over)][-1:]), today.r)
+        form, same = adapt(r), adapt(today.r)
+        if form and same and form.total == same.total:  # a rank_pattern has them all
+            r, form = today.r, same
+        tried = {"r": r, "target_modules": targets}
+        changes = {key: each for key, each in tried.items() if each != getattr(today, key)}
+        if form and changes and all(map(is_allowed, self.limits, self._measure_form(form))):
+            counts = [(each, self.variants.form.count_of(each), form.count_of(each)) for each in self._of_adapter]
+            told = [f"r {today.r} → {r}"] if "r" in changes else []
+            told += [f"target_modules without {name}" for name in today.target_modules if name not in targets]
+            told += [f"{each} {exact(old)} → {exact(new)}" for each, old, new in counts if new != old]
+            distance = abs(log(r / today.r)) + log(len(today.target_modules) / len(targets))
+            cost = flops.count_flops(form, self.seq_len)
+            yield Shape(changes, ", ".join(told), form, cost, distance, 0)
 
     def list_shapes(self, furthest: float) -> Iterator[Shape]:
         """Yield the nearest of those that no nearer one is as good as; today's own is not among them."""

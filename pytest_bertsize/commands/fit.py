@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize import quantity
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.shapes import find_shapes
+from pytest_bertsize.closed_forms.shapes import OF_ADAPTER, find_shapes, list_of_adapter
 from pytest_bertsize.closed_forms.what_if import Variants, is_allowed
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
@@ -18,7 +19,7 @@ from pytest_bertsize.reports import markdown
 from pytest_bertsize.review.measures import Measurable, measure_limits
 from pytest_bertsize.table.limits import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
-from pytest_bertsize.wording import BadValue, did_you_mean, exact, shown
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -34,10 +35,14 @@ class Row(NamedTuple):
 
     overrides: dict[str, Any]
     """To paste into the table, which may have others already."""
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, Any]
     """By key, of the keys that vary."""
     parameters: int
     flops: int | None
+    adapter: dict[str, Any]
+    """The adapter's keys that are another."""
+    limited: dict[str, int]
+    """What is limited of the adapter, by component."""
 
 
 class Fitting(NamedTuple):
@@ -105,12 +110,17 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
         fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
         raise refuse(f"no shape that was tried is within {_list_limits(limits)}", fix)
-    now = {key: variants.now(key) for key in found.varied}
-    today = Row(_list_overrides(chosen, {}), now, chosen.form.total, flops.count_flops(chosen.form, found.seq_len))
-    rows = [
-        Row(_list_overrides(chosen, each.changes), {**now, **each.changes}, each.form.total, each.flops)
-        for each in found.shapes
-    ]
+    adapter, limited = chosen.derivation.adapter, list_of_adapter(chosen.derivation, limits)
+    now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
+
+    def make_row(changes: Mapping[str, Any], form: ClosedForm, cost: int | None) -> Row:
+        others = {key: each for key, each in changes.items() if key in OF_ADAPTER}
+        overrides = _list_overrides(chosen, {} if others else changes)
+        counts = {each: form.count_of(each) for each in limited}
+        return Row(overrides, {**now, **changes}, form.total, cost, others, counts)
+
+    today = make_row({}, chosen.form, flops.count_flops(chosen.form, found.seq_len))
+    rows = [make_row(each.changes, each.form, each.flops) for each in found.shapes]
     return Fitting(chosen, limits, found.seq_len, today, rows)
 
 
@@ -126,10 +136,10 @@ def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, 
 
 
 def _check_wish(wish: Wish, variants: Variants) -> None:
-    keys = variants.sizes
+    keys = [*variants.sizes, *(OF_ADAPTER if variants.derivation.adapter else ())]
     wrong = [
         (f"--keep {shown(key)} is no size of this model", did_you_mean(key, keys, f"there are {', '.join(keys)}"))
-        for key in sorted(wish.keep - keys.keys())
+        for key in sorted(wish.keep.difference(keys))
     ]
     numbers = {"--multiple": wish.multiple, "--head-width": wish.head, "--seq-len": wish.seq_len}
     wrong += [
@@ -153,8 +163,17 @@ def _list_limits(limits: Sequence[Limit]) -> str:
 
 
 def _list_pastes(found: Fitting) -> list[str]:
-    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape."""
-    return [f"overrides = {inline(row.overrides)}" for row in found.rows]
+    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape, or what the adapter's table or file has."""
+    adapter = found.chosen.model.adapter
+
+    def write(row: Row) -> str:
+        if not row.adapter:
+            return f"overrides = {inline(row.overrides)}"
+        if isinstance(adapter, dict):
+            return f"adapter = {inline({**adapter, **row.adapter})}"
+        return json.dumps(row.adapter)[1:-1]
+
+    return [write(row) for row in found.rows]
 
 
 def _list_notes(found: Fitting) -> list[str]:
@@ -162,7 +181,12 @@ def _list_notes(found: Fitting) -> list[str]:
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
     first = shown_ones if found.rows else "today's is as large as the budget lets it be"
     unsure = Variants(found.chosen.derivation).why_unsure
-    return [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
+    notes = [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
+    if found.today.limited:
+        notes.append(f"none has more parameters than today's {exact(found.today.parameters)}")
+    if (file := found.chosen.model.adapter_file) and any(row.adapter for row in found.rows):
+        notes.append(f"to paste into {printable(file)}")
+    return notes
 
 
 def _list_columns(found: Fitting) -> dict[str, list[str]]:
@@ -170,8 +194,14 @@ def _list_columns(found: Fitting) -> dict[str, list[str]]:
     sizes, rows = Variants(found.chosen.derivation).sizes, [found.today, *found.rows]
     cells = {"": ["today", *(str(number) for number, _ in enumerate(found.rows, 1))]}
     for key, now in found.today.sizes.items():
-        if any(row.sizes[key] != now for row in found.rows):
-            cells[sizes[key].symbol] = [exact(row.sizes[key]) for row in rows]
+        values = [row.sizes[key] for row in rows]
+        if key == "target_modules" and any(each != now for each in values):
+            out = [", ".join(name for name in now if name not in each) for each in values]
+            cells["targets"] = [f"without {names}" if names else "all" for names in out]
+        elif any(each != now for each in values):
+            cells[sizes[key].symbol if key in sizes else key] = [exact(each) for each in values]
+    limited = {key: [row.limited[key] for row in rows] for key in found.today.limited}
+    cells |= {key: [*map(exact, counts)] for key, counts in limited.items() if len({*counts}) > 1}
     cells["parameters"] = [exact(row.parameters) for row in rows]
     costs = [exact(row.flops) for row in rows if row.flops is not None]
     if len(costs) == len(rows):

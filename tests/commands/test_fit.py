@@ -167,6 +167,46 @@ def test_what_trains_is_held_where_layers_are_frozen(bertsize: Bertsize) -> None
     assert said in bertsize.refused("fit", "small")
 
 
+ADAPTER = {"r": 8, "target_modules": ["query", "value"]}
+"""On 4 layers of width 128, 2 · 4 · 8 · (128 + 128) = 16,384."""
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_the_rank_and_the_targets_of_an_adapter_vary_first(bertsize: Bertsize, *, is_file: bool) -> None:
+    Path("adapter_config.json").write_text(json.dumps(ADAPTER), encoding="utf-8")
+    written = '"adapter_config.json"' if is_file else inline(ADAPTER)
+    declare(f'adapter = {written}\nbudget.trainable = "10K"')
+    out = bertsize.printed("fit", "small").splitlines()
+    rows = [line.split() for line in out if re.match(r"today|  +\d  +\d", line)]
+    assert rows[0] == ["today", "8", "all", "16,384", f"{954_496 + 16_384:,}"]
+    assert rows[1] == ["1", "4", "all", "8,192", f"{954_496 + 8_192:,}"]
+    assert rows[2] == ["2", "9", "without", "value", "9,216", f"{954_496 + 9_216:,}"]
+    assert "- varied: r, target_modules" in out
+    assert ("- to paste into adapter_config.json" in out) is is_file
+    pasted = [line.split(maxsplit=1)[1] for line in out if re.match(r" \d  \S", line)]
+    for row, paste in zip(rows[1:], pasted, strict=True):
+        adapter = {**ADAPTER, **json.loads(f"{{{paste}}}")} if is_file else tomllib.loads(paste)["adapter"]
+        declare(f'adapter = {inline(adapter)}\nbudget = "report-only"')
+        assert f"{closed_form('small').trainable:,}" == row[-2]
+
+
+def test_a_limit_on_what_trains_never_makes_a_larger_model(bertsize: Bertsize) -> None:
+    table = f"adapter = {inline(ADAPTER)}\nbudget.trainable"
+    for most, keep in (("20K", ["r", "target_modules"]), ("20K", []), ("10K", ["r", "target_modules"])):
+        declare(f'{table} = "{most}"')
+        found = bertsize.json("fit", "small", *(part for key in keep for part in ("--keep", key)))["shapes"]
+        assert all(each["parameters"] <= 954_496 + 16_384 for each in found)
+        assert all(each["limited"]["trainable"] <= 20_000 for each in found)
+        assert any(each["adapter"] for each in found) is not bool(keep)
+
+
+def test_a_report_says_which_rank_would_fit() -> None:
+    declare(f'adapter = {inline(ADAPTER)}\nbudget.trainable = "10K"')
+    out = io.StringIO()
+    assert check(Path(), None, verbosity=1, out=out) == FOUND
+    assert "→ would fit: r 8 → 4, trainable 16,384 → 8,192 (962,688); or " in " ".join(out.getvalue().split())
+
+
 def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize) -> None:
     """At four bytes each, 900,000 parameters; sixteen each while AdamW trains them, and four more a tensor."""
     for limit, each in (("bytes", 4), ("training_bytes", 16)):
