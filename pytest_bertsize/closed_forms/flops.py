@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.inventory import common, is_within, roll_up
+from pytest_bertsize.wording import BadValue, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
@@ -53,7 +54,7 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     :param architecture: itself: a contributed one is never taken for ours of the same name.
     :param seq_len: tokens in the text; a multiple choice is one choice.
     """
-    proven = next((family for family in PROVEN if _has_class(family, architecture)), None)
+    proven = _find_proven(architecture)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
     relative = relative_positions.products(dims)
@@ -75,8 +76,24 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     return roll_up({component: count for component, count in own.items() if count})
 
 
-def _has_class(family: str, architecture: Architecture) -> bool:
-    return any(each is architecture for each in FAMILIES[family].architectures)
+def _find_proven(architecture: Architecture) -> str | None:
+    return next((name for name in PROVEN if any(each is architecture for each in FAMILIES[name].architectures)), None)
+
+
+def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
+    """Count the first rows of positions that no text gets to, those up to the padding's.
+
+    :raises BadValue: where the config names no row of padding, and positions are numbered from it.
+    """
+    proven = _find_proven(architecture)
+    padding = FAMILIES[proven].keys.padding if proven else None
+    if padding is None:
+        return 0
+    row = config.get(padding.key, padding.default)
+    if type(row) is not int or row < 0:
+        message = f"its FLOPs cannot be counted: {padding.key} is {shown(row)}, and its positions are numbered from it"
+        raise BadValue(message, f"write the row of padding, as in {padding.default}")
+    return row + 1
 
 
 def count_flops(form: ClosedForm, seq_len: int) -> int | None:

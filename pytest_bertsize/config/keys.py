@@ -208,6 +208,8 @@ class ConfigKeys:
     """What older releases read otherwise."""
     refused: Mapping[str, Refused] = field(default_factory=lambda: MappingProxyType({}))
     """Keys whose values no closed form follows."""
+    padding: Index | None = None
+    """The row of padding, behind which the positions of a text are numbered; ``None``: they are from the first row."""
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
         """The keys as a release of transformers reads them: of what changed since, the latest is undone first.

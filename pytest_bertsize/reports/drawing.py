@@ -120,12 +120,16 @@ def draw_marked(mark: str, text: str, style: Style) -> str:
 
 _KEPT = "\ue000"
 """A space at which no line is broken."""
+_VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
+_ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|[^\s;,()"]+))?)"""
 _PASTED = re.compile(
     r"\{ name = .*? \}(?=, \{ name = | ?\]|$)"  # a row of extra
-    r'|[\w.]+ = (?:\[[^][{}]*\]|\{ [^{}]* \}|"[^"]*")'
-    r"|\[[\w, ]+\]"
+    rf'|(?:[\w.]*"[^"]*"|[\w.]+) = {_VALUE}|"[^"]*": {_VALUE}'  # a key of TOML, and of JSON
+    r"|\{(?:[^{}]|\{[^{}]*\})*\}|\[[\w., \"-]+\]"  # a table, a list
+    r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
+    rf"|\b(?:bertsize|git|pytest)(?: [\w./:-]+){{0,3}}?{_ARGUMENT}+"
 )
-"""What is written in one line of TOML, which no line of the terminal may break."""
+"""What is written in one line of TOML, JSON or a shell, which no line of the terminal may break."""
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:

@@ -167,9 +167,11 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
     if built is None:
         if form is None or expected is None or total is None:
             raise BadValue("there is no closed form for its FLOPs, and nothing is built")
-        positions = form.dims.sizes.get("P") or measure.seq_len
-        if measure.seq_len > positions:
+        unused = flops.count_unused_positions(form.architecture, model.config)
+        positions = form.dims.sizes.get("P") or measure.seq_len + unused
+        if measure.seq_len > positions - unused:
             more = f"seq_len {measure.seq_len:,} is more than its max_position_embeddings {positions:,}"
+            more += f", of which the first {unused} are never used" if unused else ""
             raise BadValue(f"its FLOPs cannot be counted: {more}")
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:

@@ -18,12 +18,13 @@ from pytest_bertsize.builder.child.flops import Uncountable, count_flops
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture
-from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, flops, total
+from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, count_unused_positions, flops, total
 from pytest_bertsize.closed_forms.parts.relative_positions import RELATIVE
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import V4
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.release import Release
+from pytest_bertsize.wording import BadValue
 from tests.support.family_configs import RELEASE, cases
 
 if TYPE_CHECKING:
@@ -330,6 +331,26 @@ def test_positions_that_a_family_leaves_unused_are_no_room() -> None:
         "seq_len 15 is more than its max_position_embeddings 16, of which the first 2 are never used"
     )
     assert count_flops(roberta, seq_len=14)
+
+
+@pytest.mark.parametrize("padding", [{}, {"pad_token_id": 4}], ids=["default", "written"])
+@pytest.mark.parametrize("family", PROVEN)
+def test_the_closed_form_knows_the_positions_that_are_never_used(family: str, padding: dict[str, int]) -> None:
+    """As many as the padding's row, in the class itself, of a table that knows which row that is."""
+    architecture = FAMILIES[family].architectures[0]
+    model_class = getattr(transformers, architecture.name)
+    config = model_class.config_class(**padding)
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tables = [getattr(each, "position_embeddings", None) for each in model_class(config).modules()]
+    rows = {getattr(table, "padding_idx", None) for table in tables} - {None}
+    assert count_unused_positions(architecture, padding) == max((row + 1 for row in rows if row), default=0)
+
+
+@pytest.mark.parametrize("row", [None, -1, True, "1"])
+def test_positions_that_are_numbered_from_no_row_are_refused(row: object) -> None:
+    with pytest.raises(BadValue, match=r"pad_token_id is .*, and its positions are numbered from it"):
+        count_unused_positions(ours("roberta", "RobertaModel"), {"pad_token_id": row})
 
 
 def test_a_forward_pass_with_other_arguments_is_refused() -> None:

@@ -337,13 +337,25 @@ def test_a_budget_of_flops_is_held_by_the_closed_form(project: Project, limit: s
     assert pytester.runpytest(*OPTIONS).ret == pytester.runpytest("--bert-budget").ret == status
 
 
-def test_flops_of_more_tokens_than_positions_are_an_error(project: Project) -> None:
-    pytester = project(limited("budget.flops = { max = 900_000_000, seq_len = 41 }"))
-    result = pytester.runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "its FLOPs cannot be counted: seq_len 41 is more than its max_position_embeddings 40" in in_one_line(
-        result.stdout.str()
-    )
+@pytest.mark.parametrize(
+    ("changes", "first", "more"),
+    [
+        ({}, 41, ""),
+        ({"model_type": "roberta", "architectures": ["RobertaModel"]}, 39, ", of which the first 2 are never used"),
+    ],
+    ids=["bert", "roberta"],
+)
+def test_flops_of_more_tokens_than_positions_are_an_error(
+    project: Project, tiny: dict[str, Any], changes: dict[str, Any], first: int, more: str
+) -> None:
+    said = f"its FLOPs cannot be counted: seq_len {first} is more than its max_position_embeddings 40{more}"
+    for seq_len, status in ((first - 1, pytest.ExitCode.OK), (first, pytest.ExitCode.TESTS_FAILED)):
+        table = limited(f"budget.flops = {{ max = 900_000_000, seq_len = {seq_len} }}")
+        pytester = project(table, {**tiny, **changes})
+        for options in (OPTIONS, ("--bert-budget",)):
+            result = pytester.runpytest(*options)
+            assert result.ret == status
+            assert (said in in_one_line(result.stdout.str())) is (seq_len == first)
 
 
 def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, tiny: dict[str, Any]) -> None:

@@ -83,6 +83,18 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
         'ignored = ["fusion_layer", "other_layer"]',
         "[32, 128]",
         'build.memory = "4GB"',
+        "exact = 30_710_784",
+        "closed_form = false",
+        'budget."encoder.attention" = { min = "28M", max = "29M" }',
+        '"intermediate_size": 3072',
+        '{"0": "no", "1": "yes"}',
+        'target_modules = ["query", "value"]',
+        "hf download acme/encoder config.json --local-dir configs/encoder",
+        'bertsize accept encoder --reason "…"',
+        "bertsize check --base main",
+        "pytest --bert-budget --bert-budget-base=main",
+        "git fetch --unshallow",
+        "pip install 'pytest-bertsize[build]'",
     ],
 )
 def test_what_is_to_be_pasted_is_on_one_line(before: int, pasted: str) -> None:

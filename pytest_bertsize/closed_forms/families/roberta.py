@@ -5,7 +5,7 @@ import re
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT, ENCODER
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Choice
+from pytest_bertsize.config.keys import Choice, Index
 from pytest_bertsize.config.older_releases import unmentioned
 
 ENCODERS = """
@@ -22,7 +22,10 @@ WITHOUT_POOLER = CLASSES.replace(
 """From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
 https://github.com/huggingface/transformers/pull/47147 gave it back."""
 
-ROBERTA = family("roberta", BERT, sizes="V 50265", classes=CLASSES, stem="Roberta", lm_head=heads.LM_HEAD)
+PADDING = Index("pad_token_id", 1)
+ROBERTA = family(
+    "roberta", BERT, sizes="V 50265", classes=CLASSES, stem="Roberta", lm_head=heads.LM_HEAD, padding=PADDING
+)
 
 XLM_ROBERTA = family(
     "xlm-roberta", ROBERTA, sizes="V 30522", classes=WITHOUT_POOLER, stem="XLMRoberta", under="roberta"
@@ -46,6 +49,7 @@ LONGFORMER = family(
     ENCODER,
     classes=ENCODERS,
     stem="Longformer",
+    padding=PADDING,
     more="""
     attention.self                             @encoder.attention
       query_global, key_global, value_global   linear D D
