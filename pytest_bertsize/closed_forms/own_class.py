@@ -131,10 +131,10 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     found: list[Term] = []
     for name in _list_names(extra, held):
         component = extra.component or _find_component(name, held)
-        if extra.block == "parameter":
-            found.append(Term(name, tuple(sizes), component))
-            continue
         path = f"{name}.{STAR}" if copies else name
+        if extra.block == "parameter":
+            found.append(Term(path, tuple(sizes), component, copies=copies))
+            continue
         placed = partial(module, extra.block, path, component=component, tied=extra.tied, copies=copies)
         found += placed(*sizes, **extra.arguments)
     return found

@@ -178,9 +178,7 @@ class Extra(Struct, frozen=True):
             if not _is_size(size):
                 example = shown("2*hidden_size + 16")
                 yield f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {example}"
-        if self.count is not None and self.block == "parameter":
-            yield "parameter takes no count: it is no module in a list; write one for each"
-        elif self.count is not None and not _is_size(self.count):
+        if self.count is not None and not _is_size(self.count):
             yield f"count is {shown(self.count)}: write a number or a key of the config, as in count = 6"
 
     def _name_wrong_arguments(self) -> Iterator[str]:

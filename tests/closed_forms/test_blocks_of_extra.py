@@ -108,7 +108,6 @@ def test_a_range_in_the_name_is_a_module_in_each_of_those_layers(tmp_path: Path)
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ('name = "x", parameter = [2, 3], count = 2', "parameter takes no count"),
         ('name = "x", linear = [2, 3], count = 0', "count is 0: write a number or a key"),
         ('name = "x", linear = [2, 3], count = "2 x"', 'count is "2 x": write a number or a key'),
         ('name = "x", linear = [2, 3], count = true', "count is true: write a number or a key"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from transformers import BertModel
+from transformers import BertModel, BertPreTrainedModel, ViltConfig, ViltModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.closed_forms.registry import Registry
@@ -22,6 +22,12 @@ from tests.support.own_classes import bert, checked, errors, of, on_meta
 def transformer(layers: int) -> nn.Module:
     with torch.device("meta"):
         return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), layers, enable_nested_tensor=False)
+
+
+def prompts(number: int) -> nn.Module:
+    module = of(prompts=nn.ParameterList(torch.empty(2, 4, device="meta") for _ in range(number)))
+    module.last = nn.Parameter(torch.empty(4, device="meta"))
+    return module
 
 
 def custom() -> nn.Module:
@@ -59,6 +65,10 @@ MODULES: dict[str, tuple[Callable[[], Any], str]] = {
     "different": (
         lambda: nn.ModuleList(on_meta(nn.Linear, 4, outputs) for outputs in (2, 3)),
         '{ name = "x.0", linear = [4, 2] }, { name = "x.1", linear = [4, 3] }',
+    ),
+    "parameters in a list": (
+        lambda: prompts(3),
+        '{ name = "x.last", parameter = 4 }, { name = "x.prompts", parameter = [2, 4], count = 3 }',
     ),
     "a class of its own": (custom, '{ name = "x.scale", parameter = [4, 5] }, { name = "x.dense", linear = [4, 3] }'),
     "a temperature": (scaled, '{ name = "x.logit_scale", parameter = [] }, { name = "x.proj", linear = [4, 3] }'),
@@ -107,6 +117,21 @@ def many() -> nn.Module:
     return of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)})
 
 
+class Wrapped(BertPreTrainedModel):  # type: ignore[misc]
+    """A class of the project that derives from one without modules."""
+
+    def __init__(self, **modules: nn.Module) -> None:
+        super().__init__(bert().config)
+        for name, module in modules.items():
+            self.add_module(name, module)
+
+
+def vilt(layers: int = 6) -> nn.Module:
+    """A model of the library without a closed form: 8 rows a layer, and 10 of embeddings, norm and pooler."""
+    sizes = {"hidden_size": 4, "num_attention_heads": 2, "intermediate_size": 6, "image_size": 4, "patch_size": 2}
+    return ViltModel(ViltConfig(vocab_size=11, num_hidden_layers=layers, **sizes))
+
+
 def blank() -> nn.Module:
     module = nn.Module()
     module.add_module("my bert", bert())
@@ -131,6 +156,17 @@ def blank() -> nn.Module:
             "40 rows of extra do not say what it has beside its backbone: rest.x0, rest.x1, rest.x2, rest.x3 and 37 more",
         ),
         (
+            lambda: of(bert=bert(), image=vilt(), tower=of(inner=vilt())),
+            "BertModel and extra do not describe it",
+            "there is no closed form for image (ViltModel), tower.inner (ViltModel)",
+        ),
+        (
+            lambda: Wrapped(bert=bert(), image=vilt()),
+            "BertModel and extra do not describe it",
+            "there is no closed form for image (ViltModel)",
+        ),
+        (vilt, "there is no closed form for ViltModel", "there is no closed form for ViltModel"),
+        (
             blank,
             'no table can name the path "my bert"',
             'no table can name the path "my bert": give it letters, digits and _',
@@ -145,3 +181,20 @@ def test_a_class_that_no_table_describes_is_told_why(
     found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
     assert f"closed_form = false  # {comment}\n" in str(found.run())
     assert found.problem == problem
+
+
+def test_a_model_of_the_library_that_few_rows_describe_is_no_problem(tmp_path: Path) -> None:
+    with torch.device("meta"):
+        built = take_inventory(of(bert=bert(), image=vilt(3)), own=True)
+    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
+    assert len(found.run().extra) == 34
+    assert not found.problem
+
+
+def test_a_config_of_another_family_is_the_problem_and_no_tensor(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"model_type": "roberta"}')
+    with torch.device("meta"):
+        built = take_inventory(of(bert=bert(), image=vilt()), own=True)
+    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}, "other.json"))
+    found.run()
+    assert found.problem == "\"BertModel\" is of the family 'bert', and the config of 'roberta'"

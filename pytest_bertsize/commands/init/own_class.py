@@ -119,10 +119,21 @@ class Discovery:
         """Yield the outermost models of the library that have a closed form."""
         found: list[str] = []
         for each in self.built.finished:
-            is_inside = any(not path or f"{each.path}.".startswith(f"{path}.") for path in found)
+            is_inside = any(_is_in(each.path, path) for path in found)
             if not is_inside and (known := self.registry.find(each.family, each.architecture)):
                 found.append(each.path)
                 yield Backbone(each, *known)
+
+    def _describe_unknown(self) -> str:
+        """Name the models of the library that have no closed form, but for those around or in one that has."""
+        known = [each.finished.path for each in self.backbones]
+        unknown = [
+            f"{printable(each.path)} ({each.architecture})" if each.path else each.architecture
+            for each in self.built.finished
+            if not each.architecture.endswith("PreTrainedModel")  # all of whose modules are the project's
+            and not any(_is_in(each.path, path) or _is_in(path, each.path) for path in known)
+        ]
+        return f"there is no closed form for {listed(unknown, 4)}" if unknown else ""
 
     @cached_property
     def _actual(self) -> dict[str, Tensor]:
@@ -130,7 +141,8 @@ class Discovery:
 
     def run(self) -> Draft:
         """Return the draft that the built model passes: by its closed form, else by its lock and its budget."""
-        why = "no class of a known family is in it"
+        self.problem = self._describe_unknown()
+        why = self.problem or "no class of a known family is in it"
         paths = [each.finished.path for each in self.backbones]
         if unnamed := next((path for path in paths if path and not MODULE_PATH.fullmatch(path)), ""):
             why = f"no table can name the path {printable(shown(unnamed))}"
@@ -138,11 +150,11 @@ class Discovery:
         elif self.backbones:
             self._find_closed_form()
             error = self.find_error(self._draft)
+            self.problem = error and (self._find_nested() or self._describe_unsaid() or error)
             if not error:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
             why = f"{classes} and extra do not describe it"
-            self.problem = self._find_nested() or self._describe_unsaid() or error
         return replace(self._bare, notes={"closed_form": why}, limits=tuple(self._limit_modules()))
 
     def _find_closed_form(self) -> None:
@@ -150,8 +162,9 @@ class Discovery:
         names = dict.fromkeys(str(each.finished.config.get("_name_or_path") or "") for each in self.backbones)
         if named := ", ".join(filter(None, names)):
             self._keep(notes={"architecture": f"of the config {printable(named)}"})
-        if self._draft.config and self.examine(self._draft).expected is None:
-            self._keep(family=self.backbones[0].finished.family)
+        with_family = replace(self._draft, family=self.backbones[0].finished.family)
+        if self._draft.config and not self._expect().tensors and self.examine(with_family).expected:
+            self._draft = with_family
         self._keep(options=min(self._list_options(), key=self._count_differences))
         before = self._expect()
         self._keep(without=tuple(self._find_missing()))
@@ -189,10 +202,11 @@ class Discovery:
 
     def _describe_unsaid(self) -> str:
         """Say what there is beside the backbones and no rows say; ``""`` where there is nothing."""
-        if self._draft.extra or not (beside := self._list_beside()):
+        if self._draft.extra or not self._expect().tensors or not (beside := self._list_beside()):
             return ""
         modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
-        return f"{MOST_ROWS} rows of extra do not say what it has beside its backbone: {listed([*modules], 4)}"
+        rows = f"{MOST_ROWS} rows of extra do not say what it has beside its backbone: {listed([*modules], 4)}"
+        return self._describe_unknown() or rows
 
     def _expect(self) -> Inventory:
         """Return what the draft says that there is; nothing where it cannot be used."""
@@ -259,6 +273,10 @@ class Discovery:
         for component, count in actual.components.items():
             if count * ROWS_OF_MODULES >= actual.unique:
                 yield component, write_limit_above(count)
+
+
+def _is_in(path: str, outer: str) -> bool:
+    return not outer or f"{path}.".startswith(f"{outer}.")
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -103,7 +103,7 @@ def _join_lists(rows: list[Row]) -> list[Row]:
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         outer, _, index = row.name.rpartition(".")
-        listed = outer if index.isdigit() and outer and row.block != "parameter" and not row.tied else ""
+        listed = outer if index.isdigit() and outer and not row.tied else ""
         key = (listed or row.name, row.block, row.sizes, json.dumps(row.arguments))
         alike.setdefault(key, []).append(row)
     found: list[Row] = []
