@@ -106,6 +106,7 @@ class Answered(NamedTuple):
     origin: str  # the source of the config that answered it
     tokens: int | None = None
     """The length that its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
+    by_hub: bool = False  # true where ``hub`` of the table gives the name another config
 
 
 class Untied(NamedTuple):

@@ -45,6 +45,7 @@ class Published(NamedTuple):
     config: bytes  # jSON
     origin: str  # ``the catalogue (org/name by its publisher, …)``, or ``the hub cache, revision 86b5e0934494``
     folder: Path | None = None  # what else is cached of it
+    by_hub: bool = False  # true where ``hub`` of the table names it
 
 
 def is_name(text: str) -> bool:

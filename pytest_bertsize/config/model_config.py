@@ -58,6 +58,8 @@ class ModelConfig:
     """How a key with its value is written there."""
     origin: str = ""
     """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
+    by_hub: bool = False
+    """True where ``hub`` of the table gives that name this config."""
     parts: Mapping[str, ModelConfig] = field(default_factory=dict)
     """Of a config that is put together: those of its parts, by their names."""
     primary: str = ""

@@ -57,6 +57,8 @@ class Found(NamedTuple):
     content: bytes
     origin: str = ""
     """Of a config that is named as the hub names it: where it is from."""
+    by_hub: bool = False
+    """True where ``hub`` of the table names the file."""
 
 
 class Reader(Protocol):
@@ -161,7 +163,7 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
         return None
     if (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
-        return found._replace(origin=f"{found.file}, {BY_HUB}")
+        return found._replace(origin=f"{found.file}, {BY_HUB}", by_hub=True)
     if (published := find_published(name)) is None:
         return None
     return Found(CONFIG, printable(name), published.config, published.origin)
@@ -291,7 +293,7 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
         parsed = _parse_by_suffix(found, file, inner)
     except TextThere as there:
         return _follow_name(there.text, reader, f"{file}#{printable(inner)}")
-    return replace(parsed, origin=found.origin) if found.origin else parsed
+    return replace(parsed, origin=found.origin, by_hub=found.by_hub)
 
 
 def refuse_code(reference: str) -> None:

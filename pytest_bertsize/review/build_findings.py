@@ -7,7 +7,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
-from pytest_bertsize.builder.published import BY_HUB
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
@@ -188,7 +187,7 @@ def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[
 
 def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
     """Return the name that ``config`` gives, where that is no file."""
-    return (Answered(printable(model.config), config.origin),) if config.origin else ()
+    return (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
 
 
 def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
@@ -199,7 +198,7 @@ def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]
     what = "from_pretrained({!r}) was answered with a config" if key == "factory" else "the published config {} is"
     notes = []
     for each in found:
-        kind: Kind = "stood-in" if BY_HUB in each.origin else "published-config"
+        kind: Kind = "stood-in" if each.by_hub else "published-config"
         message = f"{what.format(each.name)} from {each.origin}{_describe_tokens(each.tokens)}"
         notes.append(Finding(kind, message, "", "note", table_key=(key,)))
     return notes

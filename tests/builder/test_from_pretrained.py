@@ -252,7 +252,7 @@ def test_another_revision_is_that_of_the_table_or_of_the_cache(
     assert len(found.encoder.layer) == 1
     origins = {"v3": "old.json, by hub in pyproject.toml"}
     origin = origins.get(revision, f"the hub cache, revision {revision[:12]}")
-    assert from_pretrained.list_answers() == (Answered(f"bert-base-uncased@{revision}", origin),)
+    assert from_pretrained.list_answers() == (Answered(f"bert-base-uncased@{revision}", origin, by_hub=revision == "v3"),)
 
 
 def test_rows_are_added_for_tokens(build: Build) -> None:
@@ -267,7 +267,7 @@ return model
     found = build(body)
     assert found.embeddings.word_embeddings.weight.shape == (101 + 2, ROW)
     assert from_pretrained.list_answers() == (
-        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", 101),
+        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", 101, by_hub=True),
     )
 
 
@@ -310,7 +310,7 @@ return made
     found = ask_helper([request(tmp_path, body)])["m"]
     assert isinstance(found, Built), found
     assert found.answered == (
-        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml"),
+        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", by_hub=True),
         Answered(
             "google/electra-small-discriminator",
             "the catalogue (google/electra-small-discriminator by Google, as in google-research/electra@8a46635f3208)",

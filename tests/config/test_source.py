@@ -211,6 +211,7 @@ def test_the_tables_own_comes_before_the_catalogue(tmp_path: Path) -> None:
     config = of(tmp_path, model("bert-base-uncased"), {"google-bert/bert-base-uncased": "configs/x.json"})
     assert config.data == SMALL
     assert (config.file, config.origin) == ("configs/x.json", "configs/x.json, by hub in pyproject.toml")
+    assert config.by_hub
     assert config.line("hidden_size") == 1
 
 

@@ -37,7 +37,7 @@ from pytest_bertsize.builder.published import (
     suggest_fetching,
 )
 
-ANSWERED: dict[str, str] = {}  # names that were asked for in this process, and where their configs are from
+ANSWERED: dict[str, Answered] = {}  # by the names that were asked for in this process
 OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
@@ -113,7 +113,11 @@ def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tup
 
 
 def list_answers() -> tuple[Answered, ...]:
-    return tuple(Answered(name, origin, TAKEN.get(name)) for name, origin in ANSWERED.items())
+    return tuple(each._replace(tokens=TAKEN.get(name)) for name, each in ANSWERED.items())
+
+
+def _note_answer(name: str, origin: str, *, by_hub: bool = False) -> None:
+    ANSWERED.setdefault(name, Answered(name, origin, by_hub=by_hub))
 
 
 # configs
@@ -135,7 +139,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
     if "error" in said:
         raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
     origin = f"{said['file']}, {BY_HUB}"
-    return Published(mapped, json.dumps(said["config"]).encode(), origin, Path(said["folder"]))
+    return Published(mapped, json.dumps(said["config"]).encode(), origin, Path(said["folder"]), by_hub=True)
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
@@ -155,7 +159,7 @@ def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publish
         places = f"neither hub in [tool.bertsize], nor {'' if at else 'the catalogue, nor '}the hub cache"
         fix = suggest_fetching(name, revision if at else None).sentence
         refuse(Refused(f"nothing here has the config of {asked}: {places}", fix))
-    ANSWERED.setdefault(_name_at(name, revision), found.origin)
+    _note_answer(_name_at(name, revision), found.origin, by_hub=found.by_hub)
     return found
 
 
@@ -166,7 +170,7 @@ def _get_config_dict(
     arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         found, rest = own(cls, name, **arguments)
-        ANSWERED.setdefault(name, "its folder" if os.path.isdir(name) else "its file")  # noqa: PTH112
+        _note_answer(name, "its folder" if os.path.isdir(name) else "its file")  # noqa: PTH112
     else:
         found = _parse_config(_get_published(hub, name, arguments))
         rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
@@ -228,7 +232,7 @@ def _make_model(
     rest = {key: value for key, value in named.items() if key not in OF_LOADING}
     if isinstance(config, PretrainedConfig):
         config = copy.deepcopy(config)
-        ANSWERED.setdefault(_name_at(str(name), named.get("revision")), "the config that it is given")
+        _note_answer(_name_at(str(name), named.get("revision")), "the config that it is given")
     else:
         asked = name if config is None else config
         config, rest = cls.config_class.from_pretrained(asked, return_unused_kwargs=True, **of_hub, **rest)
@@ -289,7 +293,7 @@ def _make_tokenizer(
             raise Refused(lacks, "write one of them into it")
         with path.open("rb") as stream:
             published = Published(name, stream.read(LARGEST + 1), f"the folder {name}")
-        ANSWERED.setdefault(name, "its folder")
+        _note_answer(name, "its folder")
     else:
         published = _get_published(hub, name, {**named, "subfolder": subfolder})
     return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published))
