@@ -151,7 +151,7 @@ REFUSALS = {
     'AutoModel.from_pretrained("acme/none")': (
         "nothing here has the config of from_pretrained('acme/none'): neither hub in [tool.bertsize], nor the catalogue, "
         "nor the hub cache; run hf download acme/none config.json --local-dir configs/none, commit the file, and write "
-        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize]'
+        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize], beside any other name that the code asks for'
     ),
     'AutoModel.from_pretrained("acme/broken")': (
         "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
@@ -198,7 +198,7 @@ REFUSALS = {
             "nothing here has the config of from_pretrained('bert-base-uncased', revision='v2'): neither hub in "
             "[tool.bertsize], nor the hub cache; run hf download bert-base-uncased config.json --revision v2 "
             "--local-dir configs/bert-base-uncased@v2, commit the file, and write "
-            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize]'
+            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], beside any other name that the code asks for'
         )
         for of in ("AutoModel", "BertModel", "AutoConfig", "AutoTokenizer")
     },
@@ -206,7 +206,7 @@ REFUSALS = {
         "nothing here has the config of from_pretrained('acme/tiny', revision='v2'): neither hub in "
         "[tool.bertsize], nor the hub cache; run hf download acme/tiny config.json --revision v2 "
         "--local-dir configs/tiny@v2, commit the file, and write "
-        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize]'
+        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize], beside any other name that the code asks for'
     ),
     'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
         "it asked the hub for weights.bin of 'acme/none'; "
@@ -252,7 +252,9 @@ def test_another_revision_is_that_of_the_table_or_of_the_cache(
     assert len(found.encoder.layer) == 1
     origins = {"v3": "old.json, by hub in pyproject.toml"}
     origin = origins.get(revision, f"the hub cache, revision {revision[:12]}")
-    assert from_pretrained.list_answers() == (Answered(f"bert-base-uncased@{revision}", origin, by_hub=revision == "v3"),)
+    assert from_pretrained.list_answers() == (
+        Answered(f"bert-base-uncased@{revision}", origin, by_hub=revision == "v3"),
+    )
 
 
 def test_rows_are_added_for_tokens(build: Build) -> None:

@@ -157,7 +157,8 @@ def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publish
         refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", COPY.format(name)))
     if (found := _find_published(hub, name, revision)) is None:
         places = f"neither hub in [tool.bertsize], nor {'' if at else 'the catalogue, nor '}the hub cache"
-        fix = suggest_fetching(name, revision if at else None).sentence
+        fetching = suggest_fetching(name, revision if at else None).sentence
+        fix = f"{fetching}, beside any other name that the code asks for"
         refuse(Refused(f"nothing here has the config of {asked}: {places}", fix))
     _note_answer(_name_at(name, revision), found.origin, by_hub=found.by_hub)
     return found
