@@ -56,7 +56,7 @@ class Difference:
             return f"{name} {verb} {self.kind} by name alone, for {other}: no count changed"
         template = {
             "renamed": f"{other} {verb} {name} now, of the same shapes",
-            "resized": name or "the model",
+            "resized": name,
             "tied": f"{name} {verb} {other} now, and no tensor of {own} own",
             "untied": f"{name} {verb} of {own} own now, and no longer {other}",
             "frozen": f"{name} {verb} frozen now",
@@ -257,7 +257,8 @@ class _Comparison:
             count = sum(new.size - old.size for _, old, new in resized if not old.tied_to)  # what was tied is untied
             tensors = tuple(new.name for *_, new in resized)
             names = [each for each, _ in fold_names(tensors)]
-            where = names[0] if len(names) == 1 else _common_module(names)
+            outermost = dict.fromkeys(name.partition(".")[0] for name in names)
+            where = _common_module(names) or listed([*outermost], MOST_NAMED)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
             many = plural(len(resized), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
             (first, *_), *others = resized

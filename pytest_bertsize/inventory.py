@@ -56,6 +56,24 @@ def common(components: Iterable[str], otherwise: str) -> str:
     return max(shared, key=len, default=otherwise)
 
 
+def find_nearest(name: str, known: Iterable[tuple[str, str]], otherwise: str) -> str:
+    """Return what the components in the innermost module around a name share; ``otherwise`` where they share nothing.
+
+    :param known: names of tensors, in which ``*`` is any layer, and their components.
+    """
+    parts = name.split(".")
+    split = [(other.split("."), component) for other, component in known]
+    for depth in range(len(parts) - 1, 0, -1):
+        inside = {
+            component
+            for other, component in split
+            if len(other) > depth and all(part in {"*", own} for part, own in zip(other, parts[:depth], strict=False))
+        }
+        if inside:
+            return common(inside, otherwise)
+    return otherwise
+
+
 def is_within(component: str, outer: str) -> bool:
     """Return whether a component is ``outer`` or below it; everything is within the total."""
     return outer == TOTAL or f"{component}.".startswith(f"{outer}.")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import Inventory, common, levels
+from pytest_bertsize.inventory import Inventory, find_nearest, levels
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -128,7 +128,11 @@ def inventory_of(
     """
     owners: Mapping[str, str | None] = {}
     if expected:
-        components = {each.name: _find_nearest(each.name, expected) for each in built.tensors}
+        known = {each.name: each.component for each in expected.tensors}
+        components = {
+            name: known.get(name) or find_nearest(name, known.items(), "unexpected")
+            for name in (each.name for each in built.tensors)
+        }
         owners = _list_owners(built.tensors, expected)
     elif components is None:
         components = find_components(built.tensors)
@@ -152,15 +156,3 @@ def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, st
         if len(free) == 1:
             found |= {name: None if name == free[0] else free[0] for name in names}
     return found
-
-
-def _find_nearest(name: str, expected: Inventory) -> str:
-    """Return the closed form's component of a name, else that of the longest module path they share."""
-    if known := expected.by_name.get(name):
-        return known.component
-    parts = name.split(".")
-    for depth in range(len(parts) - 1, 0, -1):
-        prefix = ".".join(parts[:depth]) + "."
-        if enclosed := {each.component for each in expected.tensors if each.name.startswith(prefix)}:
-            return common(enclosed, "unexpected")
-    return "unexpected"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from pytest_bertsize.closed_forms.several import Several
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import common
+from pytest_bertsize.inventory import find_nearest
 from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
@@ -129,8 +128,9 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
     found: list[Term] = []
+    components = [(term.name, term.component) for term in held]
     for name in _list_names(extra, held):
-        component = extra.component or _find_component(name, held)
+        component = extra.component or find_nearest(name, components, f"head.{name.partition('.')[0]}")
         path = f"{name}.{STAR}" if copies else name
         if extra.block == "parameter":
             found.append(Term(path, tuple(sizes), component, copies=copies))
@@ -138,22 +138,6 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
         placed = partial(module, extra.block, path, component=component, tied=extra.tied, copies=copies)
         found += placed(*sizes, **extra.arguments)
     return found
-
-
-def _find_component(name: str, held: Sequence[Term]) -> str:
-    """Return the component of the backbone's module that it stands in, else ``head`` and the first part of its name."""
-    parts = re.split(r"[.[]", name)
-    for depth in range(len(parts) - 1, 0, -1):
-        outer = parts[:depth]
-        paths = ((term.name.split(".")[: depth + 1], term.component) for term in held)
-        inside = {
-            component
-            for path, component in paths
-            if len(path) > depth and all(one in {STAR, other} for one, other in zip(path, outer, strict=False))
-        }
-        if inside:
-            return common(inside, f"head.{parts[0]}")
-    return f"head.{parts[0]}"
 
 
 def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:

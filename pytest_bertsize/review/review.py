@@ -212,6 +212,6 @@ def _shorten_finding(finding: Finding) -> str:
     actual, limit, expected = finding.actual, finding.limit, finding.expected
     if actual is not None and limit is not None:
         return describe_limit(finding.component, actual, limit)
-    if finding.kind == "off-closed-form" and actual is not None and expected is not None and actual != expected:
+    if finding.kind == "off-closed-form" and actual is not None and expected and actual != expected:
         return f"{finding.component} {exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
     return finding.sentence
