@@ -235,6 +235,8 @@ def _odd_scalar(node: object, path: KeyPath) -> NotPlain | None:
     where = printable(".".join(path)) or "it"
     if type(node) is float and not math.isfinite(node):
         return NotPlain(path, f"{where} is {node}, which is no number", "write a number")
+    if type(node) is float and str(node) == "-0.0":  # equal to 0 and to false, and neither to a config class
+        return NotPlain(path, f"{where} is -0.0, a negative zero", "write the value that the model has")
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
         return NotPlain(path, f"{where} is a number of thousands of digits", "write a number")
     if type(node) in {list, str, int, float, bool, type(None)}:

@@ -88,13 +88,16 @@ def bound_lines(lines: list[str]) -> str:
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence that wraps under itself, not under its mark; what is to be pasted stays on one line."""
+    """Return a sentence that wraps under itself, not under its mark; what is to be pasted stays on one line.
+
+    :param colour: of the mark or, where there is none, of the sentence.
+    """
     from rich.text import Text
 
     kept = _PASTED.sub(lambda found: found[0].replace(" ", _KEPT), powers(sentence, style))
     room = usable(style) - cell_len(mark)
     lines = [line for part in kept.split("\n") for line in _wrap(part, room)]
-    drawn = Text(no_wrap=True, overflow="ignore")
+    drawn = Text(no_wrap=True, overflow="ignore", style="" if mark else colour)
     drawn.append(mark, style=colour).append(f"\n{' ' * cell_len(mark)}".join(lines))
     return drawn
 
@@ -115,7 +118,7 @@ def _wrap(text: str, room: int) -> list[str]:
 
 def draw_marked(mark: str, text: str, style: Style) -> str:
     """Draw a sentence that wraps under itself behind its mark; one without a mark, as it is."""
-    return draw(style, hanging(mark, "", text, style) if mark else colour_text(text))
+    return draw(style, hanging(mark, "", text, style))
 
 
 _KEPT = "\ue000"

@@ -58,8 +58,12 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     """
     if not model.components and len(model.own_findings) == 1:
         (only,) = model.own_findings
-        line = colour_text(": ".join(filter(None, (model.name, only.place, only.message))), "bold red")
-        return draw(style, line, *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []))
+        line = ": ".join(filter(None, (model.name, only.place, only.message)))
+        return draw(
+            style,
+            hanging("", "bold red", line, style),
+            *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []),
+        )
     told = [each for each in model.own_findings if each.fix and _is_told(each, model.headline)]
     ways = [
         hanging("  → ", "cyan", each.fix if each.place in model.headline else f"{each.fix} ({each.place})", style)
@@ -67,7 +71,7 @@ def draw_failure(model: ModelReport, style: Style) -> str:
         if each.fix not in model.headline
     ]
     blocks: list[list[RenderableType]] = [
-        [colour_text(model.headline, "bold red"), *ways],
+        [hanging("", "bold red", model.headline, style), *ways],
         _table_parts(model, style) if model.components else [],
         _base_lines(model, style),
         _finding_lines([each for each in model.own_findings if each not in told], style),

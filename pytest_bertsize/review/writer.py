@@ -81,6 +81,7 @@ class Writer:
         self._refused: dict[tuple[str, str], Refused] = {}
         self._blocks: dict[str, str] = {}
         self._explained: dict[tuple[str, ...], str] = {}
+        self._said_again: list[str] = []
         self._locked: list[str] = []
 
     def ask(
@@ -96,7 +97,10 @@ class Writer:
         self._refused |= {(each.model, each.component): each for each in refused}
         self._blocks |= blocks
         if why and self.reason:
-            self._explained[self._read.models[name].table_key] = self.reason
+            model = self._read.models[name]
+            self._explained[model.table_key] = self.reason
+            if visible(model.reason) == visible(self.reason) and name not in self._said_again:
+                self._said_again.append(name)
 
     def write(self, *, is_broken_off: bool = False) -> None:
         """Write all of it, unless the run was broken off; what could not be written has not been accepted."""
@@ -141,10 +145,7 @@ class Writer:
         """Yield what was changed, what was not although it fails, and why."""
         for change in sorted(self.done, key=lambda change: self.settings.line(change.key) or 0):
             yield Line(sentence(change, self._read, self.settings))
-        if self._explained and not self.problem:
-            yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
-        elif self.done and self.verb == "update":
-            yield Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
+        yield from self._list_reasons()
         if self.lock and self._locked:
             yield Line(f"{self.lock.file}: written for {listed(self._locked, MOST_NAMED)}; commit it", "→ ")
         for name in (name for name, block in self._blocks.items() if not block):
@@ -159,6 +160,16 @@ class Writer:
             locked = self.verb == "update" and self.lock and self.lock.text is not None
             lock = f"; {self.lock.file} is as it was" if locked and self.lock else ""
             yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}{lock}")
+
+    def _list_reasons(self) -> Iterator[Line]:
+        """Yield where the reason was written, and where it is no new one; else that one is asked for."""
+        if self._explained and not self.problem:
+            yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
+            if self._said_again:
+                again = f"{listed(self._said_again, MOST_NAMED)}: the table said {shown(self.reason)} already"
+                yield Line(f"{again}; a check against a base that says it too asks for another reason", "! ")
+        elif self.done and self.verb == "update":
+            yield Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
 
     def _name_explained(self) -> list[str]:
         """Return the models of each table that says a reason now, with what was raised there."""

@@ -61,6 +61,26 @@ def test_limit_reason_and_lock_are_written_together_and_the_next_check_against_t
     )
 
 
+def test_a_reason_that_the_table_said_already_is_pointed_out(project: Project) -> None:
+    project(f'{LOCKED}    reason = "ADR-12"\n')
+    repository(Path()).commit()
+    before = text()
+    again = 'bursts: the table said "ADR-12" already; a check against a base that says it too asks for another reason'
+    assert said()[:2] == (
+        GOOD,
+        [
+            "pyproject.toml:9: bursts: head 2,548 → 2,549, for 2,549",
+            "→ reason: written for bursts (head); commit it",
+            f"! {again}",
+            "→ bertsize.lock: written for bursts, fits; commit it",
+        ],
+    )
+    assert check(Path(), None, base="HEAD", out=io.StringIO()) == FOUND
+    Path("pyproject.toml").write_text(before, "utf-8")
+    assert not any(line.startswith("!") for line in said(reason="ADR-13")[1])
+    assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
+
+
 def test_a_limit_that_was_raised_by_hand_is_given_the_reason(project: Project) -> None:
     project(TABLE)
     repository(Path()).commit()

@@ -103,6 +103,15 @@ def test_what_is_to_be_pasted_is_on_one_line(before: int, pasted: str) -> None:
     assert [line for line in drawn.splitlines() if pasted not in line and len(line) > 79] == []
 
 
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_what_the_headline_says_to_paste_is_on_one_line(*, is_alone: bool) -> None:
+    pasted = 'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" }'
+    message = f"the factory could not be built: nothing here has the config of bert-base-uncased; write {pasted}"
+    whole = model(component("total", 7, maximum=6), findings=[finding(message)] * is_alone)
+    found = replace(whole, headline=message, **({"components": []} if is_alone else {}))
+    assert [line for line in draw_failure(found, Style(80)).splitlines() if pasted in line]
+
+
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     form = run_reports.bert(12, 512, tied=True)
     named_once = Inventory(tuple(each for each in form.tensors if not each.tied_to))
