@@ -62,7 +62,7 @@ def check_model(
 
     ``check_model(model, "tagger")`` is about the table of that name; ``check_model(model, total="110M", pooler=0)``
     derives the closed form from ``model.config``. What ``torch.compile``, DDP and DataParallel wrap is unwrapped. In a
-    factory that a run calls it raises nothing: the run judges what the factory returns.
+    factory, a run counts the model that is given here by its name, and the factory ends; others raise nothing there.
 
     :param model: a ``torch.nn.Module`` on any device.
     :param name: of a declared model.

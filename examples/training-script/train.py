@@ -33,11 +33,6 @@ def make(options: argparse.Namespace) -> BertForTokenClassification:
     return BertForTokenClassification(config)
 
 
-def build() -> BertForTokenClassification:
-    """What the table declares: the model of the script's own defaults."""
-    return make(parse([]))
-
-
 def main() -> None:
     options = parse()
     model = make(options)

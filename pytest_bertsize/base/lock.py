@@ -158,7 +158,7 @@ def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str,
     data = None
     if config is not None and not model.has_config_of_build:
         data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
-    sources = [data, model.overrides, model.options, adapter, *([model.kwargs] if model.kwargs else [])]
+    sources = [data, model.overrides, model.options, adapter, *filter(None, (model.kwargs, model.command))]
     if not any(sources):
         return ""
     text = json.dumps(sources, sort_keys=True, default=str)
@@ -184,6 +184,8 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
     other = [each.sentence for each in changes if not each.is_name_alone]
     if locked.config != hash_sources(model, None, adapter.for_build if adapter else {}):
         problem = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
+        if model.command:
+            problem = "its lock was written for another command than its table has, or for other overrides or options"
     elif other:
         problem = f"the sizes in its lock do not make the tensors there: {listed(other, MOST_NAMED, '; ')}"
     else:

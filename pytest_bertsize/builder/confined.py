@@ -43,7 +43,17 @@ class NetworkRefused(Refused):
 REFUSED: list[Refused] = []  # refusals that fail a model even where its code catches the exception
 
 
-CALLED: list[str] = []  # modules of the project whose code runs for a count: who counts judges what it makes
+class Counted:
+    """A model for which code of the project runs: who counts it judges what the code makes."""
+
+    def __init__(self, name: str) -> None:
+        """:param name: as it is declared."""
+        self.name = name
+        self.model: Any = None  # as ``check_model`` was given it
+        self.others: dict[str, None] = {}  # names that it was given beside that one
+
+
+CALLED: list[Counted] = []
 
 
 def refuse(refusal: Refused) -> NoReturn:

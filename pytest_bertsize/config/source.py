@@ -219,7 +219,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
             raise Unusable(
                 Finding("unknown-closed-form", message, "correct backbone and architecture", table_key=(key,))
             )
-        made_by = f"{model.factory}()" if model.factory else "model"
+        made_by = f"{model.factory}()" if model.factory and not model.command else "model"
         file = f"{made_by}{f'.{backbone}' if backbone else ''}.config"
         said = {key: value for key, value in found.config.items() if key != "architectures"}
         return config_at({**said, "model_type": found.family}, file)

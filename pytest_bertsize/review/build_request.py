@@ -123,6 +123,8 @@ def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, r
     return {
         "root": str(settings.real_root),
         "factory": model.factory or "",
+        "command": model.command,
+        "declared": model.name if model.factory else "",
         "config_given": model.has_config,
         "kwargs": model.kwargs,
         "paths": settings.import_paths if runs_code else (),

@@ -41,7 +41,8 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
 """A dotted name in Python, of ASCII."""
-FUNCTION = {"pattern": rf"^{DOTTED}:{DOTTED}\Z", "not": {"pattern": r"^[^:]*\.py:"}}
+COMMAND = rf"python3? (-m {DOTTED}|[^\s:]+\.py)( .*)?"
+FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
@@ -65,12 +66,20 @@ def check_model_name(name: str) -> None:
         raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
 
 
-def check_function_name(name: str) -> None:
-    is_file = name.partition(":")[0].endswith(".py")
-    if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", name):
-        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
+def check_factory(written: str) -> None:
+    if re.fullmatch(COMMAND, written):
+        try:
+            shlex.split(written)
+        except ValueError as error:
+            raise ValueError(f"{shown(written)} is no command: {error}") from None
+        return
+    is_file = written.partition(":")[0].endswith(".py")
+    if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
+        if script := re.search(r"(?<!\S)[^\s:]+\.py(?: .*)?\Z", written):
+            raise ValueError(f'{shown(written)} is no command of Python: write factory = "python {script[0]}"')
+        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", written, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
-        raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
+        raise ValueError(f'{shown(written)} names no function: write factory = "{example}", importable from here')
 
 
 def read_components(written: object) -> dict[str, tuple[str, ...]]:
@@ -179,9 +188,10 @@ class Model(Struct, frozen=True, kw_only=True):
     config = "configs/*.json".
     """
 
-    factory: Annotated[str, Meta(min_length=1, extra_json_schema=FUNCTION), check_function_name] | None = None
-    """A function or a class of the project that makes the model, from the project's root, pytest's pythonpath, or src.
-    If it takes an argument it is called with the config: a dict, or for a class of transformers an object.
+    factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
+    """A function or a class of the project that makes the model, from the project's root, pytest's pythonpath, or src;
+    or the command that trains it, "python train.py --width 256", whose script calls check_model(model, "NAME").
+    A function that takes an argument is called with the config: a dict, or for a class of transformers an object.
     Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
     """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
@@ -298,6 +308,12 @@ class Model(Struct, frozen=True, kw_only=True):
         return self.adapter if self.adapter.endswith(".json") else f"{self.adapter.rstrip('/')}/{ADAPTER}"
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The words behind ``python``, where a command makes the model."""
+        words = shlex.split(self.factory) if self.factory and re.fullmatch(COMMAND, self.factory) else []
+        return tuple(words[1:])
+
+    @property
     def init_command(self) -> str:
         """Return the command that builds what the factory makes, and prints its table; ``""`` without one."""
         if self.factory is None:
@@ -356,7 +372,9 @@ def _check_together(values: Mapping[str, Any]) -> None:
     several = backbone if isinstance(backbone, dict) else {}
     if not config and not factory:
         raise Mistake('the model has no config: write config = "path/to/config.json"', "config")
+    is_command = factory and re.fullmatch(COMMAND, factory)
     needs: tuple[tuple[object, tuple[str, ...], str], ...] = (
+        (not is_command, ("kwargs",), "a command has its options in it: write them there"),
         (factory, OF_A_FACTORY, 'this is about a class of the project\'s own: write factory = "module:function"'),
         (closed_form, OF_A_CLOSED_FORM, "closed_form = false compares nothing with it: remove it, or closed_form"),
         (not closed_form, ("components",), "the closed form says what the components are: remove it"),

@@ -55,6 +55,26 @@ def test_a_factory_that_checks_what_it_makes_is_judged_by_the_run(project: Proje
     accepted.assert_outcomes(passed=1)
 
 
+def test_a_command_is_counted_and_held_in_hand_by_the_same_line(project: Project) -> None:
+    train = f"""{TRAIN}
+if __name__ == "__main__":
+    import sys
+    build(num_hidden_layers=int(sys.argv[1]))
+    raise RuntimeError("trained")
+"""
+    for layers, outcome in ((3, {"passed": 1}), (4, {"failed": 1})):
+        made = project(TABLE.replace("train:build", f"python train.py {layers}"), train=train)
+        made.runpytest("--bert-budget").assert_outcomes(**outcome)
+    table = f"{TABLE.replace('train:build', 'python train.py 3')}lock = 'strict'\n[tool.bertsize]\nlock = 'b.lock'\n"
+    made = project(table, train=train)
+    made.runpytest("--bert-budget", "--bert-budget-update").assert_outcomes(passed=1)
+    made.runpytest("--bert-budget", "--bert-budget-no-build").assert_outcomes(passed=1)
+    made = project(table.replace("train.py 3", "train.py 4"), train=train)
+    result = made.runpytest("--bert-budget", "--bert-budget-no-build")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*its lock was written for another command than its table has*"])
+
+
 def test_a_factory_may_check_what_no_table_declares_yet(project: Project) -> None:
     train = TRAIN.replace('check_model(model, "encoder")', 'check_model(model, "not-yet")')
     project(TABLE, train=train).runpytest("--bert-budget").assert_outcomes(passed=1)

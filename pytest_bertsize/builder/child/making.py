@@ -9,16 +9,20 @@ import inspect
 import math
 import os
 import re
+import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
+import pytest_bertsize
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
+from pytest_bertsize.builder.child.in_hand import take_in_hand
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
 from pytest_bertsize.builder.child.varied import vary, vary_configs
-from pytest_bertsize.builder.confined import CALLED, Refused, describe_error
+from pytest_bertsize.builder.confined import CALLED, Counted, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
 if TYPE_CHECKING:
@@ -29,6 +33,11 @@ ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5Encod
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
+CALL_IT = "call it below the line that makes the model (from pytest_bertsize import check_model)"
+BEFORE_CHECK = (
+    "mend that, or make the model, and call check_model, above that line; else write a function that makes it, and "
+    'factory = "module:function"'
+)
 _MISSING = object()
 
 
@@ -41,10 +50,10 @@ def import_maker(request: Request) -> None:
         torch.manual_seed(0)
     if request.adapter:
         importlib.import_module("pytest_bertsize.builder.child.lora")
-    with _working_in_root(request):
-        if request.factory:
+    with _working_in_root(request), contextlib.suppress(HandedOver):
+        if request.factory and not request.command:
             _find_factory(request)
-        elif not request.modules:
+        elif not request.factory and not request.modules:
             find_model_class(request)
     make_a_first_module()
 
@@ -71,7 +80,7 @@ def instantiate(request: Request) -> nn.Module:
         warnings.simplefilter("ignore")  # a tensor without elements counts like any other
         model: nn.Module
         if request.factory:
-            model = _call_factory(request)
+            model = _run_project(request)
         elif request.modules:
             model = _compose_modules(request)
         else:  # of a fresh config: constructors change theirs
@@ -91,9 +100,10 @@ def _working_in_root(request: Request) -> Iterator[None]:
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
-    CALLED.append(request.factory or request.module)
+    CALLED.append(Counted(request.declared))
+    check = patch.object(pytest_bertsize, "check_model", take_model, create=True)
     try:
-        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
+        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place(), check:
             yield
     finally:
         CALLED.pop()
@@ -108,10 +118,11 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if isinstance(cause, Refused):
         return NotBuilt(cause.why, text, cause.fix)
+    lower, why, fix = text.lower(), Why.RAISED, BEFORE_CHECK if request.command else ""
     if isinstance(cause, SystemExit):
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
-        return NotBuilt(Why.RAISED, f"the code ended itself before it returned a model: {text}{after}")
-    lower, why = text.lower(), Why.RAISED
+        handed = "handed over" if request.command else "returned"
+        return NotBuilt(Why.RAISED, f"the code ended itself before it {handed} a model: {text}{after}", fix)
     on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
     if on_meta and re.search(r"\bmeta\b", lower):
         why = Why.ON_META
@@ -123,7 +134,7 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         why = Why.NO_FILE
     elif "Padding_idx" in text:
         why = Why.PADDING
-    return NotBuilt(why, text)
+    return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
 
 
 # a class of the library
@@ -266,31 +277,97 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
     return {"auto_model": model_class(config_class(**config, attn_implementation="eager"), **options)}
 
 
-# the project's own function
+# the project's own code
 
 
-def _call_factory(request: Request) -> nn.Module:
-    """Call the project's function, with the config if it takes one and with the keyword arguments of the table."""
+class HandedOver(BaseException):
+    """The end of code of the project: ``check_model`` has the model that it runs for."""
+
+
+def take_model(model: Any, /, name: str | None = None, **more: Any) -> Any:
+    """Stand for ``check_model`` while a model is counted: the model of that name is the one, and ends the code."""
+    if CALLED and name and name == CALLED[-1].name:
+        CALLED[-1].model = take_in_hand(model).module
+        raise HandedOver
+    if CALLED and name:
+        CALLED[-1].others[name] = None
+    from pytest_bertsize.model_in_hand import check_model
+
+    return check_model(model, name, **more)
+
+
+def _run_project(request: Request) -> nn.Module:
+    """Run the project's function or command, until it returns the model or hands it to ``check_model``."""
     import torch
 
+    complete_init_weights()
+    made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
+    counted = CALLED[-1]
+    if isinstance(made, torch.nn.Module):
+        return made
+    call = f'check_model(model, "{request.declared}")'
+    if request.command:
+        ended, fix = f"{request.factory} ended without {call}", CALL_IT
+        if counted.others:
+            ended += f"; it called it with {', '.join(map(repr, counted.others))}"
+            fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
+        raise Refused(ended, fix)
+    what = "nothing" if made is None else f"a {type(made).__name__}"
+    if inspect.isclass(made):
+        what = f"the class {made.__name__}, not a module of it"
+    raise Refused(f"{request.factory} returned {what}", f"it has to return a torch.nn.Module, or to call {call}")
+
+
+def _run_until_handed(request: Request) -> Any:
+    """Return the model that ``check_model`` is given, or what the function returns.
+
+    :raises Refused: where the code goes on once it has handed over a model, which it may then change.
+    """
+    returned, counted = None, CALLED[-1]
+    try:
+        if request.command:
+            _run_command(request)
+        else:
+            returned = _call_factory(request)
+    except HandedOver:
+        return counted.model
+    except BaseException:
+        if counted.model is None:
+            raise
+    if counted.model is not None:
+        raise Refused("check_model ends code that is counted, and this code caught that", "catch Exception alone")
+    return returned
+
+
+def _run_command(request: Request) -> None:
+    """Run a script or a module as Python does, with its words.
+
+    :raises Refused: where there is no such script.
+    """
+    first, *words = request.command
+    if first == "-m":
+        module, *words = words
+        sys.path[:0] = (request.root, *request.paths)
+        sys.argv = [module, *words]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        return
+    file = os.path.join(request.root, first)  # noqa: PTH118
+    if not os.path.isfile(file):  # noqa: PTH113
+        raise Refused(f"there is no {first}", "correct its path, from the folder of the table")
+    sys.path[:0] = (os.path.dirname(file), *request.paths)  # noqa: PTH120
+    sys.argv = [first, *words]
+    runpy.run_path(file, run_name="__main__")
+
+
+def _call_factory(request: Request) -> Any:
+    """Call the project's function, with the config if it takes one and with the keyword arguments of the table."""
     function = _find_factory(request)
     takes_config = request.config_given and _takes_config(function, request)
     arguments = (vary(request.config, request.varied),) if takes_config else ()
     with contextlib.suppress(ValueError):  # a class of C has no signature
         _refuse_other_arguments(inspect.signature(function), arguments, request)
-    complete_init_weights()
-
-    def call() -> Any:
-        given = [_make_own_config(function, each) for each in copy.deepcopy(arguments)]
-        return function(*given, **copy.deepcopy(dict(request.kwargs)))
-
-    made = run_with_stand_ins(call, partial(_is_in, request.root))
-    if isinstance(made, torch.nn.Module):
-        return made
-    what = "nothing" if made is None else f"a {type(made).__name__}"
-    if inspect.isclass(made):
-        what = f"the class {made.__name__}, not a module of it"
-    raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
+    given = [_make_own_config(function, each) for each in copy.deepcopy(arguments)]
+    return function(*given, **copy.deepcopy(dict(request.kwargs)))
 
 
 def _takes_config(function: Callable[..., Any], request: Request) -> bool:

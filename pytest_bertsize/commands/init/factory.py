@@ -23,7 +23,7 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import Model, check_function_name, check_model_name, read_kwargs
+from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import plural, printable, shown
 
@@ -44,6 +44,7 @@ write a function that makes it, for example in bertsize_models.py
 
 and declare that: bertsize init bertsize_models:build_{name}"""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
+_SCRIPT = re.compile(r"^python3? (?:-m )?(\S+?)(?:\.py)?(?: .*)?$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
 
@@ -181,7 +182,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
 def _check_wish(wish: Wish) -> None:
     """:raises SettingsError: for names that are none, and for arguments that no table can say."""
     try:
-        check_function_name(wish.factory)
+        check_factory(wish.factory)
         check_model_name(wish.name or "model")
     except ValueError as error:
         raise SettingsError(str(error).replace("write factory = ", "name ")) from None
@@ -228,8 +229,8 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 
 def _name_after(factory: str) -> str:
-    """``acme.models:build_NerTagger`` → ``ner_tagger``."""
-    last = re.split("[:.]", factory)[-1]
+    """``acme.models:build_NerTagger`` → ``ner_tagger``, ``python acme/train.py --width 64`` → ``train``."""
+    last = re.split("[:./ ]", _SCRIPT.sub(r"\1", factory))[-1]
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
     return _VERBS.sub("", words).strip("_") or "model"
 

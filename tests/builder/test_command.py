@@ -1,0 +1,124 @@
+"""Commands and functions of the project that hand their model to ``check_model`` in place of returning it."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_bertsize.builder.child.making import BEFORE_CHECK, CALL_IT
+from pytest_bertsize.builder.messages import Built, Request
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
+from tests.builder.conftest import ask_helper
+
+FILES = {
+    "scripts/train.py": """
+import argparse
+import wandb
+from parts import Line
+from pytest_bertsize import check_model
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int, default=2)
+    parser.add_argument("--note", default="")
+    options = parser.parse_args()
+    assert open("data.txt").read() == options.note
+    check_model(Line(1), "teacher")
+    model = Line(options.width)
+    try:
+        check_model(model, "line")
+    except Exception:
+        pass
+    raise RuntimeError("trained")
+
+if __name__ == "__main__":
+    wandb.init(project="line")
+    main()
+""",
+    "scripts/parts.py": "from torch import nn\nclass Line(nn.Linear):\n    def __init__(self, width): super().__init__(3, width)",
+    "data.txt": "two words",
+    "package/__init__.py": "",
+    "package/parts.py": "from torch import nn\nmake = nn.Linear",
+    "package/train.py": "import sys\nfrom .parts import make\nimport pytest_bertsize\npytest_bertsize.check_model(make(3, int(sys.argv[1])), name='line')",
+    "other.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'tagger', total=9)",
+    "ends.py": "from torch import nn\nmodel = nn.Linear(3, 2)",
+    "reads.py": "open('train.csv')",
+    "exits.py": "import sys\nsys.exit('no GPU')",
+    "catches.py": (
+        "from torch import nn\nfrom pytest_bertsize import check_model\nmodel = nn.Linear(3, 2)\n"
+        "try: check_model(model, 'line')\nexcept: model.weight = None\nraise RuntimeError"
+    ),
+    "none.py": "from pytest_bertsize import check_model\ncheck_model(3, 'line')",
+    "own.py": (
+        "from torch import nn\nfrom pytest_bertsize import check_model\n"
+        "def main():\n    check_model(nn.DataParallel(nn.Linear(3, 2)), 'line')\n    raise RuntimeError\n"
+        "def nothing(): pass"
+    ),
+    "bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
+}
+
+
+class Case(NamedTuple):
+    """A factory, and what is built, or what is said in its place."""
+
+    factory: str
+    found: list[tuple[int, ...]] | str
+
+
+CASES = {
+    "the words of a command": Case("python scripts/train.py --note 'two words'", [(2, 3), (2,)]),
+    "another size by an option": Case("python3 scripts/train.py --note='two words' --width 5", [(5, 3), (5,)]),
+    "a module": Case("python -m package.train 4", [(4, 3), (4,)]),
+    "a function, and what is wrapped": Case("own:main", [(2, 3), (2,)]),
+    "a module that does it while it is imported": Case("bare:main", [(2, 3), (2,)]),
+    "a wrong option": Case("python scripts/train.py --with 5", f"the code ended itself before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}"),
+    "another name": Case(
+        "python other.py",
+        "python other.py ended without check_model(model, \"line\"); it called it with 'tagger'; give the table and the "
+        "call the same name (bertsize init … --name tagger)",
+    ),
+    "no call": Case("python ends.py", f'python ends.py ended without check_model(model, "line"); {CALL_IT}'),
+    "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
+    "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
+    "code that catches the end": Case(
+        "python catches.py", "check_model ends code that is counted, and this code caught that; catch Exception alone"
+    ),
+    "no module": Case("python none.py", "*check_model takes a torch.nn.Module, and this is an int*"),
+    "no script": Case("python missing.py", "there is no missing.py; correct its path, from the folder of the table"),
+    "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
+    "a function that does not": Case(
+        "own:nothing",
+        'own:nothing returned nothing; it has to return a torch.nn.Module, or to call check_model(model, "line")',
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answers of one helper to all of them."""
+    root = tmp_path_factory.mktemp("project")
+    for file, source in FILES.items():
+        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).write_text(source)
+    requests = [
+        Request(
+            name, "", "", {}, {}, root=str(root), factory=each.factory, declared="line", config_given=False,
+            command=Model(name="line", factory=each.factory, budget=Budget()).command,
+        )
+        for name, each in CASES.items()
+    ]  # fmt: skip
+    return ask_helper(requests, building=30)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_check_model_is_given_by_the_name_is_the_model(found: dict[str, Any], name: str) -> None:
+    expected, answer = CASES[name].found, found[name]
+    if isinstance(answer, Built):
+        assert [each.shape for each in answer.tensors] == expected
+    else:
+        told = f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
+        assert isinstance(expected, str), told
+        assert fnmatchcase(told, expected.replace("[", "[[]")), told
