@@ -223,7 +223,7 @@ MODEL = {
 }
 INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
-    "factory [MODULE:CALLABLE]": "a function or a class of the project, to build once and propose its table",
+    "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and propose a table for',
     "--name NAME": "the name of that model (default: the function's)",
     "--config FILE": "the config for it, a file or a folder",
     "--kwargs JSON": "keyword arguments for it, as in '{\"labels\": 9}'",
