@@ -74,7 +74,10 @@ CASES = {
     "a module": Case("python -m package.train 4", [(4, 3), (4,)]),
     "a function, and what is wrapped": Case("own:main", [(2, 3), (2,)]),
     "a module that does it while it is imported": Case("bare:main", [(2, 3), (2,)]),
-    "a wrong option": Case("python scripts/train.py --with 5", f"the code ended itself before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}"),
+    "a wrong option": Case(
+        "python scripts/train.py --with 5",
+        f"the code ended itself before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}",
+    ),
     "another name": Case(
         "python other.py",
         "python other.py ended without check_model(model, \"line\"); it called it with 'tagger'; give the table and the "
