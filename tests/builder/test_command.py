@@ -55,7 +55,6 @@ if __name__ == "__main__":
     "own.py": (
         "from torch import nn\nfrom pytest_bertsize import check_model\n"
         "def main():\n    check_model(nn.DataParallel(nn.Linear(3, 2)), 'line')\n    raise RuntimeError\n"
-        "def nothing(): pass"
     ),
     "bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
 }
@@ -92,10 +91,6 @@ CASES = {
     "no module": Case("python none.py", "*check_model takes a torch.nn.Module, and this is an int*"),
     "no script": Case("python missing.py", "there is no missing.py; correct its path, from the folder of the table"),
     "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
-    "a function that does not": Case(
-        "own:nothing",
-        'own:nothing returned nothing; it has to return a torch.nn.Module, or to call check_model(model, "line")',
-    ),
 }
 
 

@@ -305,9 +305,8 @@ def _run_project(request: Request) -> nn.Module:
     counted = CALLED[-1]
     if isinstance(made, torch.nn.Module):
         return made
-    call = f'check_model(model, "{request.declared}")'
     if request.command:
-        ended, fix = f"{request.factory} ended without {call}", CALL_IT
+        ended, fix = f'{request.factory} ended without check_model(model, "{request.declared}")', CALL_IT
         if counted.others:
             ended += f"; it called it with {', '.join(map(repr, counted.others))}"
             fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
@@ -315,7 +314,7 @@ def _run_project(request: Request) -> nn.Module:
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
         what = f"the class {made.__name__}, not a module of it"
-    raise Refused(f"{request.factory} returned {what}", f"it has to return a torch.nn.Module, or to call {call}")
+    raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
 
 
 def _run_until_handed(request: Request) -> Any:

@@ -15,9 +15,9 @@ from unittest.mock import patch
 from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.wording import MOST_NAMED, listed
 
-MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
+MORE = "lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
-OPERATIONS -= {*vars(object), "__getnewargs__", "__setitem__"}  # of every object, of a copy, and below
+OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, dict[str, None]] = {}  # what stood in, in words, and the names that it stood in for, as keys
 EXTENSIONS = "torch.utils.cpp_extension"
@@ -56,8 +56,24 @@ class StandIn:
         self._fail_unless_imported()
         note_stand_in("not installed, and set at import, which is not kept", self.__name__)
 
+    def __or__(self, other: object) -> Any:
+        """Return nothing while a file is imported, as of the annotation ``Run | None``; fail anywhere else."""
+        self._fail_unless_imported()
+        return Result(f"{self.__name__} | …")
+
+    __ror__ = __or__
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by identity for annotations, ``Optional[Run]``; fail anywhere else."""
+        if sys._getframe(1).f_globals.get("__name__") != "typing":
+            self._fail()
+        return self is other
+
     def _fail_unless_imported(self) -> None:
-        if sys._getframe(2).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
+        """Fail unless a file or the body of a class runs: the frame is the one way to know."""
+        frame = sys._getframe(2)  # noqa: SLF001
+        if frame.f_code.co_name != "<module>" and "__qualname__" not in frame.f_locals:
             self._fail()
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
@@ -75,7 +91,8 @@ class Result(StandIn):
 
 
 for _operation in OPERATIONS:
-    setattr(StandIn, _operation, StandIn._fail)  # noqa: SLF001
+    if _operation not in vars(StandIn):
+        setattr(StandIn, _operation, StandIn._fail)  # noqa: SLF001
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
