@@ -115,10 +115,10 @@ NOTED = {
         "not installed, and set at import, which is not kept: acme_plots.rcParams",
     ],
     "from typing import *\nfrom acme_logs import Run\ndef main(run: Optional[Run], runs: List[Union[Run, int]]): pass": [
-        f"acme_logs {UNUSED}"
+        f"{UNUSED}: acme_logs"
     ],
     "from acme_logs import Run\nclass Own:\n    def main(self, run: Run | None, other: None | Run): pass": [
-        f"acme_logs {UNUSED}"
+        f"{UNUSED}: acme_logs"
     ],
     "try: import acme_logs\nexcept ImportError: acme_logs = None\nassert acme_logs is None": [],
     "import json\ntry: held = json.AcmeCaught\nexcept AttributeError: held = None\nassert held is None": [],
