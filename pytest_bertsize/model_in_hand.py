@@ -79,6 +79,8 @@ def check_model(
     __tracebackhide__ = True
     try:
         held = take_in_hand(model)
+        if CALLED and name is not None:
+            CALLED[-1].take(name, held.module)
         if name is not None or table is not None:
             _refuse_beside_table(options, closed_form=closed_form)
             found = _hold_to_table(held, name, table, _find_place(sys._getframe(1)), limits)  # noqa: SLF001

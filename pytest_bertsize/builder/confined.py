@@ -52,6 +52,17 @@ class Counted:
         self.model: Any = None  # as ``check_model`` was given it
         self.others: dict[str, None] = {}  # names that it was given beside that one
 
+    def take(self, name: str, model: Any) -> None:
+        """:raises HandedOver: where ``check_model`` is given the model by this name."""
+        if name == self.name:
+            self.model = model
+            raise HandedOver
+        self.others[name] = None
+
+
+class HandedOver(BaseException):
+    """The end of code of the project: ``check_model`` has the model that it runs for."""
+
 
 CALLED: list[Counted] = []
 

@@ -15,14 +15,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
-import pytest_bertsize
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
-from pytest_bertsize.builder.child.in_hand import take_in_hand
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
 from pytest_bertsize.builder.child.varied import vary, vary_configs
-from pytest_bertsize.builder.confined import CALLED, Counted, Refused, describe_error
+from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
 if TYPE_CHECKING:
@@ -101,9 +98,8 @@ def _working_in_root(request: Request) -> Iterator[None]:
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
     CALLED.append(Counted(request.declared))
-    check = patch.object(pytest_bertsize, "check_model", take_model, create=True)
     try:
-        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place(), check:
+        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
             yield
     finally:
         CALLED.pop()
@@ -278,22 +274,6 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 
 # the project's own code
-
-
-class HandedOver(BaseException):
-    """The end of code of the project: ``check_model`` has the model that it runs for."""
-
-
-def take_model(model: Any, /, name: str | None = None, **more: Any) -> Any:
-    """Stand for ``check_model`` while a model is counted: the model of that name is the one, and ends the code."""
-    if CALLED and name and name == CALLED[-1].name:
-        CALLED[-1].model = take_in_hand(model).module
-        raise HandedOver
-    if CALLED and name:
-        CALLED[-1].others[name] = None
-    from pytest_bertsize.model_in_hand import check_model
-
-    return check_model(model, name, **more)
 
 
 def _run_project(request: Request) -> nn.Module:
