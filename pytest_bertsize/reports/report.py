@@ -6,7 +6,7 @@ speak of ``null``. Keys are added, never renamed: other tools read the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -179,7 +179,10 @@ class Fit(Object):
     """A shape with which the whole budget holds."""
 
     change: Annotated[str, says("`hidden_size 768 → 704, num_attention_heads 12 → 11`.")]
-    overrides: Annotated[dict[str, int], says('For the table: `{"hidden_size": 704, "num_attention_heads": 11}`.')]
+    overrides: Annotated[
+        Mapping[str, int | list[str]],
+        says('For the table, or the adapter: `{"hidden_size": 704, "num_attention_heads": 11}`, `{"r": 4}`.'),
+    ]
     total: Annotated[int, says("What the model would count.")]
 
 
