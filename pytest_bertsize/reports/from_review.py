@@ -59,7 +59,9 @@ def report_model(review: Review) -> ModelReport:
     subject, locked = review.subject, review.locked
     form, stored = subject.form, subject.stored
     is_counted = bool(held and (expected or not subject.model.closed_form))
-    findings = [_copy(FindingRow, finding) for finding in review.findings]
+    worst = review.worst_error
+    rows = [_copy(FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
+    findings = sorted(rows, key=lambda each: SEVERITIES.index(each.severity))
     model = _copy(
         ModelReport,
         review,
@@ -96,10 +98,12 @@ def report_model(review: Review) -> ModelReport:
             why=locked.why,
         ),
         choices=_list_choices(review),
-        findings=sorted(findings, key=lambda each: SEVERITIES.index(each.severity)),
+        findings=findings,
     )
+    if not headline.names_error(model):
+        findings = [replace(each, in_headline=False) for each in findings]
     failure = review.describe_failure(with_fix=False)
-    return replace(model, headline=headline.describe_model(model, review.headline, failure))
+    return replace(model, findings=findings, headline=headline.describe_model(model, review.headline, failure))
 
 
 def report_base(baseline: Baseline | None) -> RunBase | None:

@@ -47,12 +47,24 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     :param failure: what fails the model, without its name and without a way out.
     """
     count, base = model.parameter_count, model.base
-    if count is None or (base is None and model.verdict == "failed"):
+    if count is None or has_way_out(model):
         return verdict
     size = f"{exact(count)} parameters" if base is None else _describe_change(base, count, model)
     whose = "its" if model.counted_by == "lock" else "the"
     not_built = "" if model.built else f"{',' if base else ''} by {whose} {model.counted_by}, not built"
     return f"{model.name}: {size}{not_built}; {_describe_verdict(model, failure)}"
+
+
+def has_way_out(model: ModelReport) -> bool:
+    """Tell whether the line of a failed model is the review's own, which says what to write as well."""
+    return model.verdict == "failed" and (model.base is None or model.parameter_count is None)
+
+
+def names_error(model: ModelReport) -> bool:
+    """Tell whether the line of a failed model names the worst of its errors, and not the limit of its total alone."""
+    whole, errors = model.total_row, {finding.kind for finding in model.findings if finding.severity == "error"}
+    is_within = whole is None or (whole.room_left or 0) >= 0
+    return has_way_out(model) or is_within or bool(_BEFORE_A_LIMIT & errors)
 
 
 def _describe_change(base: Base, count: int, model: ModelReport) -> str:
@@ -91,8 +103,7 @@ def _describe_verdict(model: ModelReport, failure: str) -> str:
     whole = model.total_row
     if model.verdict == "passed":
         return _describe_pass(model, whole)
-    errors = {finding.kind for finding in model.findings if finding.severity == "error"}
-    if whole is None or (whole.room_left or 0) >= 0 or _BEFORE_A_LIMIT & errors:
+    if whole is None or names_error(model):
         return failure
     count = sum(finding.severity == "error" for finding in model.findings)
     more = f"; {plural(count - 1, 'more finding')}" if count > 1 else ""

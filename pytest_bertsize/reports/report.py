@@ -247,6 +247,7 @@ class FindingRow(Object):
     base: Annotated[int | None, says("What it was at the base, where the limit was broken there already.")]
     file: Annotated[str | None, says("Where it is said, relative to the project's root.")]
     line: Annotated[int | None, says("The 1-based line in that file.")]
+    in_headline: Annotated[bool, says("Whether it is the error that the model's headline names.")]
 
     @property
     def place(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from pytest_bertsize.findings import BROKEN, describe_limit
+from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports import sentences
@@ -27,6 +27,7 @@ from pytest_bertsize.reports.drawing import (
     to_terminal,
     usable,
 )
+from pytest_bertsize.reports.headline import has_way_out
 from pytest_bertsize.reports.sentences import show_difference
 from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
@@ -64,12 +65,9 @@ def draw_failure(model: ModelReport, style: Style) -> str:
             hanging("", "bold red", line, style),
             *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []),
         )
-    told = [each for each in model.own_findings if each.fix and _is_told(each, model.headline)]
-    ways = [
-        hanging("  → ", "cyan", each.fix if each.place in model.headline else f"{each.fix} ({each.place})", style)
-        for each in told
-        if each.fix not in model.headline
-    ]
+    told = [each for each in model.own_findings if each.fix and _is_told(each)]
+    is_whole = has_way_out(model)
+    ways = [hanging("  → ", "cyan", way, style) for each in told if (way := _say_way_out(each, is_whole=is_whole))]
     blocks: list[list[RenderableType]] = [
         [hanging("", "bold red", model.headline, style), *ways],
         _table_parts(model, style) if model.components else [],
@@ -80,10 +78,20 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     return _draw_blocks(blocks, style)
 
 
-def _is_told(finding: FindingRow, headline: str) -> bool:
-    if finding.actual is None or finding.limit is None:
-        return finding.message in headline
-    return describe_limit(finding.component, finding.actual, finding.limit) in headline
+def _is_told(finding: FindingRow) -> bool:
+    """Tell whether the headline has all that the message says: its words, or the numbers of a limit."""
+    is_sum = finding.kind == "off-closed-form" and finding.actual != finding.expected
+    return finding.in_headline and not is_sum
+
+
+def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
+    """Return what the headline does not say of the finding that it names.
+
+    :param is_whole: whether it says the way out as well, where it says more than numbers.
+    """
+    if finding.limit is not None:
+        return f"{finding.fix} ({finding.place})" if finding.place else finding.fix
+    return "" if is_whole else finding.fix
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
@@ -140,7 +148,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
 
 
 def _without_line(finding: FindingRow) -> str:
-    return repr(replace(finding, line=None))
+    return repr(replace(finding, line=None, in_headline=False))
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:

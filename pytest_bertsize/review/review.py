@@ -128,11 +128,14 @@ class Review:
             return f"{self.name}: {next(each.message for each in self.findings if each.kind == 'build-failed')}"
         return f"{self.name}: {self.describe_failure()}"
 
+    @property
+    def worst_error(self) -> Finding | None:
+        return min(self.errors, key=_rank_finding, default=None)
+
     def describe_failure(self, *, with_fix: bool = True) -> str:
         """Return what fails the model: the most urgent error, and how many others there are."""
-        if not self.errors:
+        if (worst := self.worst_error) is None:
             return "was not built"
-        worst = min(self.errors, key=_rank_finding)
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
         return f"{_shorten_finding(worst if with_fix else worst._replace(fix=''))}{rest}"
 

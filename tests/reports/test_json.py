@@ -102,6 +102,7 @@ def test_a_finding_has_kind_place_and_way_out(report: dict[str, Any]) -> None:
             "base": None,
             "file": "pyproject.toml",
             "line": 8,
+            "in_headline": True,
         }
     ]
 

@@ -395,14 +395,26 @@ def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
     assert [[each.message for each in found.findings] for found in rest] == [[f"{line} alone"] for line in range(1, 6)]
 
 
-def test_what_the_headline_has_said_is_not_said_again() -> None:
-    total = replace(
-        finding("total is 9, 2 over its limit of 7", "to accept it, write 9"), component="total", actual=9, limit=7
-    )
-    found = replace(
-        model(component("total", 9, maximum=7), findings=[total, finding("odd")]), headline="a: total 9, limit 7 (+2)"
-    )
+@pytest.mark.parametrize(
+    ("more", "base", "below"),
+    [
+        ({"actual": 9, "limit": 7}, False, ["  → write 9 (pyproject.toml:11)"]),
+        ({}, False, []),
+        ({}, True, ["  → write 9"]),
+        (
+            {"kind": "off-closed-form", "actual": 9, "expected": 7},
+            False,
+            ["✗ the total (pyproject.toml:11)", "  → write 9"],
+        ),
+    ],
+    ids=["numbers", "words and way out", "words", "a sum"],
+)
+def test_what_the_headline_names_is_not_said_again(more: dict[str, Any], *, base: bool, below: list[str]) -> None:
+    named = replace(finding("the total", "write 9", kind="build-failed"), in_headline=True, **more)
+    found = replace(model(component("total", 9), findings=[named, finding("odd")]), headline="a: its line")
+    found.base = passing().base if base else None
     lines = draw_failure(found, Style(80)).splitlines()
-    assert lines[:2] == ["a: total 9, limit 7 (+2)", "  → to accept it, write 9 (pyproject.toml:11)"]
+    assert lines[0] == "a: its line"
     assert lines[-1] == "✗ odd (pyproject.toml:11)"
-    assert not any("2 over its limit" in line for line in lines)
+    told = [line for line in lines[1:-1] if line.startswith(("✗ the", "  →"))]
+    assert told == below

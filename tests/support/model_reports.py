@@ -48,4 +48,5 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
 
 
 def finding(message: str, fix: str = "", severity: str = "error", kind: str = "over-budget") -> FindingRow:
-    return blank(FindingRow, kind=kind, severity=severity, message=message, fix=fix, file="pyproject.toml", line=11)
+    place = {"file": "pyproject.toml", "line": 11, "in_headline": False}
+    return blank(FindingRow, kind=kind, severity=severity, message=message, fix=fix, **place)

@@ -111,6 +111,8 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
     )
     told = model.headline
     model.headline = headline.describe_model(model, told, told.partition(": ")[2])
+    for each in model.findings:
+        each.in_headline = each.in_headline and headline.names_error(model)
     return model
 
 
@@ -155,7 +157,8 @@ def change(key: str, before: str, after: str, components: dict[str, int]) -> Cha
 
 
 def _row(finding: Finding) -> FindingRow:
-    return FindingRow(**{name: getattr(finding, name) for name in FindingRow.__struct_fields__})
+    same = (name for name in FindingRow.__struct_fields__ if name != "in_headline")
+    return FindingRow(**{name: getattr(finding, name) for name in same}, in_headline=False)
 
 
 def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
