@@ -164,7 +164,8 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
-        found = found.with_findings(*compare_with_closed_form(subject.form, compared, subject.model.init_command))
+        command = subject.model.init_command if is_own else None
+        found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
     found = found.with_findings(*check_limits(found, actual))
     otherwise = _find_read_otherwise(found, built)  # the cause of what is off, and told before it
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(

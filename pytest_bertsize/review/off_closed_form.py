@@ -22,22 +22,22 @@ TABLE_WIDTHS = ("D", "E")
 """Of a word table: the model's own width, or that of factorised embeddings."""
 
 
-def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str = "") -> list[Finding]:
+def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` for none.
 
-    :param command: prints the table of a class of the project; ``""`` for one of the library: another name for a tensor
-        is a tie that it has made or lost, where a class of a project differs in no parameter.
+    :param command: prints the table of a class of the project, ``""`` where none does; ``None`` for one of the library:
+        another name for a tensor is a tie that it has made or lost, where a class of a project differs in no parameter.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
     for each in (*compare_inventories(form, actual), *_find_lost_owners(form)):
-        if not (command and _is_other_name(each, *sides)):
+        if not (command is not None and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
     found, formulas = [], form.formulas() if by_component else {}
     for component, differences in by_component.items():
         guess = guess_cause(differences, form, actual, form.dims.sizes)
-        fix = _describe_in_table(differences, command) if command else LIBRARY
+        fix = LIBRARY if command is None else _describe_in_table(differences, command)
         finding = _make_finding(component, differences, form, actual, formulas.get(component))
         found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
     return found
@@ -73,7 +73,7 @@ def _describe_in_table(differences: Sequence[Difference], command: str) -> str:
     for each in differences:
         if each.kind == "tied":
             return f"write tied = {inline({each.name: each.other})}, or mend the class"
-    return f"mend the class, or its table: {command} --write writes it anew"
+    return f"mend the class, or its table{f': {command} --write writes it anew' if command else ''}"
 
 
 # causes

@@ -315,8 +315,8 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds what the factory makes, and prints its table; ``""`` without one."""
-        if self.factory is None:
+        """Return the command that builds what the factory makes, and prints its table; ``""`` where none does."""
+        if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
         for option, value in (

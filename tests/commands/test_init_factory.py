@@ -223,6 +223,36 @@ def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_
     assert "head is 3,360" in " ".join(out_of_check.getvalue().split())  # 48·70, over the limit of the head that was
 
 
+def test_a_table_is_written_anew_for_the_model_that_its_other_keys_make(root: Path) -> None:
+    (root / "small.json").write_text(
+        '{"model_type": "bert", "vocab_size": 101, "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 2}'
+    )
+    written(root, "Derived", config="small.json")
+    file = root / "pyproject.toml"
+    file.write_text(file.read_text().replace('config = "', 'overrides = { num_hidden_layers = 1 }\nconfig = "'))
+    assert written(root, "Derived", config="small.json", name="derived").overrides == {"num_hidden_layers": 1}
+    assert '"bert.encoder.layer.0.output.dense.bias"' in (root / "bertsize.lock").read_text()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        'adapter = { peft_type = "LORA", r = 4, target_modules = ["query"] }',
+        'backbone = { q = "a.json", d = "b.json" }',
+    ],
+)
+def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> None:
+    table = f'[tool.bertsize.models.pair]\nfactory = "own:Pair"\narchitecture = "BertModel"\n{keys}\n'
+    (root / "pyproject.toml").write_text(f'{table}budget = "report-only"\n')
+    (model,) = load(root / "pyproject.toml").models.values()
+    assert not model.init_command
+    status, _, err = init(root, "Pair", writes=True)
+    assert (status, err.endswith('declares "pair" already, and not so: give another name (--name)\n')) == (
+        MISTAKEN,
+        True,
+    )
+
+
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
     model = written(root, "Plain")
     assert (model.closed_form, model.lock) == (False, "strict")

@@ -40,7 +40,9 @@ class Form(Inventory):
         return FORMULAS
 
 
-def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: str = "", **sizes: int) -> list[Finding]:
+def compared(
+    expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: str | None = None, **sizes: int
+) -> list[Finding]:
     return compare_with_closed_form(Form(expected, sizes), Inventory(actual), own)  # type: ignore[arg-type]
 
 
@@ -132,6 +134,12 @@ def test_a_layer_more_is_one_difference() -> None:
     assert (found.component, found.actual, found.expected) == ("encoder", 13 * LAYER, 12 * LAYER)
     assert found.message.endswith(f": bert.encoder.layer.12 is new: {LAYER:,}, like the other 12")
     assert found.fix == MEND
+
+
+def test_a_class_whose_table_no_command_writes_is_mended_by_hand() -> None:
+    assert compared((NORM,), (NORM, SHARED), "") == []
+    (found,) = compared((NORM,), (NORM, *parts(1)), "")
+    assert found.fix == "mend the class, or its table"
 
 
 def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:

@@ -7,8 +7,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import tomli
 
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.base.lock import Lock, merge_accepted, read_lock, render_lock
@@ -25,6 +29,7 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs
 from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
@@ -43,6 +48,8 @@ write a function that makes it, for example in bertsize_models.py
       return {made}(...)  # what your script gives it
 
 and declare that: bertsize init bertsize_models:build_{name}"""
+KEPT = ("keys", "ignored", "overrides", "build")
+"""Keys of a declared model that change what is built, or how its config is read."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 _SCRIPT = re.compile(r"^python3? (?:-m )?(\S+?)(?:\.py)?(?: .*)?$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
@@ -71,7 +78,8 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         _check_wish(wish)
         project = read_project(root, is_named=wish.is_named)
         lock = _read_lock(project)
-        draft = Draft(_choose_name(wish, project), wish.factory, wish.kwargs, wish.config)
+        name = _choose_name(wish, project)
+        draft = Draft(name, wish.factory, wish.kwargs, wish.config, kept=_read_kept(name, wish, project))
         registry = registry_of(project.settings, asked_about(project.settings).release)
         draft, request, built = _build(project, registry, helper, draft)
         if isinstance(built, NotBuilt):
@@ -220,12 +228,26 @@ def _choose_name(wish: Wish, project: Project) -> str:
     """
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
-    here = wish.factory, wish.config, dict(wish.kwargs)
-    if wish.writes and model and (model.factory, model.config, dict(model.kwargs)) != here:
+    if wish.writes and model and not _is_wished(model, wish):
         what = f"{project.path.name} declares {shown(name)} already, and not so"
-        anew = f", or {model.init_command} --write, which writes that table anew" if model.factory else ""
+        anew = f", or {model.init_command} --write, which writes that table anew" if model.init_command else ""
         raise SettingsError(f"{what}: give another name (--name){anew}")
     return name
+
+
+def _is_wished(model: Model, wish: Wish) -> bool:
+    """Tell whether a declared model is the one that the command line describes."""
+    here = wish.factory, wish.config, dict(wish.kwargs)
+    return bool(model.init_command) and (model.factory, model.config, dict(model.kwargs)) == here
+
+
+def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
+    """Return the keys of a declared model that change what is built, as TOML."""
+    model = project.settings.models.get(name)
+    if model is None or not _is_wished(model, wish):
+        return {}
+    table: Any = reduce(getitem, model.table_key, tomli.loads(project.text or ""))
+    return {key: inline(table[key]) for key in KEPT if key in table}
 
 
 def _name_after(factory: str) -> str:

@@ -57,6 +57,8 @@ class Draft:
     limits: tuple[tuple[str, str], ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments behind keys."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Further keys of the table that declares it, as TOML."""
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -76,6 +78,7 @@ class Draft:
         for name in ("factory", "kwargs", "config", "family"):
             if value := getattr(self, name):
                 yield name, inline(value)
+        yield from self.kept.items()
         yield from self._list_backbones() if self.backbones else [("closed_form", "false")]
         for name in ("options", "tied", "without", "frozen"):
             if value := getattr(self, name):
