@@ -165,9 +165,10 @@ def examine(
 
 
 def _offer_new_table(findings: tuple[Finding, ...], model: Model) -> tuple[Finding, ...]:
-    """Name the command that describes what is built, where the first mistake is in a key that it writes."""
+    """Name the command that describes what is built, where the first mistake is in what it writes."""
     first, *others = findings
-    if not (model.init_command and first.table_key and first.table_key[0] in {"factory", *FOUND}):
+    is_written = first.kind == "unknown-closed-form" or (first.table_key or ("",))[0] in FOUND
+    if not (model.init_command and is_written):
         return findings
     fix = f"if that is meant, {model.init_command} --write writes its table anew; else {first.fix}"
     return first._replace(fix=fix), *others

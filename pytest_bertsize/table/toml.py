@@ -101,18 +101,21 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     wanted_here: Any = wanted
     for part in table:
         here, wanted_here = here[part], wanted_here[part]
-    body: list[Any] = here.value.body if isinstance(here, Table) else []
+    items = here.value if isinstance(here, Table) else None
+    body: list[Any] = items.body if items else []
     behind: list[Any] = []
     while body and body[-1][0] is None:  # a comment that stands above the next table
         behind.insert(0, body.pop())
     for name, value in values.items():
         if value:
-            written: Any = tomlkit.parse(f"x = {value}\n")["x"]
+            written: Any = tomlkit.parse(f"x = {value}\n").item("x")
             comment, plain = (written.trivia.comment_ws, written.trivia.comment), written.unwrap()
-            is_same = name in here and wanted_here[name] == plain and not any(comment)
-            if not is_same:  # a comment of another value goes with it
-                here[name], wanted_here[name] = written, plain
-                here[name].trivia.comment_ws, here[name].trivia.comment = comment
+            if name in here and wanted_here[name] == plain and not any(comment):
+                continue
+            here[name], wanted_here[name] = written, plain
+            if items:  # a comment of another value goes with it
+                item: Any = items.item(name)
+                item.trivia.comment_ws, item.trivia.comment = comment
         elif name in here:
             del here[name], wanted_here[name]
     body += behind

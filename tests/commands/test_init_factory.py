@@ -234,6 +234,17 @@ def test_a_table_is_written_anew_for_the_model_that_its_other_keys_make(root: Pa
     assert '"bert.encoder.layer.0.output.dense.bias"' in (root / "bertsize.lock").read_text()
 
 
+def test_a_table_whose_class_has_no_closed_form_any_more_says_so(root: Path) -> None:
+    written(root, "Row")
+    code = OWN.replace(
+        "super().__init__(q, d, nn.Linear(q.config.hidden_size, 5))", "super().__init__(nn.Linear(3, 5))"
+    )
+    (root / "src" / "own.py").write_text(code, encoding="utf-8")
+    assert init(root, "Row", writes=True)[0] == GOOD
+    assert "closed_form = false  # no class of a known family is in it\n" in (root / "pyproject.toml").read_text()
+    assert not load(root / "pyproject.toml").models["row"].closed_form
+
+
 @pytest.mark.parametrize(
     "keys",
     [

@@ -184,6 +184,18 @@ def test_a_table_of_another_model_is_told_with_the_command_that_writes_it_anew(
     assert finding["fix"] == f"if that is meant, {command} writes its table anew; else {fix}"
 
 
+def test_a_built_model_without_a_closed_form_is_told_with_that_command_as_well(project: Project) -> None:
+    own = OWN.replace("import BertConfig", "import ViltConfig, ViltModel, BertConfig")
+    made = "ViltModel(ViltConfig(hidden_size=48, num_hidden_layers=1, num_attention_heads=4, intermediate_size=72))"
+    old = 'BertModel(BertConfig(**{**SIZES, "num_hidden_layers": layers}), add_pooling_layer=False)'
+    own = own.replace(old, made).replace("self.bert.resize_token_embeddings(103)", "")
+    Path("layers").write_text("3")
+    project(TAGGER, own=own).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    finding = next(each for each in model()["findings"] if each["severity"] == "error")
+    assert finding["message"].startswith('there is no closed form for the family "vilt"')
+    assert "--write writes its table anew; else correct the name" in finding["fix"]
+
+
 def test_off_its_table_and_its_lock_it_is_told_the_command_that_writes_both(
     project: Project, locked: pytest.RunResult
 ) -> None:

@@ -125,9 +125,9 @@ def test_keys_of_a_table_are_other_ones_and_what_stands_behind_them_stays_there(
 
 
 def test_a_comment_stays_with_its_value_and_goes_with_another() -> None:
-    before = "[m.x]\na = 1  # why\nb = 1  # of one\nc = 1  # of one\nd = 1\n"
-    after = "[m.x]\na = 1  # why\nb = 2\nc = 1  # of two\nd = 1  # of two\n"
-    values = {"a": "1", "b": "2", "c": "1  # of two", "d": "1  # of two"}
+    before = "[m.x]\na = 1  # why\nb = true  # of one\nc = 1  # of one\nd = 1\n"
+    after = "[m.x]\na = 1  # why\nb = false\nc = 1  # of two\nd = 1  # of two\ne = false  # of two\n"
+    values = {"a": "1", "b": "false", "c": "1  # of two", "d": "1  # of two", "e": "false  # of two"}
     assert replace_keys(before, ("m", "x"), values) == after
 
 

@@ -99,10 +99,8 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         if found.name in project.settings.models:
-            say(
-                f'its limits are as they were: bertsize accept {found.name} --reason "…" raises those that it is over',
-                out,
-            )
+            accept = f'bertsize accept {found.name} --reason "…" raises those that it is over'
+            say(f"its limits are as they were: {accept}; remove those of components that it has no more", out)
         say(f"next: {choose_next(project)}, and commit both files", out)
     else:
         print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
