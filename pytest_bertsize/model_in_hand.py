@@ -188,8 +188,11 @@ def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
 
 
 def _list_adapted(held: InHand, model: Model) -> Finding | None:
-    """Return what is wrong where a model has an adapter and its table none, or the other way round."""
-    if model.adapter is None and held.adapter:
+    """Return what is wrong where a model has an adapter and its table none, or the other way round.
+
+    Without a closed form, what a factory makes is compared as it is.
+    """
+    if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
         message = f"the model has an adapter ({printable(held.adapter)}), and its table declares none"
         fix = 'write adapter = "path/to/adapter_config.json", or call check_model before the adapter is put on'
         return Finding("config-invalid", message, fix, table_key=())

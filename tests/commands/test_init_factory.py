@@ -80,6 +80,11 @@ class Derived(BertPreTrainedModel):
 
 def derived(): return Derived(BertConfig(**SIZES, num_labels=7))
 
+if __name__ == "__main__":
+    from peft import LoraConfig, get_peft_model
+    from pytest_bertsize import check_model
+    check_model(get_peft_model(derived(), LoraConfig(r=2, target_modules=["query"])), "adapted")
+
 class Plain(nn.Module):
     def __init__(self, more=0):
         super().__init__()
@@ -272,6 +277,15 @@ def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -
     out = io.StringIO()
     assert check(root, Helper(), out=out, err=out) == FOUND
     assert "it is not as bertsize.lock has it: out" in " ".join(out.getvalue().split())
+
+
+def test_what_a_command_adapts_is_named_after_its_script_and_held_to_its_lock(root: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert declare(root, Wish("python src/own.py"), Helper(), out, err) == FOUND
+    assert "it called it with 'adapted'; give the table and the call the same name" in " ".join(err.getvalue().split())
+    assert declare(root, Wish("python src/own.py", "adapted", writes=True), Helper(), out, err) == GOOD
+    assert "held to its lock and its budget alone: PEFT has adapted it; its base" in " ".join(err.getvalue().split())
+    assert check(root, Helper(), out=out, err=out) == GOOD, out.getvalue()
 
 
 def test_a_class_that_asks_for_values_is_built_on_the_cpu(root: Path) -> None:

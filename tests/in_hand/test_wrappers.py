@@ -195,6 +195,12 @@ def test_an_adapter_that_no_table_declares_is_named(declare: Declare) -> None:
     assert "→ call check_model with what get_peft_model returns" in fail(make(), "encoder")
 
 
+def test_an_adapter_that_the_projects_code_puts_on_counts_as_it_is_without_a_closed_form(declare: Declare) -> None:
+    declare('[tool.bertsize.models.lora]\nfactory = "python train.py"\nclosed_form = false\nbudget.trainable = 4_608\n')
+    assert check_model(adapt(), "lora").actual["trainable"] == 4_608  # type: ignore[index]
+    assert "trainable 5,184, limit 4,608 (+576)" in fail(adapt(9), "lora")
+
+
 def test_an_adapter_in_the_model_itself_is_named_too(declare: Declare) -> None:
     declare()
     model = make()

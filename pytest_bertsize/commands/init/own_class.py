@@ -153,7 +153,7 @@ class Discovery:
         elif self.backbones:
             self._find_closed_form()
             error = self.find_error(self._draft)
-            self.problem = error and (self._find_nested() or self._describe_unsaid() or error)
+            self.problem = error and (self._find_adapter() or self._find_nested() or self._describe_unsaid() or error)
             if not error:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
@@ -192,6 +192,11 @@ class Discovery:
         """Return what the gate would say of a draft; ``""`` where the built model passes it."""
         review = conclude(self.examine(draft), self.built)
         return next((each.message for each in review.errors), "")
+
+    def _find_adapter(self) -> str:
+        """Say how a closed form counts what PEFT has adapted; ``""`` where it has not."""
+        declared = 'its base declared by config, with adapter = "path/to/adapter_config.json", has a closed form'
+        return f"PEFT has adapted it; {declared}" if any(".base_layer." in name for name in self._actual) else ""
 
     def _find_nested(self) -> str:
         """Say which model of the library is in a class that is one itself, and no part of that; ``""`` if none is."""
