@@ -57,6 +57,8 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
     Of a finding that the headline has told there is the way out alone, below it.
     """
+    if not model.components and not any(each.severity == "error" for each in model.own_findings):
+        return draw(style, *_finding_lines(model.own_findings, style, f"{model.name}: "))  # others fail for it as well
     if not model.components and len(model.own_findings) == 1:
         (only,) = model.own_findings
         line = ": ".join(filter(None, (model.name, only.place, only.message)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from pytest_bertsize.base.loosening import REASON
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
 from pytest_bertsize.table.limits import NAMED, Growth, unit_of
@@ -35,7 +36,7 @@ class BudgetChanges:
     changes: list[Change] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     asks_why: bool = False
-    """Whether a base asks for a reason of it: a limit is raised, or was loosened by hand."""
+    """Whether a base asks for a reason of it: a limit is raised or was loosened by hand, or cannot be compared."""
 
 
 def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
@@ -44,10 +45,11 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     :param shared: whether other models are declared by the same table.
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
-    others = [finding for finding in review.errors if finding.kind not in {*BROKEN, "budget-loosened", "over-growth"}]
-    is_loosened = any(finding.kind == "budget-loosened" for finding in review.errors)
+    unexplained = [finding for finding in review.errors if REASON in finding.fix]
+    settled = (*broken, *unexplained)
+    others = [finding for finding in review.errors if finding not in settled and finding.kind != "over-growth"]
     if not broken:
-        return BudgetChanges(review, asks_why=is_loosened and not others)
+        return BudgetChanges(review, asks_why=bool(unexplained) and not others)
     if others:
         why = f"it fails for another reason as well ({others[0].kind}), which comes first"
         return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
@@ -60,7 +62,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
             refused.append(Refused(review.name, limit.component, why))
         else:
             changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
-    return BudgetChanges(review, changes, refused, bool(changes) or is_loosened)
+    return BudgetChanges(review, changes, refused, bool(changes or unexplained))
 
 
 def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:

@@ -90,6 +90,17 @@ def test_a_limit_that_was_raised_by_hand_is_given_the_reason(project: Project) -
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
 
 
+def test_a_reason_for_what_the_base_cannot_be_asked_is_written_too(project: Project) -> None:
+    """Of a model without a closed form, the first lock, which its limit of growth is held against from then on."""
+    uncounted = "closed_form = false\n    budget.total = 60_000\n    budget.growth = 0"
+    project(LOCKED.replace("budget.head = 2_548", uncounted))
+    repository(Path()).commit()
+    status, lines, _ = said("bursts", base="HEAD", reason="the first lock")
+    assert (status, lines[0]) == (GOOD, "→ reason: written for bursts; commit it")
+    assert 'reason = "the first lock"' in text()
+    assert "[models.bursts]" in Path("bertsize.lock").read_text("utf-8")
+
+
 def test_only_the_models_that_are_named_are_accepted(project: Project) -> None:
     project(TABLE.replace('"60K"', '"50K"'))
     before = text()

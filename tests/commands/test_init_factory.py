@@ -269,6 +269,25 @@ def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> 
     )
 
 
+def test_limits_of_components_that_are_gone_are_named_with_what_to_write_instead(root: Path) -> None:
+    written(root, "Row")  # of two backbones, "0" and "1"
+    code = OWN.replace("super().__init__(q, d, nn.Linear", "super().__init__(q, nn.Identity(), nn.Linear")
+    (root / "src" / "own.py").write_text(code, encoding="utf-8")
+    status, out, _ = init(root, "Row", name="row", writes=True)
+    assert status == GOOD
+    lines = out.splitlines()
+    first = next(line for line in lines if line.startswith("its limits are as they were; "))
+    gone = first.removeprefix("its limits are as they were; ").partition(": ")[0].split(", ")
+    assert {"0", "1", "0.encoder"} <= {*gone}
+    proposed = [line for line in lines if line.startswith("budget.")]
+    assert proposed
+    file = root / "pyproject.toml"
+    kept = [line for line in file.read_text().splitlines() if not line.startswith('budget."')]
+    kept = [line for line in kept if line.partition(" = ")[0].removeprefix("budget.") not in gone]
+    file.write_text("\n".join([*kept, *proposed, ""]))
+    assert check(root, Helper(), out=io.StringIO()) == GOOD
+
+
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:
     model = written(root, "Plain")
     assert (model.closed_form, model.lock) == (False, "strict")

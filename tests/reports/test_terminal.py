@@ -112,6 +112,12 @@ def test_what_the_headline_says_to_paste_is_on_one_line(*, is_alone: bool) -> No
     assert [line for line in draw_failure(found, Style(80)).splitlines() if pasted in line]
 
 
+def test_a_warning_of_a_model_that_fails_for_what_others_fail_for_is_no_headline() -> None:
+    found = model(component("total", 7), findings=[finding("the key x is ignored", severity="warning")])
+    told = draw_failure(replace(found, components=[]), Style(80))
+    assert told == "! encoder: the key x is ignored (pyproject.toml:11)"
+
+
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     form = run_reports.bert(12, 512, tied=True)
     named_once = Inventory(tuple(each for each in form.tensors if not each.tied_to))

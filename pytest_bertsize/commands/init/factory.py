@@ -24,12 +24,13 @@ from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs
-from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.table.toml import inline
+from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.toml import inline, key
 from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         if found.name in project.settings.models:
-            accept = f'bertsize accept {found.name} --reason "…" raises those that it is over'
-            say(f"its limits are as they were: {accept}; remove those of components that it has no more", out)
+            say("\n".join(_describe_limits(discovery, found)), out)
         say(f"next: {choose_next(project)}, and commit both files", out)
     else:
         print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
@@ -183,6 +183,20 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
     listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", lock.file)
     if (root / lock.file).exists() and listed and listed.returncode == 0 and not listed.stdout:
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
+
+
+def _describe_limits(discovery: Discovery, found: Draft) -> Iterator[str]:
+    """Say what becomes of the limits of a table that was written anew: those of no component are to be replaced."""
+    settings = load(discovery.project.path)
+    model = settings.models[found.name]
+    review = conclude(replace(discovery.examine(found), model=model, settings=settings), discovery.built)
+    if unknown := [each.component for each in review.errors if each.kind == "config-invalid" and each.component]:
+        limited = {limit.component for limit in model.limits}
+        yield f"its limits are as they were; {', '.join(unknown)}: no such component is left, replace them, as by"
+        yield from (f"budget.{key(name)} = {limit}" for name, limit in found.limits if name not in limited)
+        yield f'then bertsize accept {found.name} --reason "…" raises those that it is over'
+    else:
+        yield f'its limits are as they were: bertsize accept {found.name} --reason "…" raises those that it is over'
 
 
 def _check_wish(wish: Wish) -> None:
