@@ -149,7 +149,7 @@ def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
     yield from _list_group("left out", proposal.left_out)
     if classes:
-        yield wrap_text(BY_FUNCTION)
+        yield wrap_text(BY_COMMAND)
     elif of_hub := next((each for each in calls if each.hub_name), None):
         yield _write_hub_table(of_hub)
 
@@ -182,9 +182,9 @@ def _describe_call(call: Call) -> str:
     return f"{call.place} makes {call.name}{f' of {quoted(call.hub_name)}' if call.hub_name else ''}"
 
 
-BY_FUNCTION = (
-    "bertsize init builds a class and proposes its table: give it arguments by --kwargs, or name a function of the "
-    "project that makes it as a script does, without arguments"
+BY_COMMAND = (
+    "bertsize init builds a class and proposes its table, with the arguments of --kwargs; or call check_model(model, "
+    "\"NAME\") in the script that makes it, and name its command: bertsize init 'python train.py' --name NAME"
 )
 
 
