@@ -137,7 +137,7 @@ def test_the_command_that_is_shown_declares_a_class(tmp_path: Path) -> None:
     status, out, err = started(tmp_path)
     assert (status, out) == (NOTHING, "")
     assert "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger\n" in err
-    assert "give it arguments by --kwargs, or name a function" in err
+    assert 'or call check_model(model, "NAME") in the script that makes it' in err
 
 
 # classes of the project, and configs
