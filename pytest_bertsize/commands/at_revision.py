@@ -41,7 +41,9 @@ def read_config_at(reference: str) -> ModelConfig:
     folder, parts = Path.cwd(), posixpath.normpath(location).split("/")
     while parts[1:] and parts[0] == "..":
         folder, parts = folder.parent, parts[1:]
-    with _open_files(folder, revision, "write its path from the current folder") as files:
+    with _open_files(
+        folder, revision, "write its path from the current folder, or the name of a declared model"
+    ) as files:
         return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")
 
 

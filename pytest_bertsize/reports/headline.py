@@ -231,10 +231,7 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
         return
     compared = [model for model in models if model.is_compared]
     if moved := [model for model in compared if not model.is_unchanged]:
-        net = sum(model.base_delta for model in compared) if moved[1:] else 0
-        before = sum((model.parameter_count or 0) - model.base_delta for model in compared)
-        percent = f" ({show_percent(net, before)})" if net and before else ""
-        yield f"{exact(len(moved))} changed{f', net {signed(net)}{percent}' if net else ''}"
+        yield f"{exact(len(moved))} changed"  # models that share a config add up to no number
     elif compared and any(model.parameter_count is None for model in models):
         yield f"{exact(len(compared))} as at {base.revision}"
     elif compared:

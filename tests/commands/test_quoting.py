@@ -90,7 +90,7 @@ def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.Monke
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
     assert (
         bertsize.refused("explain", "HEAD:none.json")
-        == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
+        == "ERROR: none.json is no file at HEAD; write its path from the current folder, or the name of a declared model\n"
     )
     made.write("models/config.json", BERT)
     made.commit()
