@@ -67,7 +67,7 @@ def find_nearest(name: str, known: Iterable[tuple[str, str]], otherwise: str) ->
         inside = {
             component
             for other, component in split
-            if len(other) > depth and all(part in {"*", own} for part, own in zip(other, parts[:depth], strict=False))
+            if len(other) > depth and all(other[at] in {"*", parts[at]} for at in range(depth))
         }
         if inside:
             return common(inside, otherwise)
