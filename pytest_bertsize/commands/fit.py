@@ -164,14 +164,14 @@ def _list_limits(limits: Sequence[Limit]) -> str:
 
 def _list_pastes(found: Fitting) -> list[str]:
     """Return ``overrides = { num_hidden_layers = 12 }`` of each shape, or what the adapter's table or file has."""
-    adapter = found.chosen.model.adapter
+    model = found.chosen.model
 
     def write(row: Row) -> str:
-        if not row.adapter:
-            return f"overrides = {inline(row.overrides)}"
-        if isinstance(adapter, dict):
-            return f"adapter = {inline({**adapter, **row.adapter})}"
-        return json.dumps(row.adapter)[1:-1]
+        if row.adapter and isinstance(model.adapter, dict):
+            return f"adapter = {inline({**model.adapter, **row.adapter})}"
+        if row.adapter or model.has_config_of_build:
+            return json.dumps(row.adapter or row.overrides)[1:-1]
+        return f"overrides = {inline(row.overrides)}"
 
     return [write(row) for row in found.rows]
 
@@ -184,8 +184,11 @@ def _list_notes(found: Fitting) -> list[str]:
     notes = [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
     if found.today.limited:
         notes.append(f"none has more parameters than today's {exact(found.today.parameters)}")
-    if (file := found.chosen.model.adapter_file) and any(row.adapter for row in found.rows):
+    model, is_adapter = found.chosen.model, any(row.adapter for row in found.rows)
+    if is_adapter and (file := model.adapter_file):
         notes.append(f"to paste into {printable(file)}")
+    elif found.rows and not is_adapter and model.has_config_of_build:
+        notes.append(f"to write into the config that {printable(model.factory or '')} makes")
     return notes
 
 

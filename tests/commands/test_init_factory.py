@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,14 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Request
+from pytest_bertsize.closed_forms.shapes import Wish as Sizes
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from pytest_bertsize.commands.fit import fit
 from pytest_bertsize.commands.init.factory import Wish, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
+from pytest_bertsize.commands.named_model import Named
 from pytest_bertsize.table.settings import SettingsError, load, parse
 from tests.support.git_projects import repository
 
@@ -267,6 +271,14 @@ def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> 
         MISTAKEN,
         True,
     )
+
+
+def test_shapes_of_a_model_that_makes_its_own_config_are_no_overrides(root: Path) -> None:
+    written(root, "build_tagger")
+    out = fit(Named("tagger"), "90K", None, Sizes(multiple=8))
+    assert re.search(r'\n 1  "\w+": \d+', out)
+    assert "overrides = " not in out
+    assert "to write into the config that own:build_tagger makes" in " ".join(out.split())
 
 
 def test_limits_of_components_that_are_gone_are_named_with_what_to_write_instead(root: Path) -> None:
