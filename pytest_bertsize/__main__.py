@@ -162,6 +162,11 @@ def _find_folder(written: str) -> Path:
     return Path(written).absolute()
 
 
+def _read_test_id(written: str) -> str:
+    """Return a model's name, of its test id as well: ``pyproject.toml::tagger``."""
+    return written.removeprefix("pyproject.toml::")
+
+
 def _read_arguments(written: str) -> dict[str, Any]:
     try:
         found = json.loads(written)
@@ -202,6 +207,8 @@ class _Command(NamedTuple):
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
+    "name": {"type": _read_test_id},
+    "names": {"type": _read_test_id},
     "--kwargs": {"type": _read_arguments, "default": {}},
     "--name": {"default": ""},
     "--config": {"default": ""},

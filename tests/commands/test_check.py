@@ -144,6 +144,11 @@ def test_a_model_that_is_named_is_checked_alone(project: Project, monkeypatch: p
     assert check(Path(), None, names=["bursts"], out=out, err=err) == FOUND
 
 
+def test_a_model_may_be_named_by_its_test_id(project: Project, run: Run) -> None:
+    project(TABLE)
+    assert "2 configured, 1 checked, 0 failed" in run("pyproject.toml::fits", "--no-build").stdout
+
+
 def test_several_projects_are_checked_one_after_the_other(project: Project, run: Run) -> None:
     project(TABLE)
     for folder, table in ("a", TABLE), ("b", FITS):
