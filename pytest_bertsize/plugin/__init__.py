@@ -6,8 +6,10 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,6 +92,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Have the helper process import torch while conftests are loaded."""
     if early_config.known_args_namespace.bert_budget:
+        _import_as_compiled()
         from pytest_bertsize.plugin import startup
 
         startup.start_early(early_config)
@@ -110,11 +113,25 @@ def pytest_configure(config: pytest.Config) -> None:
             _arm_run(config)
 
 
+class CompiledImports:
+    """Finds our modules as they were compiled: pytest would compile them anew, for the words of their asserts."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, path, target) if name.startswith("pytest_bertsize.") else None
+
+
+def _import_as_compiled() -> None:
+    if CompiledImports not in sys.meta_path:
+        sys.meta_path.insert(0, CompiledImports)
+
+
 def _arm_run(config: pytest.Config) -> None:
     """Arm the whole run: ``--bert-budget``. A worker of pytest-xdist builds nothing.
 
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
+    _import_as_compiled()
     from pytest_bertsize.builder.confined import collector_paused
     from pytest_bertsize.plugin import startup
 
@@ -127,6 +144,7 @@ def _arm_run(config: pytest.Config) -> None:
 
 def _arm_tests(config: pytest.Config) -> None:
     """Arm the tests that carry the marker or use the fixture, once; a mistake in the table is theirs to report."""
+    _import_as_compiled()
     from pytest_bertsize.plugin import startup
 
     if startup.GATE not in config.stash:
