@@ -231,7 +231,7 @@ MODEL = {
 INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
     "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and propose a table for',
-    "--name NAME": "the name of that model (default: the function's)",
+    "--name NAME": "the name of that model (default: the function's, or that in check_model)",
     "--config FILE": "the config for it, a file or a folder",
     "--kwargs JSON": "keyword arguments for it, as in '{\"labels\": 9}'",
     "--write": "add the tables to pyproject.toml (default: print them)",

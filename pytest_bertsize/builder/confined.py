@@ -46,16 +46,17 @@ REFUSED: list[Refused] = []  # refusals that fail a model even where its code ca
 class Counted:
     """A model for which code of the project runs: who counts it judges what the code makes."""
 
-    def __init__(self, name: str) -> None:
-        """:param name: as it is declared."""
+    def __init__(self, name: str | None) -> None:
+        """:param name: as it is declared; ``""`` for any, ``None`` for none."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
         self.others: dict[str, None] = {}  # names that it was given beside that one
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: where ``check_model`` is given the model by this name."""
-        if name == self.name:
+        """:raises HandedOver: where ``check_model`` is given the model by this name, or by any if it has none."""
+        if self.name in {"", name}:
             self.model = model
+            HANDED.append(name)
             raise HandedOver
         self.others[name] = None
 
@@ -65,6 +66,7 @@ class HandedOver(BaseException):
 
 
 CALLED: list[Counted] = []
+HANDED: list[str] = []  # the name by which this process was handed its model
 
 
 def refuse(refusal: Refused) -> NoReturn:

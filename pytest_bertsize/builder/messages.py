@@ -45,7 +45,7 @@ class Request(NamedTuple):
         ""  # ``module:function`` of the project, or its command, which builds the model in place of the class
     )
     command: tuple[str, ...] = ()  # the words of a command behind ``python``, whose script hands its model over
-    declared: str = ""  # the name by which a table declares it, and ``check_model`` is given it
+    declared: str = ""  # the name by which a table declares it, and ``check_model`` is given it; ``""``: any
     config_given: bool = True  # true where a factory that takes an argument is called with the config
     kwargs: Mapping[str, Any] = {}  # the keyword arguments of a factory
     paths: tuple[str, ...] = ()  # folders, beside the root, from which a module of the project is imported
@@ -144,6 +144,7 @@ class Built(NamedTuple):
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in what code of the project has built
     untied: tuple[Untied, ...] = ()
+    handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
 
     def lost_ties(self) -> list[str]:
         """Names on which the tensors' identity and the class's own declaration disagree."""

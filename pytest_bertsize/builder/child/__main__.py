@@ -24,6 +24,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import describe_stand_ins
 from pytest_bertsize.builder.confined import (
+    HANDED,
     MEMORY_ABOVE_IMPORT,
     REFUSED,
     LastLine,
@@ -170,6 +171,7 @@ def build(request: Request, pipe: int) -> Answer:
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
+    built = built._replace(handed_as="".join(HANDED[-1:]))
     return Answer(built._replace(answered=list_answers(), stood_in=(*describe_stand_ins(), *built.stood_in)))
 
 

@@ -97,7 +97,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
-    CALLED.append(Counted(request.declared))
+    CALLED.append(Counted(request.declared if request.factory else None))
     try:
         with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
             yield
@@ -286,7 +286,7 @@ def _run_project(request: Request) -> nn.Module:
     if isinstance(made, torch.nn.Module):
         return made
     if request.command:
-        ended, fix = f'{request.factory} ended without check_model(model, "{request.declared}")', CALL_IT
+        ended, fix = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")', CALL_IT
         if counted.others:
             ended += f"; it called it with {', '.join(map(repr, counted.others))}"
             fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"

@@ -184,7 +184,7 @@ def _describe_call(call: Call) -> str:
 
 BY_COMMAND = (
     "bertsize init builds a class and proposes its table, with the arguments of --kwargs; or call check_model(model, "
-    "\"NAME\") in the script that makes it, and name its command: bertsize init 'python train.py' --name NAME"
+    "\"NAME\") in the script that makes it, and name its command: bertsize init 'python train.py'"
 )
 
 

@@ -82,9 +82,11 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         name = _choose_name(wish, project)
         draft = Draft(name, wish.factory, wish.kwargs, wish.config, kept=_read_kept(name, wish, project))
         registry = registry_of(project.settings, asked_about(project.settings).release)
-        draft, request, built = _build(project, registry, helper, draft)
+        draft, request, built = _build(project, registry, helper, draft, wish)
         if isinstance(built, NotBuilt):
             return _say_not_built(built, wish, err)
+        if built.handed_as not in {"", name}:  # the script's own name for it
+            return declare(root, wish._replace(name=built.handed_as), helper, out, err)
         discovery = Discovery(project, registry, built, draft)
         found = discovery.run()
         if found.extra:
@@ -111,7 +113,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
 
 
 def _build(
-    project: Project, registry: Registry, helper: Helper, draft: Draft
+    project: Project, registry: Registry, helper: Helper, draft: Draft, wish: Wish
 ) -> tuple[Draft, Request, Built | NotBuilt]:
     """Build what the factory makes, on the CPU where it asks for values; return how as well."""
     settings = project.parse_beside(str(draft))
@@ -121,6 +123,7 @@ def _build(
     request = subject.request
     if request is None:
         raise SettingsError("; ".join(each.sentence for each in subject.errors))
+    request = request._replace(declared=wish.name) if request.command else request
     helper.ask([request])
     built = helper.result(request.name)
     if isinstance(built, NotBuilt) and built.kind is Why.ON_META:
