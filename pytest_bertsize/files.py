@@ -19,7 +19,7 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-"""How the few lines begin that stand in a checkout for a file of git-LFS."""
+"""The start of the few lines that a checkout has in place of a file of git-LFS."""
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
 """How a file begins that torch.save has written, and one of Python's objects."""
 MOST_MARKS = 3_000_000
@@ -40,9 +40,9 @@ class Place:
     kind_outside: Kind | None = None
     """Of the finding for a file outside the project, where it is another."""
     table_key: str = ""
-    """The key of a model's table that names the file, which is told where there is none."""
+    """The key of a model's table that names the file; the message about a missing file names it."""
     what_to_name: str = ""
-    """What the table has to name, where another word than :attr:`what` tells that better."""
+    """The thing that the table has to name, where another word than :attr:`what` is clearer."""
 
     @property
     def file(self) -> str:
@@ -107,7 +107,7 @@ class Place:
         return replace(self, reference=str(Path(self.reference) / name))
 
     def neighbour(self, name: str) -> Place:
-        """Another file of the folder that this file stands in."""
+        """Return another file of the same folder."""
         return replace(self, reference=str(Path(self.reference).parent / name))
 
     def opened(self) -> BinaryIO:
@@ -184,7 +184,7 @@ class Place:
         try:
             return json.loads(text, object_pairs_hook=refuse_repeated_keys, parse_constant=_no_constant)
         except RepeatedKey as error:
-            self.fail(f"the key {shown(error.args[0])} stands there twice in one object", "keep one of them")
+            self.fail(f"the key {shown(error.args[0])} is there twice in one object", "keep one of them")
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
         except RecursionError:

@@ -224,7 +224,7 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
     extra = _read_limits(limits, place)
     if not model.closed_form and not extra:
         raise SettingsError(
-            f'{place}: closed_form=False leaves nothing to hold it to: write a limit, as in total="110M"'
+            f'{place}: closed_form=False leaves nothing to compare with: write a limit, as in total="110M"'
         )
     registry = _read_registry(NO_TABLE)
     subject, built = Subject(model, NO_TABLE, architecture=held.kind), _list_for_closed_form(held, model)

@@ -91,7 +91,7 @@ def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> st
 def did_you_mean(name: object, known: Iterable[str], otherwise: str, written: Callable[[str], str] = repr) -> str:
     """``did you mean 'hidden_size'?``, or what to write ``otherwise``, where no known name is near.
 
-    :param written: how the known name stands in the sentence.
+    :param written: how to write the known name in the sentence.
     """
     found = nearest_to(name, known)
     return f"did you mean {written(found)}?" if found else otherwise

@@ -74,7 +74,7 @@ class Baseline:
     """Names of today, and what the base calls the same models."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
-    """Models of today that are not new, and of which there is no count to compare with."""
+    """Models of today that are not new, and have no count at the base to compare with."""
 
     @property
     def is_strict(self) -> bool:

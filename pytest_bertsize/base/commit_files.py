@@ -190,7 +190,7 @@ class CommitFiles:
         """Return what a path from the repository's root leads to; ``None`` where to nothing, or outside of it.
 
         :param to_the_end: whether a symlink that the path itself ends in is followed.
-        :param is_read: whether the result depends on what stands there, and not only on whether something does.
+        :param is_read: whether the result depends on the content, and not only on whether there is something.
         """
         trail = [Entry(_TREE, f"{self.commit}^{{tree}}")]
         names: list[bytes] = []

@@ -50,7 +50,7 @@ def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], li
 
 
 def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
-    """Find what nobody can tell of a model at the base: an error where somebody has asked for that base."""
+    """Report a model that cannot be counted at the base: an error where that base was asked for."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
@@ -65,7 +65,7 @@ def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
 
 
 def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
-    """Return a note if today's table says why a model is held to another budget, else an error with the way out.
+    """Return a note if today's table gives a reason for another budget, else an error with the way out.
 
     :param before: the base's reason, which explains nothing of today.
     """
@@ -86,7 +86,8 @@ def list_loosened(
     :param counts: of the base, where they are known: growth by a share and by a count are compared there.
     """
     if before.closed_form and not after.closed_form:
-        yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
+        said = f"{revision} compares it with its closed form, which closed_form = false switches off"
+        yield said, None, ("closed_form",)
     for key, was, now in (
         ("checkpoint", before.checkpoint, after.checkpoint),
         ("tokenizer", before.tokenizer, after.tokenizer),
@@ -134,9 +135,9 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return on what scale a limit is one: the bits of a parameter, and ranks, none of which is lower where it is more.
+    """Return the scale of a limit, the bits of a parameter, and its ranks: a larger measure has no lower rank.
 
-    :returns: ``None`` where it cannot be told.
+    :returns: ``None`` where it is unknown.
     """
     if isinstance(measure, Flops):
         return 1, (measure.seq_len,)

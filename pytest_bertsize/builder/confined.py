@@ -255,7 +255,7 @@ _X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second n
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 """``BPF_LD|W|ABS``, ``BPF_JMP|JEQ|K``, ``BPF_JMP|JGE|K`` and ``BPF_RET|K`` of linux/bpf_common.h."""
 _CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Where they stand in ``struct seccomp_data`` of linux/seccomp.h, of a little-endian machine."""
+"""Their offsets in ``struct seccomp_data`` of linux/seccomp.h, on a little-endian machine."""
 _AF_UNIX, _AF_NETLINK = 1, 16  # within the machine; by the latter the kernel is asked, about its interfaces say
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 CATALOGUE = Path(__file__).with_name("published.json")
 """Repositories on the hub, with who publishes each, what its config says that a count needs, and how that is known.
 
-``status`` is ``hub`` for the file of the hub itself at ``revision``, told by its git blob; ``publisher`` for values of
-the publisher's own repository on GitHub; ``unverified`` for those of so many ``copies`` elsewhere, which agree.
+``status`` is ``hub`` for the file of the hub itself at ``revision``, proved by its git blob; ``publisher`` for values
+of the publisher's own repository on GitHub; ``unverified`` for those of so many ``copies`` elsewhere, which agree.
 """
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"

@@ -183,7 +183,7 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
         room -= length
         if twice := next((name for name in entries if name in found), ""):
             both = f"{shown(shard_of[twice])} and {shown(shard)}"
-            place.fail(f"{shown(twice)} stands in two shards, {both}", SAVE_AGAIN)
+            place.fail(f"{shown(twice)} is in two shards, {both}", SAVE_AGAIN)
         found |= entries
         shard_of |= dict.fromkeys(entries, shard)
     for name in {**weight_map, **shard_of}:

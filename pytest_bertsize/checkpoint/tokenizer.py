@@ -192,7 +192,7 @@ def _is_id(value: object) -> TypeGuard[int]:
 def _count_lines(text: str) -> int:
     r"""Count lines as ``load_vocab`` of transformers' tokenization_bert.py (5.23) does.
 
-    It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 stand in tokens of it.
+    It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 are parts of a token.
     """
     lines = text.count("\n") + text.count("\r") - text.count("\r\n") + (not text.endswith(("\n", "\r")))
     return lines + FAIRSEQ_SPECIALS if COUNTED.fullmatch(text) else lines

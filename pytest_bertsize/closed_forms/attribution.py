@@ -49,7 +49,7 @@ class Attribution:
 
     moved: tuple[Moved, ...]
     method: str = ""
-    """Why keys stand in one row, where they do."""
+    """The reason why several keys share one row, if they do."""
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:

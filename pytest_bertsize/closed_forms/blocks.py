@@ -30,7 +30,7 @@ class Copies(NamedTuple):
     keys: tuple[str, ...] = ()
     """The names of the copies where they are not called by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
-    """How often a forward pass goes through the copies, all told, where that is not once through each."""
+    """Passes through all copies together in one forward pass, where that is not once through each."""
 
     def indices(self) -> range:
         """Return the index of each copy; one with a key has its place among the others."""

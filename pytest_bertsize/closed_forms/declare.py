@@ -312,7 +312,7 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules of a text, three lines each: a condition of keys, what is wrong without it, what to write.
 
-    The first key of a condition is the one whose line is told; ``KEY: CONDITION`` names another.
+    The first key of a condition gives the line in a message; ``KEY: CONDITION`` names another.
     """
     if not isinstance(text, str):
         return text

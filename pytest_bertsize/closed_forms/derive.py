@@ -39,14 +39,14 @@ RANK = "r"
 CONTRIBUTE = (
     "describe a class of your own by factory, backbone and extra, contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]), '
-    "or write closed_form = false to hold it to its budget alone"
+    "or write closed_form = false to check its budget alone"
 )
 CORRECT = f"correct the name, {CONTRIBUTE}"
 CORRECT_IT = ("correct the name",)
 
 
 class Chosen(NamedTuple):
-    """The closed form that a model is held to, before its sizes are known."""
+    """The closed form that a model is compared with, before its sizes are known."""
 
     family: Family
     architecture: Architecture
@@ -75,7 +75,7 @@ class Derivation(NamedTuple):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What the class asks of its sizes."""
+        """The conditions that the class sets for its sizes."""
         return (*self.family.keys.all_rules, *self.form.architecture.rules)
 
 

@@ -121,7 +121,7 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
 
 
 def _find_components(inventory: Inventory) -> dict[str, str]:
-    """The component that the matrices of a module share, for every module that has any; adapters stand in others."""
+    """Return the component that the matrices of each module share; adapters are in modules of their own."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]

@@ -65,7 +65,7 @@ class Product(NamedTuple):
 
     number: int
     factors: tuple[Sum | Formula, ...] = ()
-    """In order; a sum of several terms, and a formula, stand in brackets."""
+    """Factors in order; a sum of several terms, and a formula, are put in brackets."""
 
 
 class Formulas:
@@ -110,7 +110,7 @@ class Formulas:
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
     def _list_times(self, term: Term) -> tuple[Sum, ...]:
-        """Return how often there is a parameter: a product, and sums of several terms that stand in brackets."""
+        """Return how often there is a parameter: a product, and sums of several terms, which are put in brackets."""
         times = [self._even(terms_of(each.times)) for each in term.copies]
         return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 

@@ -63,7 +63,7 @@ def symbols_of(terms: Sum) -> frozenset[str]:
 
 
 def inside(base: Floor | Sum) -> Sum:
-    """Return the sum that stands in brackets."""
+    """Return the sum in the brackets."""
     return base.quotient if isinstance(base, Floor) else base
 
 

@@ -17,15 +17,15 @@ A line is
     NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
 Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
-second on, ``norm_* × L`` as many that stand in no list: ``norm_0``, …. KIND is one of :data:`KINDS`, and none for what
-only holds others; ``-`` is no name at all: a group for the sake of its component or condition. ``W := H // A * A``
+second on, ``norm_* × L`` as many that are in no list: ``norm_0``, …. KIND is one of :data:`KINDS`; a module that only
+holds others has none; ``-`` is no name at all: a group for the sake of its component or condition. ``W := H // A * A``
 names a size for all lines. A module counts for the component of the nearest line above that has one.
 
 ``tied weight=shared.weight if tie_word_embeddings`` is the tensor of another module, ``~`` in it the attribute under
 which a class keeps the tree. ``passes`` is how often a forward pass goes through the copies; ``frozen`` does not train.
 
 ``get(E, D)`` is E, or D where the config leaves E out or the release does not know it; ``before(5)`` asks which
-transformers builds. :func:`fill` puts a text into another, where ``<name>`` stands on a line of its own.
+transformers builds. :func:`fill` puts a text into another, where ``<name>`` is a line of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 PARAMETER = "parameter"
 """In place of a kind: the line is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
-"""The last two told FLOPs, and change nothing any more."""
+"""Words of a line; the last two were for FLOPs, and change nothing any more."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Without a repository, or such a branch, too: so it is the revision that is told to be none, not a module."""
+"""Revisions even without a repository or such a branch: the message is about the revision then, not about a module."""
 
 
 def read_config_at(reference: str) -> ModelConfig:

@@ -66,7 +66,7 @@ def make_table(
     """Make a table of rows that have a style and cells.
 
     :param left: how many columns are of words; all others are of numbers.
-    :param sections: the rows that stand below a line.
+    :param sections: the rows that have a line above them.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     table.border_style = "dim"

@@ -125,7 +125,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides with a shape's; a key of one part of several stands in that part's."""
+    """Return the table's overrides with those of a shape; a key of one part of several is among those of that part."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.model.overrides.items()
     found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}

@@ -71,7 +71,7 @@ class Adapter:
     method: str = "LORA"
     """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
     passed_on: Mapping[str, object] = field(default_factory=dict)
-    """Keys without a closed form, for a model that is held to its budget alone."""
+    """Keys without a closed form, for a model that is compared with its budget alone."""
 
     @property
     def for_build(self) -> dict[str, object]:
@@ -142,7 +142,7 @@ STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "
 CUTTING = ("pissa", "olora", "loftq")
 """Those that take a weight apart, which has no more parts than it has rows, or columns: a rank above that is cut."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
-"""Those that PEFT is told: they cut a rank, or need an even one. LoftQ cannot be had on the meta device."""
+"""Values that PEFT gets: they cut a rank, or need an even one. LoftQ does not work on the meta device."""
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),
@@ -178,7 +178,7 @@ def parse(
 
     :param file: the ``adapter_config.json`` that has the keys; ``None`` for the project's own table.
     :param family: the ``model_type`` that it goes on, for which PEFT may have targets of its own.
-    :param closed_form: ``False`` where the model is held to its budget alone: keys without a closed form are then
+    :param closed_form: ``False`` where the model is compared with its budget alone: keys without a closed form are then
         passed on to PEFT.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
@@ -330,7 +330,7 @@ class _Reading:
             message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
             self.note("lora_bias", message, "write false, or leave init_lora_weights out")
         if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
-            message = f"layers_to_transform stands beside target_modules = {shown(adapter.target_modules)}"
+            message = f"layers_to_transform is set beside target_modules = {shown(adapter.target_modules)}"
             fix = "write a list of targets, or leave it out"
             self.note("layers_to_transform", f"{message}: PEFT refuses that", fix)
         if adapter.layers_pattern and not adapter.layers_to_transform:

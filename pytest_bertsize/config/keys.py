@@ -96,9 +96,9 @@ class Rule(NamedTuple):
     """A condition on the values of several keys, lest the class refuse them or build something else."""
 
     keys: tuple[str, ...]
-    """The first is the one whose line is told."""
+    """Keys of the condition; a message names the line of the first."""
     holds: Callable[[Mapping[str, Any]], bool]
-    """Asked with the values by key."""
+    """The condition, called with the values by key."""
     message: str
     """Format string over the values by key."""
     fix: str

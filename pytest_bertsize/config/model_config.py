@@ -39,7 +39,7 @@ OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelConfig:
-    """One object of a config file, as it stands there. Two are equal if they are one."""
+    """One object of a config file, as it is written. Two are equal only if they are the same object."""
 
     file: str
     """Path relative to the project's root, as messages show it."""
@@ -51,9 +51,9 @@ class ModelConfig:
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
     by_own_names: dict[str, object] = field(default_factory=dict)
-    """The object as it stands in the file, where keys of :attr:`data` are renamed."""
+    """The object as the file has it, where keys of :attr:`data` are renamed."""
     names_in_file: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
-    """Full paths of keys, and the paths that stand in the file in their place."""
+    """Paths of keys in the file, by full path, where they differ."""
     pair: str = '"{}": {}'
     """How a key with its value is written there."""
     origin: str = ""
@@ -91,7 +91,7 @@ class ModelConfig:
         return self.line_of(self._path_in_file(path))
 
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
-        """Return why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""
+        """Return why a key of the object, or a value in it, is unknown; ``None`` if all is known."""
         full = self._path_in_file(path)
         return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
 
@@ -166,7 +166,7 @@ def fail(
 
 
 def keys_of(inner: str) -> KeyPath:
-    """``"model.bert"`` → ``("model", "bert")``; what stands behind the ``#`` of a reference."""
+    """Split the part of a reference after its ``#``: ``"model.bert"`` → ``("model", "bert")``."""
     return tuple(inner.split(".")) if inner else ()
 
 

@@ -81,7 +81,7 @@ class Reader(Protocol):
 
 
 class Disk:
-    """The project as it stands in a folder."""
+    """The project as it is in a folder."""
 
     at = ""
 

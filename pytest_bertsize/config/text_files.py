@@ -54,7 +54,7 @@ def decode_text(content: bytes, file: str) -> str:
 def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
     """The bytes of a JSON file as a config.
 
-    :param inner: what stands behind the ``#`` of a reference.
+    :param inner: the part of a reference after its ``#``.
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = decode_text(content, file)
@@ -80,7 +80,7 @@ def _load_json(text: str, file: str) -> object:
         value = json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except RepeatedKey as error:
         key, line = repeated_in_json(text) or (error.args[0], None)
-        fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+        fail(file, f"the key {shown(key)} is there twice in one object", "keep one of them", line)
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
             fail(file, "not JSON: it has a comment", "remove it", error.lineno)
@@ -95,7 +95,7 @@ def _load_json(text: str, file: str) -> object:
 
 
 MOST_TOKENS = 50_000
-"""Brackets and strings of a JSON file that are looked at; what stands behind them has no line."""
+"""Brackets and strings of a JSON file that are read; keys behind them have no line."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
 
 
@@ -105,7 +105,7 @@ def lines_in_json(text: str) -> dict[KeyPath, int]:
 
 
 def repeated_in_json(text: str) -> tuple[str, int] | None:
-    """The first key that stands in its object for the second time, and the 1-based line on which it does."""
+    """Return the first key that its object has twice, and the 1-based line of the second."""
     seen = set()
     for line, path, opened_at in _list_keys(text):
         if (opened_at, path[-1]) in seen:

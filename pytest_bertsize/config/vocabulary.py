@@ -57,7 +57,7 @@ INERT = WITHHELD | frozenset(
 """Keys of published configs that change no count."""
 
 REFUSED = {
-    "attribute_map": "it renames the keys of the file that it stands in",
+    "attribute_map": "it renames the other keys of its file",
     "auto_map": "it names code to run in place of the library's class",
     "configuration_files": "it names another file to read in place of this one",
     "per_layer_config": "it gives layers sizes of their own, which the class then ignores",
@@ -91,7 +91,7 @@ SYNONYMS = {
 
 
 def explain_refusal(key: str, value: object) -> str:
-    """Return why a key may not stand in a config, ``""`` if it may."""
+    """Return why a config may not have a key, ``""`` if it may."""
     if key.startswith("__"):
         return "it is a name of Python's own"
     if _says_which_code(key) and not _is_each(value, lambda one: isinstance(one, bool) or one in KNOWN_IMPLEMENTATIONS):

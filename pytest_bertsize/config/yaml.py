@@ -47,7 +47,7 @@ _SCALARS = {f"{_TAG}{each}" for each in ("int", "float", "null", "bool", "str")}
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """The bytes of a YAML file as a config.
 
-    :param inner: what stands behind the ``#`` of a reference.
+    :param inner: the part of a reference after its ``#``.
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = decode_text(content, file)
@@ -184,7 +184,7 @@ class _Document:
             is_merge = key_node.tag == _MERGE
             key = "<<" if is_merge else self._read_key(key_node, path)
             if key in own or (is_merge and merged is not None):
-                self._fail_at(key_node, f"the key {shown(key)} stands there twice in one object", "keep one of them")
+                self._fail_at(key_node, f"the key {shown(key)} is there twice in one object", "keep one of them")
             if is_merge:
                 merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
             else:

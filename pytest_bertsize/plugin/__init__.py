@@ -161,7 +161,7 @@ def is_on(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
-    """Have 0 say that all is checked, whatever pytest was told to do, such as to list fixtures."""
+    """Return 0 only if all models are checked, whatever else pytest has to do, such as to list fixtures."""
     status = yield
     if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session

@@ -1,4 +1,4 @@
-"""The ledger of a run: what its tests have found is entered as it comes in, and pytest is told what it comes to."""
+"""The ledger of a run: it collects the reports of the tests as they come in, and gives pytest the outcome."""
 
 from __future__ import annotations
 

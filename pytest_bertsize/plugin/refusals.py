@@ -25,7 +25,7 @@ def table_path(config: pytest.Config) -> Path:
 
 
 def refuse_other_tables(config: pytest.Config) -> None:
-    """Look where pytest was called, and where it was told to look.
+    """Look for other tables in the folder in which pytest was called, and in its arguments.
 
     :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
         the root, has another table than the root.

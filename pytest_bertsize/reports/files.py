@@ -1,4 +1,4 @@
-"""A run's report files: where they may stand, and what stands there while the run goes on and when it is over.
+"""A run's report files: their allowed places, and their content while the run goes on and when it is over.
 
 A report replaces an earlier one of its own format, and no other file.
 """
@@ -42,7 +42,7 @@ _OURS = {
 """What a report begins with, by the end of its file's name."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""These stand in texts alone, and mean the same there; a page may take the report in as it is."""
+"""Escapes of characters that only texts have: they mean the same, and a page can include the report as it is."""
 
 
 def render_report(report: RunReport, suffix: str) -> str:
@@ -212,7 +212,7 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
 
 
 def _may_be_replaced(path: Path, begins: str) -> bool:
-    """Tell whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
+    """Return whether a file is an earlier report of ours, or empty."""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
     return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None

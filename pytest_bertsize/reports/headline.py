@@ -128,7 +128,7 @@ def _describe_pass(model: ModelReport, whole: Component | None) -> str:
         broken = _name_limit(whole) if whole and component == TOTAL else f"limit of {component}"
         held = f"over its {broken}{_describe_debt(model, component)}"
     elif model.report_only:
-        held = "held to no limit"
+        held = "compared with no limit"
     elif whole and whole.limit:
         how = "exactly" if whole.min == whole.max else "above" if whole.max is None else "within"
         held = f"{how} its {_name_limit(whole)}"

@@ -159,9 +159,9 @@ def _describe_removed(model: Removed) -> str:
 
 
 def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
-    """Models of which there is something to read in one table, those that failed first; how many others there are.
+    """Draw the models with something to report in one table, those that failed first, and count the others.
 
-    :param quiet: models that passed and are as they were, of which nothing is told.
+    :param quiet: the number of models that passed and did not change.
     """
     parts = []
     if len(models) > 1:
@@ -246,13 +246,13 @@ def _describe_finding(finding: FindingRow) -> str:
 
 
 def _describe_subject(model: ModelReport) -> str:
-    """Say what it is, and what it is not held to."""
+    """Describe the model, and what it is not compared with."""
     said = [
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
-        "**report-only: held to no limit**" if model.report_only else "",
+        "**report-only: compared with no limit**" if model.report_only else "",
         "" if model.built or model.parameter_count is None else f"**not built: counts are the {model.counted_by}'s**",
-        "" if model.closed_form else "**held to its budget alone: not compared with a closed form**",
+        "" if model.closed_form else "**compared with its budget alone, not with a closed form**",
     ]
     return "; ".join(filter(None, said))
 

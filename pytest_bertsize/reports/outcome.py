@@ -64,7 +64,7 @@ def name_unchecked(outcome: Outcome) -> Iterator[Line]:
 
 
 def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
-    """Yield the lines at the end of a run, the failures themselves told before.
+    """Yield the lines at the end of a run, after the failures themselves.
 
     :param tables: whether models that passed are unfolded here, where that is asked for.
     :param accepting: whether the run changes budgets itself.
@@ -93,8 +93,8 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """The overview, unless all failed and each was told; of each that passed its table where that is asked for, else
-    what changed; then stand-ins.
+    """Draw the overview, unless each model failed and has its report; for each that passed its table if asked for,
+    else its changes; then the stand-ins.
     """
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:

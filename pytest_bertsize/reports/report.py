@@ -105,7 +105,7 @@ class Layer(Object):
 
 
 class TensorChange(Object):
-    """One thing that became of a model's tensors, however many it is told by."""
+    """One change of a model's tensors, however many tensors it is about."""
 
     kind: Annotated[str, says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`.")]
     name: Annotated[str, says("Modules or tensors, layers folded: `bert.encoder.layer[12:14]`.")]
@@ -277,7 +277,7 @@ class ModelReport(Object):
         says("`failed` for any error; `uncounted` where nothing is built, and nothing else counts the model."),
     ]
     headline: Annotated[str, says("Model, size, what changed since the base and by which key, and the verdict.")]
-    report_only: Annotated[bool, says("Whether it is held to no limit.")]
+    report_only: Annotated[bool, says("Whether the table sets no limit.")]
     built: Annotated[bool, says("`false`: the run builds nothing: counts are the closed form's, else the lock's.")]
     closed_form: Annotated[bool, says("`false`: not compared with a closed form, by the table's own word.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]

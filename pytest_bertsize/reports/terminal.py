@@ -53,9 +53,9 @@ _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
-    """Draw the report of a model that failed: headline, table, what changed, each finding with its way out.
+    """Draw the report of a model that failed: headline, table, changes, each finding with its fix.
 
-    Of a finding that the headline has told there is the way out alone, below it.
+    A finding that is the headline itself is drawn as its fix alone, below the headline.
     """
     if not model.components and not any(each.severity == "error" for each in model.own_findings):
         return draw(style, *_finding_lines(model.own_findings, style, f"{model.name}: "))  # others fail for it as well
@@ -154,7 +154,7 @@ def _without_line(finding: FindingRow) -> str:
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
-    """Draw what stood in for something that is not there, each once for all models."""
+    """Draw the stand-ins, each once for all models."""
     found = sentences.name_stand_ins(models)
     lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
     if rest := len(found[MOST_SENTENCES:]):
@@ -223,7 +223,7 @@ def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[Rend
 # all models of a run
 
 NUMBERS = {"parameters", "budget", "left"}
-"""Columns that stand at their right."""
+"""Columns that are aligned at their right."""
 BOLD, RED = "1", "31"
 """Codes of ECMA-48 (Select Graphic Rendition)."""
 

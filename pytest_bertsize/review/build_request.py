@@ -71,7 +71,7 @@ _SETTINGS = ("transformer_task", "model_args", "model_kwargs")
 def ask_without_closed_form(
     model: Model, settings: Settings, config: ModelConfig, registry: Registry, adapter: Adapter | None
 ) -> Request:
-    """Ask for a model that is held to its budget alone.
+    """Request a model that is compared with its budget alone.
 
     :raises Unusable: for a config that names no class, has a key which is refused, or asks for too much.
     """
@@ -158,7 +158,7 @@ def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
 def _find_wrong(
     values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """Yield the path of every key that may not stand in a config, or not with its value; why, and the way out.
+    """Yield the path of every key that a config may not have, or not with its value; why, and the fix.
 
     :param are_of_the_project: whether its own code reads them, which calls by ``_name`` what it likes below the top.
     """
@@ -192,8 +192,8 @@ def _explain_size(key: str, value: object) -> tuple[str, str] | None:
 
 
 def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """Note in every report of such a model that it has none, and more where there is a closed form after all."""
-    note = f"{architecture} is held to its budget alone: closed_form = false"
+    """Note that a model is compared without a closed form; warn if there is a closed form for it."""
+    note = f"{architecture} is compared with its budget alone: closed_form = false"
     found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
     if registry.find(family, architecture) is None:
         return (found,)

@@ -103,7 +103,7 @@ class Gate:
         return [*dict.fromkeys(beside for name in names for beside in self._list_beside(name))]
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
-        """Review one declared model, held to ``extra`` limits as well; wait for it to be built."""
+        """Review one declared model, with ``extra`` limits too; wait for it to be built."""
         subject = self.subject(name)
         if self.mode.verb == "update":  # held to what its budget will say: one table may declare several models
             from pytest_bertsize.table.rewrite import limits_after, raised

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 BUILDS = "pytest --bert-budget checks it, where the model is built"
 DECLARE = (
-    "declare it in a table with what it has beside the library's class (bertsize init), and name that, or hold it to "
-    "limits alone: closed_form=False"
+    "declare it in a table with its modules beside the library's class (bertsize init) and name that, or check limits "
+    "alone: closed_form=False"
 )
 TIE = "tie them again (model.tie_weights()), or write tie_word_embeddings = false"
 KEEP_APART = "make each a module of its own, or declare by factory what makes this model, with tied = { … }"

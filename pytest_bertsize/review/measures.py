@@ -200,10 +200,10 @@ def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: It
 
 
 def dtype_of(config: Mapping[str, object]) -> str:
-    """The dtype that a config says its weights have, ``"float32"`` where it says none.
+    """Return the dtype of the weights by the config, ``"float32"`` where it has none.
 
-    :param config: as it stands in the file: a model that is built from it on the meta device is always ``"float32"``.
-    :raises BadValue: where the config does not say one dtype by name.
+    :param config: as in the file: a model that is built from it on the meta device is always ``"float32"``.
+    :raises BadValue: where the config does not name one dtype.
     """
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _read_dtype(key, value) for key, value in named.items()}

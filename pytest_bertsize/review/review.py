@@ -31,12 +31,12 @@ class Review:
     subject: Subject
     """The model before it was built."""
     budget: tuple[Limit, ...]
-    """Empty: counted and compared with the closed form, held to no limit."""
+    """Limits; if empty, the model is counted and compared with the closed form alone."""
     findings: tuple[Finding, ...]
     unbuilt: bool = False
-    """Whether the run builds nothing: the closed form is held to the budget, or else the lock."""
+    """Whether the run builds nothing: the closed form, or else the lock, is compared with the budget."""
     uncounted: bool = False
-    """Whether nothing is built, and neither closed form nor lock counts the model: nothing is held to its budget."""
+    """Whether nothing is built, and neither closed form nor lock counts the model: its budget is not checked."""
     actual: Inventory | None = None
     """By the built model, or by its lock where nothing is built; ``None`` when neither counts it."""
     components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
@@ -89,7 +89,7 @@ class Review:
 
     @property
     def freezes_at_will(self) -> bool:
-        """Whether what trains is nobody's word but the model's: no config of the library says it."""
+        """Return whether the model alone decides which tensors train: no config of the library does."""
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property

@@ -26,7 +26,7 @@ SIZES = {
     "transformer_encoder_layer": ("width", "feed_forward"),
     "transformer_decoder_layer": ("width", "feed_forward"),
 }
-"""What each block is told, in torch's order; a parameter is told its shape, of any length."""
+"""The arguments of each block, in torch's order; a parameter has its shape, of any length."""
 FEWEST = {"parameter": 0, "conv2d": 3}
 """Sizes, where it may be fewer than there are names: of a single number none, of a square kernel one."""
 ARGUMENTS = {
@@ -110,7 +110,7 @@ class Extra(Struct, frozen=True):
     """Parameters that are those of another module, with the tensor that each of them shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """Where it counts. Default: where it stands in the backbone, else head and the first part of the name.
+    """Where it counts. Default: the component of its place in the backbone, else head and the first part of the name.
     Example: component = "head.crf"."""
 
     @property

@@ -33,7 +33,7 @@ DEEPEST = 3
 """Tables in each other in which one of ours is looked for."""
 MOST_SHOWN = 20
 """Mistakes; who has made more has made one of them many times."""
-NO_LOCK = 'it is held to the lock of the project, and there is none: write lock = "bertsize.lock" in [tool.bertsize]'
+NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
@@ -411,7 +411,7 @@ class _Document:
         self._content = _parse_toml(text, path)
         self._tools = self._content.get("tool")
         self.ours: object = self._tools.get("bertsize") if isinstance(self._tools, dict) else None
-        """What stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
+        """The value of ``[tool.bertsize]``, valid or not; ``None`` where there is none."""
 
     @property
     def python_path(self) -> tuple[str, ...]:

@@ -42,9 +42,9 @@ class _Layout(NamedTuple):
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
-    """The 1-based line of the deepest part of ``path`` that the text has; ``None`` if it cannot be told.
+    """Return the 1-based line of the deepest part of ``path`` that the text has; ``None`` if it is unknown.
 
-    What has no line of its own, such as the table that dotted keys make, stands where its first key does.
+    A table without a line of its own, such as one that dotted keys make, has the line of its first key.
     """
     layout = _scan_layout(text)
     node: Any = layout.document
@@ -80,7 +80,7 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
     spans = _scan_layout(text).spans
     for path in values:
         if path not in spans:
-            raise CannotReplace(f"{'.'.join(path)} cannot be told from what stands around it")
+            raise CannotReplace(f"{'.'.join(path)} cannot be separated from the text around it")
     for path in sorted(values, key=lambda path: spans[path], reverse=True):
         start, end = spans[path]
         text = text[:start] + _in_style(values[path], text[start:end]) + text[end:]
@@ -121,7 +121,7 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     body += behind
     after = tomlkit.dumps(document)
     if tomli.loads(after) != wanted:
-        raise CannotReplace(f"{'.'.join(table)} cannot be told from what stands around it")
+        raise CannotReplace(f"{'.'.join(table)} cannot be separated from the text around it")
     return after
 
 
@@ -157,7 +157,7 @@ def set_text(text: str, path: Path, value: str, beside: Path) -> str:
 
 
 def _find_header(layout: _Layout, number: int) -> Path:
-    """Return the table whose header a line stands below."""
+    """Return the table whose header is the nearest above a line."""
     return max(((line, table) for table, line in layout.headers.items() if line <= number), default=(0, ()))[1]
 
 
@@ -283,8 +283,9 @@ def key(name: str) -> str:
 
 
 def in_ascii(text: str) -> str:
-    """The same TOML for an output that cannot show all of it.
+    """Escape TOML for an output that cannot show all of it.
 
-    What is not ASCII stands in strings and keys in double quotes, where its escape is read as it, and in comments.
+    TOML has other characters than ASCII only in strings and keys in double quotes, where an escape means the same,
+    and in comments.
     """
     return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", text)

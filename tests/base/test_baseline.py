@@ -210,7 +210,7 @@ def test_a_model_that_gave_its_closed_form_up_keeps_the_count_of_its_base(base: 
     found = compared(base)
     assert found.inventory is not None
     assert found.inventory.unique == TOTAL
-    assert [said for said in found.said if "cannot be told" in said] == []
+    assert [said for said in found.said if "cannot be counted" in said] == []
     assert [said for said in found.said if "closed_form = false" in said] != []
 
 

@@ -84,7 +84,7 @@ ANEW = "take x.lock from git again (git checkout -- x.lock), or remove it, and r
         ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is no tensor with a shape of this model'),
         ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is no name: a range goes up'),
         ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is no name: a range is written [0:12]'),
-        ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" stands there twice'),
+        ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" is there twice'),
         ('"out.w"', r'"out\u001b[31m"', r'x.lock:14: "out\u001b[31m" is no name: a range is written [0:12]'),
         ("[2, 4]", "[1000000000, 1000000000]", "x.lock:14: [1000000000, 1000000000] is no shape"),
         ("lock = 1", "lock = true", "x.lock:3: it is of the format true, and this release reads 1"),

@@ -722,7 +722,7 @@ def test_it_is_given_the_files_own_names_with_what_the_table_overrides(project: 
     told = 'overrides = { num_hidden_layers = 1 }\n    keys = { width = "hidden_size", layers = "num_hidden_layers" }'
     table = models(own=f'{DESCRIBED}\n    factory = "own:aliased"\n    {told}\n    budget = "report-only"')
     result = project(table, config, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
-    assert report()["own"]["headline"] == "own: 23,834 parameters; held to no limit"
+    assert report()["own"]["headline"] == "own: 23,834 parameters; compared with no limit"
     assert result.ret == pytest.ExitCode.OK
 
 

@@ -296,7 +296,7 @@ def test_shards_that_are_missing_are_counted_and_the_first_are_named(tmp_path: P
 def test_a_tensor_in_two_shards_is_refused(tmp_path: Path) -> None:
     sharded(tmp_path, {"a": "x.safetensors", "b": "y.safetensors"}, x=["a"], y=["a", "b"])
     assert refused(tmp_path, ".") == (
-        f'model.safetensors.index.json: "a" stands in two shards, "x.safetensors" and "y.safetensors" → {AGAIN}'
+        f'model.safetensors.index.json: "a" is in two shards, "x.safetensors" and "y.safetensors" → {AGAIN}'
     )
 
 

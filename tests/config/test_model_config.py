@@ -213,7 +213,7 @@ def test_a_key_that_stands_twice_in_one_object_is_refused_at_the_second(
 ) -> None:
     write(root / "config.json", text)
     finding = refused(root)
-    assert (finding.line, finding.message) == (line, f'the key "{key}" stands there twice in one object')
+    assert (finding.line, finding.message) == (line, f'the key "{key}" is there twice in one object')
 
 
 # an object inside the file

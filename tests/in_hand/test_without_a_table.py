@@ -71,7 +71,7 @@ def test_a_class_without_a_closed_form_is_told_and_closed_form_false_is_the_way_
     dotted: dict[str, Any] = {"bert.pooler": 2352}
     assert check_model(Tagger(), closed_form=False, total="63K", classifier=441, **dotted).verdict == "passed"
     assert "classifier 441, limit 400 (+41)" in fail(Tagger(), closed_form=False, classifier=400)
-    with pytest.raises(ValueError, match="leaves nothing to hold it to: write a limit"):
+    with pytest.raises(ValueError, match="leaves nothing to compare with: write a limit"):
         check_model(Tagger(), closed_form=False)
 
 

@@ -75,7 +75,7 @@ def test_it_says_the_change_in_numbers_and_per_cent_the_largest_cause_and_the_ve
         ({"total": {"min": "100M", "max": "120M"}}, "within its 100M-120M"),
         ({"head": "0.6M", "total": "120M"}, "head 622,650, limit 600,000 (+22,650)"),
         ({"head": "1M"}, "within its budget"),
-        ({}, "held to no limit"),
+        ({}, "compared with no limit"),
     ],
 )
 def test_the_verdict_is_against_the_budget_as_its_author_wrote_it(budget: dict[str, Any], verdict: str) -> None:

@@ -97,7 +97,7 @@ SAYS: list[tuple[ModelReport, str]] = [
     (other_tensors(), "Formula check differs the same count of other tensors"),
     (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),
     (limited(total="10B"), "The budget of 10,000,000,000 is far beyond the right edge."),
-    (limited(), "Budget none report-only: held to no limit"),
+    (limited(), "Budget none report-only: compared with no limit"),
     (replace(plain(passing()), config=""), "encoder: BertForMaskedLM, commit aaaaaaaaaa"),
     (new(), "not at main (bbbbbbbbbb) → this branch"),
     (new(), "no count at main"),
@@ -105,7 +105,7 @@ SAYS: list[tuple[ModelReport, str]] = [
     (unbuilt(), "Counts are the closed form's: it was not built."),
     (unbuilt(), "Closed form's count"),
     (refused(), 'Error the key "auto_map" runs code (config.json:3) → remove it'),
-    (without_closed_form(), "Formula check not compared held to its budget alone: closed_form = false"),
+    (without_closed_form(), "Formula check not compared compared with its budget alone: closed_form = false"),
 ]
 
 

@@ -113,8 +113,8 @@ SAYS = [
     (run(plain(passing())), "Every component is what its closed form says"),
     (run(not_built()), "BertForMaskedLM cannot be built: no room"),
     (run(refused()), '- ❌ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
-    (run(without_closed_form()), "**held to its budget alone: not compared with a closed form**"),
-    (run(reported(bert(12, 512, tied=True))), "**report-only: held to no limit**"),
+    (run(without_closed_form()), "**compared with its budget alone, not with a closed form**"),
+    (run(reported(bert(12, 512, tied=True))), "**report-only: compared with no limit**"),
 ]
 
 

@@ -269,7 +269,7 @@ def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder:
 
 
 def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
-    """Return where the files lie that stand beside the config of a name: the path itself where it is one."""
+    """Return the folder of the files beside the config of a name: the path itself where the name is one."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
     found = _find_published(hub, os.fspath(name), revision)

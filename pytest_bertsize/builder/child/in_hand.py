@@ -21,7 +21,7 @@ BEFORE = "call check_model before the model is wrapped, behind the line that mak
 
 
 class NoModule(TypeError):
-    """What was handed over is no module; the message says what to hand over in its place."""
+    """The error for an object that is no module; its message says what to pass instead."""
 
 
 class InHand(NamedTuple):
@@ -36,7 +36,7 @@ class InHand(NamedTuple):
 
     @property
     def is_adapted(self) -> bool:
-        """Whether it is what PEFT makes of a model."""
+        """Return whether PEFT has adapted the model."""
         return self.base is not self.module
 
     @property
@@ -52,7 +52,7 @@ class InHand(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether its class is none of the library's."""
+        """Return whether its class is the project's own."""
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
     @property
@@ -94,7 +94,7 @@ def _describe_what_it_is(model: Any) -> str:
 
 
 def _find_adapter(modules: Iterable[Any]) -> str:
-    """Name the layer of an adapter that stands in a model itself, where ``model.add_adapter`` puts it."""
+    """Name the class of an adapter's layer that is in the model itself, where ``model.add_adapter`` puts it."""
     return next((type(each).__name__ for each in modules if type(each).__module__.startswith("peft.tuners.")), "")
 
 

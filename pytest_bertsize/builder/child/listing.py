@@ -98,7 +98,7 @@ def walk_modules(
 
 
 def unwrap(module: nn.Module) -> nn.Module:
-    """Return the module that stands in wrappers, which have no parameters of their own."""
+    """Return the module inside wrappers, which have no parameters of their own."""
     while (inner := _find_wrapped(module)) is not None:
         module = inner
     return module

@@ -45,7 +45,7 @@ ENCODES = (multiple("d_model", "encoder_attention_heads"),)
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
-    """Return the keys by which transformers 3 told BART's kin apart; since 4, each family is built in its one way."""
+    """Return the keys that distinguished BART's kin in transformers 3; since 4, each family is built in its one way."""
     has = {"always": "[true]", "never": "[false]"}
     return f"""
     add_final_layer_norm {has[final_norm]}: this family {final_norm} has a norm at the end of each stack

@@ -1,9 +1,9 @@
 """ESM-1b and ESM-2 (Rives et al. 2021 and Lin et al. 2023, doi 10.1126/science.ade2574): a pre-norm BERT for proteins.
 
 V·D + P·D, of which rotary positions need no P·D, and 2·D with ``emb_layer_norm_before``; L·(4·D² + 2·D·I + 9·D + I) +
-2·D of layers, whose GELU is a function without a name; cross-attention adds L·(4·D² + 6·D), contacts told from every
-map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a class and a nested config of its own and no
-closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
+2·D of layers, whose GELU is a function without a name; cross-attention adds L·(4·D² + 6·D), contacts predicted from
+every map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a class and a nested config of its own
+and no closed form here. Positions are as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them.
 """
 
 from pytest_bertsize.closed_forms.declare import family

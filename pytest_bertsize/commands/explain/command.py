@@ -219,7 +219,7 @@ def _list_spare_rows(chosen: Explained) -> Iterator[str]:
 def _list_sizes_without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
     """Name the sizes that are in no formula, above all the number of heads."""
     shared = any(term.passes != term.times for term in chosen.form.symbolic)
-    layers = "layers share their weights" if shared else "the table names single layers, which stand there in numbers"
+    layers = "layers share their weights" if shared else "the table names single layers by their numbers"
     for size in chosen.derivation.family.keys.sizes:
         value = chosen.form.dims.sizes[size.symbol]
         if value is not None and size.symbol not in formula.symbols:

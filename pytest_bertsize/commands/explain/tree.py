@@ -196,7 +196,7 @@ class _Tree:
     tensors: bool
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
-        """List a component, then what stands in it once, and each of its layers once."""
+        """List a component, then each module that is in it once, and each of its layers once."""
         groups = group_by(members, lambda leaf: leaf.repeats)
         below: list[Line] = []
         for repeats, group in groups.items():

@@ -249,7 +249,7 @@ def _read_maker(call: ast.Call) -> str:
 
 
 def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all that stands in no class that derives from a module."""
+    """Yield all nodes outside classes that derive from a module."""
     waiting = [tree]
     for node in waiting:
         yield node

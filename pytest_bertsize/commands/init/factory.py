@@ -58,7 +58,7 @@ _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py"
 
 
 class Wish(NamedTuple):
-    """What the command line says of the model."""
+    """The options of the command line about the model."""
 
     factory: str
     name: str = ""
@@ -172,10 +172,10 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
     yield from built.stood_in
     if discovery.problem:
-        yield f"{found.name} is held to its lock and its budget alone: {discovery.problem}"
+        yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
         named = ", ".join(map(printable, numbers))
-        yield f"{named}: of these, what stands as a number is no sum of keys of a config or of kwargs"
+        yield f"{named}: the sizes written as numbers are no sums of keys of a config or of kwargs"
     of_configs = {key: value for each in built.finished for key, value in each.config.items()}
     if read := [key for key, value in found.numbers.items() if found.extra and of_configs.get(key, value) != value]:
         yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"

@@ -251,7 +251,7 @@ class Discovery:
                 yield path, ends.pop()
 
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield what there is beside the backbones; what stands in the place of a part of them counts as that part.
+        """Yield the modules beside the backbones; one that replaces a part of them counts as that part.
 
         :param before: the backbones with what the class has deleted or replaced.
         """

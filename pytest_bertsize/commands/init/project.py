@@ -1,4 +1,4 @@
-"""The proposed tables as a part of the project's pyproject.toml: what stands there stays, to the byte."""
+"""Add the proposed tables to the project's pyproject.toml, whose content stays as it is, to the byte."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ class Project:
         return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
-        """Return the file with what is proposed at its end, in its own line endings.
+        """Return the file with the proposed tables at its end, in its own line endings.
 
         :param lock: of the whole table, where it names none yet.
-        :raises SettingsError: when a table cannot stand at its end, with what to paste.
+        :raises SettingsError: when no table can be added at its end, with what to paste.
         """
         text, added = self.text or "", "\n".join(tables)
         heading = f"{write_lock(lock)}\n" if lock else ""
@@ -123,7 +123,7 @@ class Project:
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
-    """Write the table of a model; it is held to no limit, where there is none yet."""
+    """Write the table of a model; it is report-only while it has no limit."""
     budget = [f"budget.{key(component)} = {limit}" for component, limit in limits] or ['budget = "report-only"']
     return "".join(f"{line}\n" for line in (write_heading(name), *keys, *budget))
 
@@ -186,7 +186,7 @@ def _explain_what_is_in_the_way(text: str) -> str:
             return f"{'.'.join(path[:depth])} is {shown(here)}, where a table has to be: remove it"
     name = ".".join(outer := find_braces(text, path))
     heading = f"[{name}.NAME]" if outer == path else f"[{name}]"
-    return f"{name} stands in braces, and no table can be added to it: write it as {heading}"
+    return f"{name} is in braces, and no table can be added to it: write it as {heading}"
 
 
 def find_settings_of_pytest(folder: Path) -> str:

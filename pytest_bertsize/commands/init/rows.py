@@ -99,7 +99,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join what stands in a list, each like the first, as one row with their number."""
+    """Join the modules of a list, each like the first, to one row with their number."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         outer, _, index = row.name.rpartition(".")
