@@ -316,7 +316,9 @@ def test_what_a_command_adapts_has_the_name_that_its_script_gives_it_and_is_comp
     assert "it called it with 'adapted'; give the table and the call the same name" in " ".join(err.getvalue().split())
     assert declare(root, Wish("python src/own.py", writes=True), Helper(), out, err) == GOOD
     assert "pyproject.toml declares adapted" in out.getvalue()
-    assert "compared with its lock and its budget alone: PEFT has adapted it; its base" in " ".join(err.getvalue().split())
+    assert "compared with its lock and its budget alone: PEFT has adapted it; its base" in " ".join(
+        err.getvalue().split()
+    )
     assert check(root, Helper(), out=out, err=out) == GOOD, out.getvalue()
 
 
