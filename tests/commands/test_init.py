@@ -105,7 +105,7 @@ def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
     assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 3 models\n")
 
 
-IN_BRACES = "stands in braces, and no table can be added to it: write it as"
+IN_BRACES = "is in braces, and no table can be added to it: write it as"
 A = '{ a = { config = "a.json", budget = "report-only" } }'
 
 

@@ -127,7 +127,7 @@ def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
         ({"layers_to_transform": "0"}, 'layers_to_transform is "0", which is not an index of a layer, or a list of *'),
         ({"layers_to_transform": [0], "layers_pattern": "(a+)+"}, 'layers_pattern is "(a+)+", which is not the name*'),
         ({"layers_pattern": "layer"}, "layers_pattern says which list layers_to_transform counts in, and there is *"),
-        ({"layers_to_transform": [0], "target_modules": ".*query"}, "layers_to_transform stands beside target_modu*"),
+        ({"layers_to_transform": [0], "target_modules": ".*query"}, "layers_to_transform is set beside target_modu*"),
     ],
 )
 def test_a_mistake_is_an_error(data: dict[str, Any], message: str) -> None:
