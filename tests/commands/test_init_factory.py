@@ -65,6 +65,12 @@ class Named(nn.Module):
         self.words, self.bert, self.layers = bert.embeddings, bert, bert.encoder
         self.words.requires_grad_(False)
 
+class Deep(nn.Module):
+    def __init__(self, labels=9):
+        super().__init__()
+        self.base_model = nn.Module()
+        self.base_model.model = BertModel(BertConfig(**SIZES))
+
 class Pair(nn.Module):
     def __init__(self):
         super().__init__()
@@ -182,6 +188,10 @@ def test_what_a_class_deletes_replaces_freezes_and_shares_is_said(root: Path) ->
 def test_a_part_of_a_backbone_with_a_name_of_its_own_is_frozen_by_that_of_the_backbone(root: Path) -> None:
     model = written(root, "Named")
     assert (model.backbone, model.frozen, model.tied) == ("bert", ("bert.embeddings",), {})
+
+
+def test_a_backbone_has_the_path_that_peft_gives_one_and_is_not_adapted(root: Path) -> None:
+    assert written(root, "Deep").backbone == "base_model.model"
 
 
 def test_backbones_that_are_one_are_tied(root: Path) -> None:

@@ -156,6 +156,7 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
     """
     base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     inside: tuple[str, ...] = ()
+    adapted = ADAPTED if type(modules.get("")).__module__.startswith("peft.") else ""
     for path, module in modules.items() if base else ():
         if not isinstance(module, base) or f"{path}.".startswith(inside):
             continue
@@ -167,11 +168,11 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
             said = {key: value for key, value in config.to_dict().items() if key not in NAMES_OF_LABELS}
             said["num_labels"] = config.num_labels
             of_library = next(each for each in kind.__mro__ if each.__module__.startswith("transformers."))
-            yield Finished(ADAPTED.sub("", path), of_library.__name__, str(config.model_type), _keep_plain(said))
+            yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), _keep_plain(said))
 
 
 NAMES_OF_LABELS = ("id2label", "label2id")
-ADAPTED = re.compile(r"^base_model\.model(?:\.|$)")  # where PEFT has the model that it adapts
+ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adapts
 
 
 def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:

@@ -415,8 +415,9 @@ def _import_module(library: str, request: Request) -> Any:
 
 
 def _is_in(root: str, name: str) -> bool:
-    """Tell whether a module is one of the project's own."""
+    """Tell whether a module is one of the project's own: in a folder of its, on the path or with a module of its."""
     first, own = name.partition(".")[0], f"{os.path.abspath(root)}/"  # noqa: PTH100
-    folders = [os.path.abspath(each or root) for each in sys.path]  # noqa: PTH100
+    imported = [os.path.dirname(getattr(each, "__file__", None) or "") for each in [*sys.modules.values()]]  # noqa: PTH120
+    folders = {root, *(os.path.abspath(each or root) for each in (*sys.path, *imported))}  # noqa: PTH100
     files = (f"{each}/{first}{end}" for each in folders if f"{each}/".startswith(own) for end in ("", ".py"))
     return any(map(os.path.exists, files))

@@ -17,6 +17,7 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY, MODULE_PATH
+from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import inline, quoted
 from pytest_bertsize.wording import listed, printable, shown
 
@@ -143,7 +144,10 @@ class Discovery:
         return {each.name: each for each in self.built.tensors}
 
     def run(self) -> Draft:
-        """Return the draft that the built model passes: by its closed form, else by its lock and its budget."""
+        """Return the draft that the built model passes: by its closed form, else by its lock and its budget.
+
+        :raises SettingsError: where it passes neither, as with a tie that its class declares and does not make.
+        """
         self.problem = self._describe_unknown()
         why = self.problem or "no class of a known family is in it"
         paths = [each.finished.path for each in self.backbones]
@@ -158,6 +162,8 @@ class Discovery:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
             why = f"{classes} and extra do not describe it"
+        if errors := conclude(self.examine(self._bare), self.built).errors:
+            raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
         return replace(self._bare, notes={"closed_form": why}, limits=tuple(self._limit_modules()))
 
     def _find_closed_form(self) -> None:
