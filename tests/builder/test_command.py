@@ -39,6 +39,8 @@ if __name__ == "__main__":
     main()
 """,
     "scripts/parts.py": "from torch import nn\nclass Line(nn.Linear):\n    def __init__(self, width): super().__init__(3, width)",
+    "scripts/make.py": "from parts import Line\ndef build(): return Line(2)",
+    "scripts/lost.py": "from package import parts",
     "data.txt": "two words",
     "package/__init__.py": "",
     "package/parts.py": "from torch import nn\nmake = nn.Linear",
@@ -90,6 +92,12 @@ CASES = {
     ),
     "no module": Case("python none.py", "*check_model takes a torch.nn.Module, and this is an int*"),
     "no script": Case("python missing.py", "there is no missing.py; correct its path, from the folder of the table"),
+    "a module beside another, for a function": Case(
+        "scripts.make:build", "*No module named 'parts' (scripts/make.py:1)"
+    ),
+    "a module of the root, for a script below it": Case(
+        "python scripts/lost.py", "*No module named 'package' (scripts/lost.py:1)"
+    ),
     "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
 }
 

@@ -95,6 +95,13 @@ if __name__ == "__main__":
     from pytest_bertsize import check_model
     check_model(get_peft_model(derived(), LoraConfig(r=2, target_modules=["query"])), "adapted")
 
+class Untied(BertPreTrainedModel):
+    def __init__(self):
+        super().__init__(BertConfig(**SIZES))
+        self.bert, self.words = BertModel(self.config), nn.Linear(48, 101)
+        self.init_weights()
+    def get_output_embeddings(self): return self.words
+
 class Plain(nn.Module):
     def __init__(self, more=0):
         super().__init__()
@@ -428,6 +435,15 @@ def test_a_class_that_needs_arguments_is_told_with_its_signature_and_a_function_
     )
     assert "def build_broken():\n      from own import Broken\n" in err
     assert err.endswith("bertsize init bertsize_models:build_broken\n")
+    assert not (root / "pyproject.toml").exists()
+
+
+def test_a_model_that_a_run_would_fail_is_not_declared(root: Path) -> None:
+    status, out, err = init(root, "Untied", writes=True)
+    assert (status, out) == (MISTAKEN, "")
+    assert "own:Untied is built, and would fail: Untied.get_output_embeddings ties words.weight" in " ".join(
+        err.split()
+    )
     assert not (root / "pyproject.toml").exists()
 
 

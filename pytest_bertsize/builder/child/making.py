@@ -11,6 +11,7 @@ import os
 import re
 import runpy
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
@@ -415,9 +416,10 @@ def _import_module(library: str, request: Request) -> Any:
 
 
 def _is_in(root: str, name: str) -> bool:
-    """Tell whether a module is one of the project's own: in a folder of its, on the path or with a module of its."""
+    """Tell whether a module is the project's own: in its root, on the path, or beside a file that is being imported."""
     first, own = name.partition(".")[0], f"{os.path.abspath(root)}/"  # noqa: PTH100
-    imported = [os.path.dirname(getattr(each, "__file__", None) or "") for each in [*sys.modules.values()]]  # noqa: PTH120
-    folders = {root, *(os.path.abspath(each or root) for each in (*sys.path, *imported))}  # noqa: PTH100
+    frames = traceback.walk_tb(sys.exc_info()[2])  # of the import that failed
+    beside = [os.path.dirname(frame.f_code.co_filename) for frame, _ in frames]  # noqa: PTH120
+    folders = {root, *(os.path.abspath(each or root) for each in (*sys.path, *beside))}  # noqa: PTH100
     files = (f"{each}/{first}{end}" for each in folders if f"{each}/".startswith(own) for end in ("", ".py"))
     return any(map(os.path.exists, files))
