@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -56,22 +56,34 @@ def common(components: Iterable[str], otherwise: str) -> str:
     return max(shared, key=len, default=otherwise)
 
 
-def find_nearest(name: str, known: Iterable[tuple[str, str]], otherwise: str) -> str:
-    """Return what the components in the innermost module around a name share; ``otherwise`` where they share nothing.
+Modules = Mapping[tuple[str, ...], Collection[str]]
+"""The components inside each module, by the parts of its path, in which ``*`` is any layer."""
 
-    :param known: names of tensors, in which ``*`` is any layer, and their components.
+
+def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
+    """Return the modules around tensors, with the components of these.
+
+    :param known: names of tensors, and their components.
     """
-    parts = name.split(".")
-    split = [(other.split("."), component) for other, component in known]
-    for depth in range(len(parts) - 1, 0, -1):
-        inside = {
-            component
-            for other, component in split
-            if len(other) > depth and all(other[at] in {"*", parts[at]} for at in range(depth))
-        }
-        if inside:
-            return common(inside, otherwise)
-    return otherwise
+    found: dict[tuple[str, ...], set[str]] = {}
+    for name, component in known:
+        parts = name.split(".")
+        for depth in range(1, len(parts)):
+            found.setdefault(tuple(parts[:depth]), set()).add(component)
+    return found
+
+
+def find_nearest(name: str, modules: Modules, otherwise: str) -> str:
+    """Return what the components in the innermost known module around a name share.
+
+    :param otherwise: is returned where they share nothing, and where no module around it is known.
+    """
+    inside: set[str] = set()
+    paths: list[tuple[str, ...]] = [()]
+    for part in name.split(".")[:-1]:
+        paths = [path for outer in paths for each in {part, "*"} if (path := (*outer, each)) in modules]
+        inside = {component for path in paths for component in modules[path]} or inside
+    return common(inside, otherwise) if inside else otherwise
 
 
 def is_within(component: str, outer: str) -> bool:

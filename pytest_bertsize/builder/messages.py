@@ -41,9 +41,7 @@ class Request(NamedTuple):
     options: Mapping[str, bool]
     module: str = "transformers"  # the library or the module of the project that has the class
     root: str = ""  # the project's folder, from which a module of its own is imported
-    factory: str = (
-        ""  # ``module:function`` of the project, or its command, which builds the model in place of the class
-    )
+    factory: str = ""  # ``module:function`` or a command of the project, which builds the model in place of the class
     command: tuple[str, ...] = ()  # the words of a command behind ``python``, whose script hands its model over
     declared: str = ""  # the name by which a table declares it, and ``check_model`` is given it; ``""``: any
     config_given: bool = True  # true where a factory that takes an argument is called with the config

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import Inventory, find_nearest, levels
+from pytest_bertsize.inventory import Inventory, find_nearest, group_by_module, levels
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -129,8 +129,9 @@ def inventory_of(
     owners: Mapping[str, str | None] = {}
     if expected:
         known = {each.name: each.component for each in expected.tensors}
+        modules = group_by_module(known.items())
         components = {
-            name: known.get(name) or find_nearest(name, known.items(), "unexpected")
+            name: known.get(name) or find_nearest(name, modules, "unexpected")
             for name in (each.name for each in built.tensors)
         }
         owners = _list_owners(built.tensors, expected)

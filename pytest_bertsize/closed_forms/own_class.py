@@ -14,7 +14,7 @@ from pytest_bertsize.closed_forms.several import Several
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import find_nearest
+from pytest_bertsize.inventory import find_nearest, group_by_module
 from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
@@ -128,9 +128,9 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
     found: list[Term] = []
-    components = [(term.name, term.component) for term in held]
+    modules = group_by_module((term.name, term.component) for term in held)
     for name in _list_names(extra, held):
-        component = extra.component or find_nearest(name, components, f"head.{name.partition('.')[0]}")
+        component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
         path = f"{name}.{STAR}" if copies else name
         if extra.block == "parameter":
             found.append(Term(path, tuple(sizes), component, copies=copies))

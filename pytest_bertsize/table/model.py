@@ -66,13 +66,20 @@ def check_model_name(name: str) -> None:
         raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
 
 
+def split_command(factory: str) -> list[str]:
+    """Return the words behind ``python``; none for the name of a function.
+
+    :raises ValueError: for a quotation without an end.
+    """
+    return shlex.split(factory)[1:] if re.fullmatch(COMMAND, factory) else []
+
+
 def check_factory(written: str) -> None:
-    if re.fullmatch(COMMAND, written):
-        try:
-            shlex.split(written)
-        except ValueError as error:
-            raise ValueError(f"{shown(written)} is no command: {error}") from None
-        return
+    try:
+        if split_command(written):
+            return
+    except ValueError as error:
+        raise ValueError(f"{shown(written)} is no command: {error}") from None
     is_file = written.partition(":")[0].endswith(".py")
     if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
         if script := re.search(r"(?<!\S)[^\s:]+\.py(?: .*)?\Z", written):
@@ -310,8 +317,7 @@ class Model(Struct, frozen=True, kw_only=True):
     @property
     def command(self) -> tuple[str, ...]:
         """The words behind ``python``, where a command makes the model."""
-        words = shlex.split(self.factory) if self.factory and re.fullmatch(COMMAND, self.factory) else []
-        return tuple(words[1:])
+        return tuple(split_command(self.factory or ""))
 
     @property
     def init_command(self) -> str:
@@ -372,9 +378,8 @@ def _check_together(values: Mapping[str, Any]) -> None:
     several = backbone if isinstance(backbone, dict) else {}
     if not config and not factory:
         raise Mistake('the model has no config: write config = "path/to/config.json"', "config")
-    is_command = factory and re.fullmatch(COMMAND, factory)
     needs: tuple[tuple[object, tuple[str, ...], str], ...] = (
-        (not is_command, ("kwargs",), "a command has its options in it: write them there"),
+        (not split_command(factory or ""), ("kwargs",), "a command has its options in it: write them there"),
         (factory, OF_A_FACTORY, 'this is about a class of the project\'s own: write factory = "module:function"'),
         (closed_form, OF_A_CLOSED_FORM, "closed_form = false compares nothing with it: remove it, or closed_form"),
         (not closed_form, ("components",), "the closed form says what the components are: remove it"),

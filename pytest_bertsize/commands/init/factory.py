@@ -28,7 +28,7 @@ from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
-from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs
+from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs, split_command
 from pytest_bertsize.table.settings import SettingsError, load
 from pytest_bertsize.table.toml import inline, key
 from pytest_bertsize.wording import plural, printable, shown
@@ -52,7 +52,6 @@ and declare that: bertsize init bertsize_models:build_{name}"""
 KEPT = ("keys", "ignored", "overrides", "build")
 """Keys of a declared model that change what is built, or how its config is read."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
-_SCRIPT = re.compile(r"^python3? (?:-m )?(\S+?)(?:\.py)?(?: .*)?$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
 
@@ -267,7 +266,8 @@ def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
 
 def _name_after(factory: str) -> str:
     """``acme.models:build_NerTagger`` → ``ner_tagger``, ``python acme/train.py --width 64`` → ``train``."""
-    last = re.split("[:./ ]", _SCRIPT.sub(r"\1", factory))[-1]
+    script = next((word for word in split_command(factory) if word != "-m"), factory)
+    last = re.split("[:./]", script.removesuffix(".py"))[-1]
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
     return _VERBS.sub("", words).strip("_") or "model"
 
