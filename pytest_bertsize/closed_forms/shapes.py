@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations, islice, zip_longest
 from math import inf, lcm, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -425,9 +425,9 @@ class _Search:
     def _list_candidates(self, furthest: float) -> Iterator[Shape]:
         """Yield, the nearest first, those that hold every limit and of which no size can take one step more."""
         bodies = []
-        for width, wider in zip(self.axes.widths, [*self.axes.widths[1:], None], strict=True):
+        for width, wider in zip_longest(self.axes.widths, self.axes.widths[1:]):
             networks = self.axes.list_networks(width)
-            for network, larger in zip(networks, [*networks[1:], None], strict=True):
+            for network, larger in zip_longest(networks, networks[1:]):
                 steps = [{**wider.sizes, **network.sizes}] if wider else []
                 steps += [{**width.sizes, **larger.sizes}] if larger else []
                 distance = width.distance + network.distance

@@ -36,18 +36,22 @@ def test_the_nearest_shape_is_the_first_and_today_stands_above_it(bertsize: Bert
     assert first[:6] == ["1", "768", "12", "2,816", "12", f"{109_514_298 - 12 * 256 * (2 * 768 + 1):,}"]
 
 
+@pytest.mark.parametrize(("network", "total"), [(3072, "60M"), (256, "40M")])
 def test_what_is_pasted_is_toml_on_one_line_and_counts_to_what_is_said(
-    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch, network: int, total: str
 ) -> None:
+    """Of 256 numbers, some of the widths have no feed-forward layer in the ratio that is looked at."""
     monkeypatch.setenv("COLUMNS", "60")
-    out = bertsize.printed("fit", UNCASED, "--total", "60M").splitlines()
+    config = {**json.loads(Path(UNCASED).read_text("utf-8")), "intermediate_size": network}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    out = bertsize.printed("fit", str(tmp_path / "config.json"), "--total", total).splitlines()
     totals = [line.split()[5] for line in out if re.match(r" +\d+ +\d", line)]
     pasted = [line.split(maxsplit=1)[1] for line in out if " overrides = {" in line]
     assert len(totals) == len(pasted) == 10
-    for total, line in zip(totals, pasted, strict=True):
-        written = {**json.loads(Path(UNCASED).read_text("utf-8")), **tomllib.loads(line)["overrides"]}
+    for counted, line in zip(totals, pasted, strict=True):
+        written = {**config, **tomllib.loads(line)["overrides"]}
         (tmp_path / "config.json").write_text(json.dumps(written), encoding="utf-8")
-        assert f"{closed_form(tmp_path)['total']:,}" == total
+        assert f"{closed_form(tmp_path)['total']:,}" == counted
 
 
 def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
