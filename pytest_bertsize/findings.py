@@ -67,6 +67,8 @@ class Finding(NamedTuple):
     """Where in the project's table, for whoever looks the line up."""
     base: int | None = None
     """The count at the base, where the limit was broken there already."""
+    asks_why: bool = False
+    """Whether a new ``reason`` in the table settles it."""
     elsewhere: tuple[str | Option, ...] = ()
     """The way out where no table declares the model; empty where it is :attr:`fix`."""
 

@@ -31,8 +31,10 @@ Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:
     """Make each an error, unless the table's ``reason`` changed with it."""
     severity, fix = judge_reason(after, before.reason, SAY_WHY)
+    asks_why = severity == "error"
     return [
-        Finding("budget-loosened", message, fix, severity, component, table_key=key) for message, component, key in rows
+        Finding("budget-loosened", message, fix, severity, component, table_key=key, asks_why=asks_why)
+        for message, component, key in rows
     ]
 
 
@@ -56,7 +58,9 @@ def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
         way_out = f"compare with a commit in which it can be read, or {REASON}"
         by_reason, fix = judge_reason(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
-        return [Finding("not-compared", message, fix, severity if by_reason == "error" else "note", table_key=())]
+        asks_why = by_reason == "error"
+        severity = severity if asks_why else "note"
+        return [Finding("not-compared", message, fix, severity, table_key=(), asks_why=asks_why)]
     former = baseline.find_former(model.name)
     if former and former.unread:
         message = f"at {baseline.revision} it cannot be counted: {former.problem}"

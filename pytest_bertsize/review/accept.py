@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from pytest_bertsize.base.loosening import REASON
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
 from pytest_bertsize.table.limits import NAMED, Growth, unit_of
@@ -45,7 +44,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     :param shared: whether other models are declared by the same table.
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
-    unexplained = [finding for finding in review.errors if REASON in finding.fix]
+    unexplained = [finding for finding in review.errors if finding.asks_why]
     settled = (*broken, *unexplained)
     others = [finding for finding in review.errors if finding not in settled and finding.kind != "over-growth"]
     if not broken:

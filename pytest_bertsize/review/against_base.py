@@ -186,6 +186,7 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
     """Say why growth is not held: an error, unless the model is new, or today's table says why."""
     model = found.subject.model
     severity: Severity = "error"
+    former = mistake = None
     if baseline is None:
         why, fix = "this run has none", GIVE_ONE
     elif baseline.commit is None:
@@ -205,7 +206,9 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
             severity, fix = "note", ""
             why = f"{baseline.revision} declares no such model: it is new, and nothing is held"
     message = f"budget.{GROWTH} is held against a base, and {why}"
-    return Finding("not-compared", message, fix, severity, GROWTH, file=limit.file, table_key=limit.table_key)
+    asks_why = bool(former or mistake) and severity == "error"
+    finding = Finding("not-compared", message, fix, severity, GROWTH, asks_why=asks_why)
+    return finding._replace(file=limit.file, table_key=limit.table_key)
 
 
 # what was loosened
