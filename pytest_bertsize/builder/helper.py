@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,13 +99,20 @@ class Helper:
             self._is_ready, self._since = False, monotonic()
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Have models built, of names that were not asked for yet. Where there is none, the process ends."""
+        """Have models built, of names that were not asked for yet. Where there is none, the process ends.
+
+        A function that several of them share is called once, and returns the model: ``check_model`` ends it for none.
+        """
         first: dict[str, int] = {}
         known = len(self._numbers)
         for number, request in enumerate(requests, known):
-            asked = json.dumps(request._replace(name=""))  # in the order that a factory is given
+            by_name = request.declared if request.command else None
+            asked = json.dumps(request._replace(name="", declared=by_name))  # in the order that a factory is given
             self._numbers[request.name] = first.setdefault(asked, number)
-        self._waiting |= {number: requests[number - known] for number in first.values()}
+        shared = Counter(self._numbers[each.name] for each in requests)
+        for number in first.values():
+            request = requests[number - known]
+            self._waiting[number] = request if shared[number] == 1 else request._replace(declared=None)
         if WINDOWS or not self._waiting:
             self._fail_all(NotBuilt(Why.ON_WINDOWS))
         else:

@@ -43,7 +43,7 @@ class Request(NamedTuple):
     root: str = ""  # the project's folder, from which a module of its own is imported
     factory: str = ""  # ``module:function`` or a command of the project, which builds the model in place of the class
     command: tuple[str, ...] = ()  # the words of a command behind ``python``, whose script hands its model over
-    declared: str = ""  # the name by which a table declares it, and ``check_model`` is given it; ``""``: any
+    declared: str | None = None  # the name by which ``check_model`` ends its code; ``""``: any, ``None``: none
     config_given: bool = True  # true where a factory that takes an argument is called with the config
     kwargs: Mapping[str, Any] = {}  # the keyword arguments of a factory
     paths: tuple[str, ...] = ()  # folders, beside the root, from which a module of the project is imported

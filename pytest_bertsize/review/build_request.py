@@ -124,7 +124,7 @@ def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, r
         "root": str(settings.real_root),
         "factory": model.factory or "",
         "command": model.command,
-        "declared": model.name if model.factory else "",
+        "declared": model.name if model.factory else None,
         "config_given": model.has_config,
         "kwargs": model.kwargs,
         "paths": settings.import_paths if runs_code else (),

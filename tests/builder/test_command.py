@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -58,6 +59,10 @@ if __name__ == "__main__":
         "from torch import nn\nfrom pytest_bertsize import check_model\n"
         "def main():\n    check_model(nn.DataParallel(nn.Linear(3, 2)), 'line')\n    raise RuntimeError\n"
     ),
+    "both.py": (
+        "from torch import nn\nfrom pytest_bertsize import check_model\n"
+        "def build():\n    check_model(nn.Linear(9, 9), 'line')\n    return nn.Linear(3, 2)"
+    ),
     "bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
 }
 
@@ -103,12 +108,17 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answers of one helper to all of them."""
-    root = tmp_path_factory.mktemp("project")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
     for file, source in FILES.items():
-        (root / file).parent.mkdir(exist_ok=True)
-        (root / file).write_text(source)
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(source)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(root: Path) -> dict[str, Any]:
+    """The answers of one helper to all of them."""
     requests = [
         Request(
             name, "", "", {}, {}, root=str(root), factory=each.factory, declared="line", config_given=False,
@@ -128,3 +138,16 @@ def test_what_check_model_is_given_by_the_name_is_the_model(found: dict[str, Any
         told = f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
         assert isinstance(expected, str), told
         assert fnmatchcase(told, expected.replace("[", "[[]")), told
+
+
+def test_a_function_that_several_models_share_returns_the_model(root: Path) -> None:
+    def ask(*names: str) -> list[str | list[tuple[int, ...]]]:
+        one = Request("", "", "", {}, {}, root=str(root), factory="both:build", config_given=False)
+        answers = ask_helper([one._replace(name=name, declared=name) for name in names]).values()
+        return [
+            [each.shape for each in answer.tensors] if isinstance(answer, Built) else answer.reason
+            for answer in answers
+        ]
+
+    assert ask("line") == [[(9, 9), (9,)]]
+    assert ask("line", "other") == [[(2, 3), (2,)]] * 2

@@ -98,7 +98,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request.root)
-    CALLED.append(Counted(request.declared if request.factory else None))
+    CALLED.append(Counted(request.declared))
     try:
         with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
             yield
