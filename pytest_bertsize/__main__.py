@@ -243,7 +243,7 @@ CHECK = {
     "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
     "CI runs for; none: with nothing)",
     "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
-    "--strict": "with --no-build: fail a model that neither a closed form nor its lock counts",
+    "--strict": "with --no-build: fail what no config's closed form counts, if code makes it or no lock has it",
     "--python PATH": "build with this interpreter, whatever the table says",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
 }

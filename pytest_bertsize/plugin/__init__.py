@@ -44,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail a model that neither a closed form nor its lock counts",
+        help="with --bert-budget-no-build: fail what no config's closed form counts, if code makes it or no lock "
+        "has it",
     )
     add(
         "--bert-budget-base",

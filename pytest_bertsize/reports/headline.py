@@ -172,7 +172,8 @@ def describe_news(report: RunReport) -> str:
     if base and base.problem:
         found.append(f"not compared with {base.revision}")
     if report.mode == "no-build":
-        found.append("by the closed form: nothing was built")
+        by = {each.counted_by for each in report.models if each.parameter_count is not None} - {"build"}
+        found.append(f"by the {' or the '.join(sorted(by)) or 'closed form'}: nothing was built")
     most = [max(changed, key=lambda model: abs(model.base_delta))] if changed else []
     loosened = [f"{model.name}: {said}" for model in report.models if (said := _describe_loosening(model))]
     return "; ".join([*found, *(loosened if not changed else []), *(model.headline for model in most)])

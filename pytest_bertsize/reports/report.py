@@ -227,7 +227,9 @@ class Totals(Object):
     """Totals, never mixed."""
 
     expected: Annotated[int | None, says("Unique, by the closed form.")]
-    actual: Annotated[int | None, says("Unique, of what was built; by the lock with `no-build` and no closed form.")]
+    actual: Annotated[
+        int | None, says("Unique, of what was built; with `no-build` what the lock has, where it counts.")
+    ]
     trainable: Annotated[int | None, says("Those that an optimiser would train.")]
     stored: Annotated[int | None, says("With a copy of each tied tensor.")]
     unrolled: Annotated[int | None, says("As `stored`, with a copy of a shared layer for each pass through it.")]
@@ -382,7 +384,7 @@ class RunReport(Object):
     headline: Annotated[str, says("Of one model its own line; of several who failed, and the worst of them.")]
     news: Annotated[str, says("Of several models: what changed since the base, and what was not compared.")]
     changed: Annotated[bool, says("Whether there is news: a failure, what was not checked or compared, a change.")]
-    mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are what the closed forms say.")]
+    mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are those of closed forms and locks.")]
     versions: Annotated[
         dict[str, str],
         says(

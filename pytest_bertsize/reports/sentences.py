@@ -262,9 +262,9 @@ def describe_rest(model: ModelReport) -> Iterator[str]:
 def describe_run(report: RunReport) -> str:
     """``3 configured, 3 checked, 0 failed``, and what they were not compared with."""
     builds = report.mode == "full"
-    alone = sum(not model.closed_form and (builds or model.counted_by == "lock") for model in report.models)
-    held = "compared with the budget alone" if builds else "counted by the lock"
-    without = f"; {alone} without a closed form, {held}" if alone else ""
+    alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
+    held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"
+    without = f"; {alone} {held}" if alone else ""
     return f"{count_run(report)}{without}{'' if builds else '; not compared with a build'}"
 
 

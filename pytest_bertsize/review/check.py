@@ -70,55 +70,73 @@ def conclude(
 def conclude_unbuilt(
     subject: Subject, extra: tuple[Limit, ...] = (), accepted: Accepted = NOTHING, *, strict: bool = False
 ) -> Review:
-    """Hold what the closed form says against the budget, the lock and the base: nothing is built, and it says so.
+    """Hold what the closed form, else the lock, says against the budget and the base: nothing is built, and it says so.
 
-    :param strict: whether it is an error that neither the closed form nor the lock counts the model.
+    :param strict: whether it is an error that a build alone knows what the model counts today.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, unbuilt=True)
-    if subject.expected:
-        found = _measure(found, subject.expected, None)
-    elif not found.errors:
-        found = _count_by_lock(found, accepted, "error" if strict else "warning")
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         found = found.with_findings(Finding("checkpoint-differs", message, "", "warning"))
-    if subject.expected:
-        found = found.with_findings(*check_limits(found, subject.expected))
-        found = found.with_findings(*_note_insensitive(found))
+    if subject.expected and not subject.model.has_config_of_build:
+        found = _check_counts(found, subject.expected)
         if accepted.lock:  # which is held against every tensor by name: the repeats are unrolled for it
             from pytest_bertsize.base.lock import Locked
             from pytest_bertsize.review.against_lock import compare_with_lock
 
             found = compare_with_lock(found, Locked(subject.expected.tensors), accepted.lock)
+    elif subject.expected or not subject.errors:
+        found = _count_by_lock(found, accepted, "error" if strict else "warning")
     return _hold_against_base(found, accepted)
 
 
-def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Hold a model without a closed form to its budget by its lock; say why where that does not count it.
+def _check_counts(found: Review, counted: Inventory) -> Review:
+    """Hold the counts of a model that is not built against its budget."""
+    found = _measure(found, counted, None)
+    found = found.with_findings(*check_limits(found, counted))
+    return found.with_findings(*_note_insensitive(found))
 
-    :param severity: of a model that is not counted.
+
+def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
+    """Hold a model whose count only a build or its lock knows to its budget by the lock; say why where it cannot.
+
+    :param severity: of a model that is not counted, and of one that code makes, which may make another today.
     """
     subject, lock = found.subject, accepted.lock
     locked = lock.models.get(found.name) if lock else None
-    if problem := _find_why_uncounted(found, lock, locked):
+    if subject.expected is None and (problem := _find_why_uncounted(found, lock, locked)):
         message = f"not counted: {problem}"
         finding = Finding("build-failed", message, "check it with a build", severity)
         return replace(found.with_findings(finding), uncounted=True)
     assert lock
     assert locked
     from pytest_bertsize.review.against_lock import AgainstLock
-    from pytest_bertsize.review.by_structure import name_components
 
     former = accepted.baseline.find_former(found.name) if accepted.baseline else None
     try:
-        components = name_components(found.budget, subject.model, locked.tensors, former.locked if former else None)
+        found = _list_components(found, Built(locked.tensors, {}), former.locked if former else None)
     except Unusable as unusable:
         return found.with_findings(*unusable.findings)
-    actual = inventory_of(Built(locked.tensors, {}), components=components)
-    against = AgainstLock(lock.file, is_there=True)
-    found = replace(found, components=components, actual=actual, locked=against)
-    found = found.with_findings(*check_limits(found, actual))
-    return found.with_findings(*_note_insensitive(found))
+    found = replace(found, locked=AgainstLock(lock.file, is_there=True))
+    if subject.model.factory:
+        message = f"counted by {printable(lock.file)}, not built: what its code makes today is not known"
+        found = found.with_findings(Finding("build-failed", message, "check it with a build", severity))
+    assert found.actual
+    return _check_counts(found, found.actual)
+
+
+def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
+    """Return the review with the tensors that are built or locked, by components.
+
+    :param former: of the base, whose modules are components of today as well.
+    :raises Unusable: where no closed form has components, for a limit of none.
+    """
+    subject, components = found.subject, None
+    if subject.form is None:
+        from pytest_bertsize.review.by_structure import name_components
+
+        components = name_components(found.budget, subject.model, built.tensors, former)
+    return replace(found, components=components, actual=inventory_of(built, subject.expected, components))
 
 
 def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
@@ -149,16 +167,13 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         *build_findings.note_published_configs(built.answered, "factory"),
         *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),
     )
-    if subject.form is None:
-        from pytest_bertsize.review.by_structure import name_components
-
-        try:
-            components = name_components(found.budget, subject.model, built.tensors, former)
-        except Unusable as unusable:
-            return found.with_findings(*unusable.findings)
-        found = replace(found, components=components)
-    actual = inventory_of(built, subject.expected, found.components)
-    found = _measure(replace(found, actual=actual), actual, built)
+    try:
+        found = _list_components(found, built, former)
+    except Unusable as unusable:
+        return found.with_findings(*unusable.findings)
+    actual = found.actual
+    assert actual
+    found = _measure(found, actual, built)
     is_own = subject.model.factory is not None
     if subject.form:
         from pytest_bertsize.review.off_closed_form import compare_with_closed_form

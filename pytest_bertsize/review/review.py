@@ -122,7 +122,7 @@ class Review:
     def headline(self) -> str:
         """One line that stands alone: model, component, actual, limit, signed delta."""
         if self.held and self.verdict == "passed":
-            how = f" by {'the closed form' if self.expected else 'its lock'}, not built" if self.unbuilt else ""
+            how = f" by {'its lock' if self.actual else 'the closed form'}, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
         if self.verdict == "uncounted":
             return f"{self.name}: {next(each.message for each in self.findings if each.kind == 'build-failed')}"
