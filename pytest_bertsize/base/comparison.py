@@ -131,7 +131,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
     elif today.actual and today.put_back:
         shares = divide_change(today.put_back, locked.own, today.actual, _find_components(today))
         if not any(each.count for each in tensors):  # other names, and no count
-            shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE))
+            shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE), said=())
     else:
         shares = Shares()
     form = former.form

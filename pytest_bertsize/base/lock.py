@@ -79,7 +79,7 @@ class Locked:
     tensors: tuple[Tensor, ...]
     """Without components: those are of today."""
     config: str = ""
-    """Hash of all that it is built from beside code; ``""`` where that is nothing."""
+    """Hash of all that its table names for the build."""
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
 def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """Return a built model as the lock records it.
 
-    :param config: hash of all that it was built from beside code.
+    :param config: hash of all that its table names for the build.
     :param sizes: those of its backbones, where no file says them.
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
@@ -151,16 +151,15 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
 
 
 def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
-    """Return a hash of all that a model is built from beside code; ``""`` where that is nothing.
+    """Return a hash of all that the table names for the build: config, class, factory and their arguments.
 
     :param adapter: as PEFT is given it.
     """
     data = None
     if config is not None and not model.has_config_of_build:
         data = {name: part.data for name, part in config.parts.items()} if config.parts else config.data
-    sources = [data, model.overrides, model.options, adapter, *filter(None, (model.kwargs, model.command))]
-    if not any(sources):
-        return ""
+    made_by = (model.kwargs, model.command or model.factory, model.architecture, model.classes)
+    sources = [data, model.overrides, model.options, adapter, *made_by]
     text = json.dumps(sources, sort_keys=True, default=str)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -183,9 +182,11 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
     changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
     other = [each.sentence for each in changes if not each.is_name_alone]
     if locked.config != hash_sources(model, None, adapter.for_build if adapter else {}):
-        problem = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
-        if model.command:
-            problem = "its lock was written for another command than its table has, or for other overrides or options"
+        arguments = "overrides or options" if model.command else "kwargs, overrides or options"
+        maker = "command" if model.command else "factory"
+        problem = (
+            f"its lock was written for another {maker}, class or adapter, or for other {arguments}, than its table has"
+        )
     elif other:
         problem = f"the sizes in its lock do not make the tensors there: {listed(other, MOST_NAMED, '; ')}"
     else:

@@ -94,8 +94,8 @@ def _explain(before: Locked, now: Locked) -> str:
     ]:
         return listed(changed, MOST_NAMED)
     if before.config != now.config:
-        return "what it is built from has changed as well"
-    same = "what its table names is the same" if now.config else "its table names no config"
+        return "what its table names has changed as well"
+    same = "what its table names is the same"
     if before.built_with != now.built_with:
         return f"{same}; it was built with {printable(before.built_with)}, and is with {printable(now.built_with)}"
     return f"{same}: the code has changed, or a file that it reads"

@@ -93,7 +93,7 @@ class Subject:
 
     @property
     def sources(self) -> str:
-        """A hash of all that it is built from beside code, as the lock records it."""
+        """A hash of all that its table names for the build, as the lock records it."""
         return hash_sources(self.model, self.config, self.request.adapter if self.request else {})
 
     def to_locked(self, built: Built) -> Locked:

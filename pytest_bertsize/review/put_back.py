@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review import build_request
-from pytest_bertsize.wording import shown
+from pytest_bertsize.table.model import split_command
+from pytest_bertsize.wording import listed, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.review.examine import Subject
+    from pytest_bertsize.table.model import Model
 
 MOST_KEYS = 15
 """That are put back: with n of them the model is built n + 1 times more."""
+NOT_PUT_BACK = ("architecture", "classes", "adapter")
+"""Keys of the table that say what is built, beside those of a request that are put back."""
 _NOTHING = object()
 Path = tuple[str, ...]
 
@@ -40,11 +44,15 @@ def plan_rebuilds(
     before = _list_former_values(former)
     if before is None:
         return PutBack(problem="the keys of its config at the base are not known", result=result)
-    after = _list_values(_find_given(subject, request), request.options)
+    after = _list_values(_find_given(subject, request), subject.model)
     paths = sorted(path for path in {**before, **after} if before.get(path, _NOTHING) != after.get(path, _NOTHING))
     keys = tuple((_name_key(path), _show(before, path), _show(after, path)) for path in paths)
     problem = ""
-    if len(keys) > MOST_KEYS:
+    others = [key for key in NOT_PUT_BACK if getattr(former.model, key) != getattr(subject.model, key)]
+    if others:
+        keys += tuple((key, "", "") for key in others)
+        problem = f"the table had another {listed(others, len(others))}"
+    elif len(keys) > MOST_KEYS:
         problem = f"more than {MOST_KEYS} changed, and each would be a build"
     elif keys and request.device != "meta":
         problem = "it is built on the CPU, and once alone"
@@ -68,15 +76,16 @@ def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
         return None
     make = build_request.make_factory_config if former.model.factory else build_request.clean_config
     try:
-        return _list_values(make(former.model, former.config), former.model.options)
+        return _list_values(make(former.model, former.config), former.model)
     except Unusable:
         return None
 
 
-def _list_values(config: Mapping[str, Any], options: Mapping[str, Any]) -> dict[Path, Any]:
-    """Return every value that is no object, by its path."""
-    found: dict[Path, Any] = {}
-    waiting: list[tuple[Path, object]] = [(("config",), config), (("options",), options)]
+def _list_values(config: Mapping[str, Any], model: Model) -> dict[Path, Any]:
+    """Return every value that is no object, by its path in the request."""
+    found: dict[Path, Any] = {("factory",): model.factory} if model.factory else {}
+    given = {"config": config, "options": model.options, "kwargs": model.kwargs}
+    waiting: list[tuple[Path, object]] = [((name,), values) for name, values in given.items()]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, Mapping) and (value or len(path) == 1):
@@ -91,13 +100,14 @@ def _show(values: Mapping[Path, Any], path: Path) -> str:
 
 
 def _name_key(path: Path) -> str:
-    """Return its name in the config, or ``options.add_pooling_layer``."""
+    """Return its name in the config, or ``kwargs.labels``."""
     return ".".join(path[1:] if path[0] == "config" else path)
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:
     """Return the request with the values of before at some paths."""
-    given: dict[str, Any] = {"config": copy.deepcopy(request.config), "options": dict(request.options)}
+    given: dict[str, Any] = {"factory": request.factory}
+    given |= {name: copy.deepcopy(dict(getattr(request, name))) for name in ("config", "options", "kwargs")}
     for path in sorted(paths, key=before.__contains__):  # what was not there leaves first
         *outer, key = path
         inner: dict[str, Any] = given
@@ -108,4 +118,5 @@ def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path
         else:
             del inner[key]
     left_out: dict[str, Any] = {"asked": (), "unknown": (), "filed": (), "seq_len": 0}
+    left_out["command"] = tuple(split_command(given["factory"]))
     return request._replace(name=f"{request.name}\n{number}", **given, **left_out)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -281,8 +281,21 @@ def test_a_model_without_a_closed_form_is_counted_by_its_lock(
     result.stdout.fnmatch_lines([f"1 configured, 1 checked, {failed} failed; 1 counted by the lock; *"])
 
 
-def test_a_lock_of_another_config_counts_nothing(with_lock: pytest.Pytester, tiny: dict[str, Any]) -> None:
+def write_two_layers(tiny: dict[str, Any]) -> None:
     Path("config.json").write_text(json.dumps({**tiny, "num_hidden_layers": 2}), encoding="utf-8")
+
+
+def write_another_class(_: dict[str, Any]) -> None:
+    table = Path("pyproject.toml")
+    text = table.read_text("utf-8").replace("closed_form = false", 'closed_form = false\narchitecture = "BertModel"')
+    table.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", [write_two_layers, write_another_class])
+def test_a_lock_of_another_config_or_class_counts_nothing(
+    with_lock: pytest.Pytester, tiny: dict[str, Any], change: Callable[[dict[str, Any]], None]
+) -> None:
+    change(tiny)
     result = with_lock.runpytest(*OPTIONS)
     assert result.ret == pytest.ExitCode.OK
     assert f"{WHY}bertsize.lock was written for another config or table of it" in in_one_line(result.stdout.str())

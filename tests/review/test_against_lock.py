@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.base.lock import Lock, Locked, read_lock, render_lock
+from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, render_lock
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
 from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.support.bert_reviews import subject as bert
 from tests.support.git_projects import GitProject, repository
@@ -62,6 +64,8 @@ class OwnProject:
 
     git: GitProject
     code: Code = field(default_factory=dict)
+    by_table: Code = field(default_factory=dict)
+    """What another factory builds, or this one with other arguments."""
     buffers: tuple[Buffer, ...] = ()
     refuses: Callable[[Mapping[str, Any]], bool] = lambda _: False
     built: list[str] = field(default_factory=list)
@@ -74,10 +78,11 @@ class OwnProject:
 
         def result(name: str) -> Built | NotBuilt:
             self.built.append(name)
-            config = gate.requests[name].config
-            if self.refuses(config):
+            request = gate.requests[name]
+            if self.refuses(request.config):
                 return NotBuilt(Why.RAISED, "ValueError: no")
-            return Built(tensors(config, self.code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
+            code = {**self.code, **(self.by_table if (request.factory, request.kwargs) != ("own:build", {}) else {})}
+            return Built(tensors(request.config, code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
 
         gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
         return gate
@@ -226,7 +231,7 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"config": "sha256:2", "built_with": "x"}, "what it is built from has changed as well"),
+        ({"config": "sha256:2", "built_with": "x"}, "what its table names has changed as well"),
         (
             {"built_with": "transformers 6.0.0"},
             f"what its table names is the same; it was built with {BEFORE.built_with}, and is with transformers 6.0.0",
@@ -238,10 +243,21 @@ def test_what_else_has_changed_is_said_with_it(changed: dict[str, Any], why: str
     assert finding.message.endswith(f" ({why})")
 
 
-def test_of_code_alone_it_is_said_that_there_is_no_config() -> None:
-    before, now = replace(BEFORE, config=""), replace(BEFORE, config="", tensors=BEFORE.tensors[1:])
-    (finding,) = found(now, before=before).findings
-    assert finding.message.endswith(" (its table names no config: the code has changed, or a file that it reads)")
+FUNCTION = Model(name="zh", factory="own:build", kwargs={"labels": 2}, architecture="BertModel", budget=Budget())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"factory": "own:make"},
+        {"factory": "python own.py"},
+        {"kwargs": {"labels": 3}},
+        {"architecture": "BertForMaskedLM"},
+    ],
+)
+def test_a_table_that_names_another_class_is_not_the_same(changed: dict[str, Any]) -> None:
+    assert hash_sources(FUNCTION, None, {}) == hash_sources(FUNCTION.replace(reason="new"), None, {})
+    assert hash_sources(FUNCTION, None, {}) != hash_sources(FUNCTION.replace(**changed), None, {})
 
 
 # against the base
@@ -298,6 +314,37 @@ def test_what_keys_move_together_beyond_each_alone_is_a_row(own: OwnProject) -> 
     both = 100 * 10 + 5 * 110 + 20 - TOTAL
     assert found == {"width": wider, "layers_num": deeper, "together": both - deeper - wider}
     assert len(own.built) == 4  # today's, that of the base, and one for each key
+
+
+@pytest.mark.parametrize(
+    ("changed", "row"),
+    [
+        ("    kwargs = { pool = 8 }\n", ("kwargs.pool", "nothing", "8")),
+        ('    factory = "own:other"\n', ("factory", '"own:build"', '"own:other"')),
+    ],
+)
+def test_what_the_table_moved_is_told_from_what_the_code_moved(
+    own: OwnProject, changed: str, row: tuple[str, str, str]
+) -> None:
+    key = changed.split(" = ", maxsplit=1)[0].strip()
+    kept = "".join(line for line in TABLE.splitlines(keepends=True) if f" {key} = " not in line)
+    own.git.declare(kept.replace("    config", f"{changed}    config"))
+    own.by_table = {"pool.weight": (8, 8)}
+    assert [(each.key, each.before, each.after, each.total) for each in compared(own).moved] == [(*row, 64)]
+
+
+def test_a_class_that_the_table_changed_is_named(tmp_path: Path) -> None:
+    own = own_project(tmp_path / "project")
+    own.git.declare(TABLE + '    architecture = "Other"\n')
+    own.code = {"pool.weight": (8, 8)}
+    found = compared(own)
+    assert (found.moved, len(own.built)) == ((), 1)
+    assert found.said == (
+        (
+            "these keys changed: architecture; which of them or of the code moved what is not known: "
+            "the table had another architecture"
+        ),
+    )
 
 
 def test_code_alone_needs_no_other_build(own: OwnProject) -> None:

@@ -256,7 +256,10 @@ def errors() -> list[tuple[str, str]]:
     return [(each["kind"], each["message"]) for each in model()["findings"] if each["severity"] == "error"]
 
 
-OTHER_TABLE = "its lock was written for other kwargs, overrides, options or another adapter than its table has"
+OTHER_TABLE = (
+    "its lock was written for another factory, class or adapter, or for other kwargs, overrides or options, "
+    "than its table has"
+)
 LAYERS_IN_LOCK = ("num_hidden_layers = 3\n", "num_hidden_layers = 2\n")
 
 
@@ -292,7 +295,7 @@ def test_without_a_build_the_lock_must_be_of_the_same_kwargs(project: Project, l
     table = TAGGER.replace("labels = 9", "labels = 9, seed = 1")
     assert check(project, table, "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
     assert errors() == [("unknown-closed-form", OTHER_TABLE)]
-    with pytest.raises(ValueError, match="its lock was written for other kwargs"):
+    with pytest.raises(ValueError, match="its lock was written for another factory"):
         closed_form("pyproject.toml::tagger")
 
 
