@@ -399,16 +399,17 @@ def test_nothing_is_written_where_the_lock_cannot_be(root: Path) -> None:
     assert (root / "pyproject.toml").read_text() == before
 
 
-def test_a_lock_that_no_table_names_is_told_with_what_to_write(root: Path) -> None:
-    (root / "bertsize.lock").write_text("")
-    assert init(root, "Plain") == (
-        MISTAKEN,
-        "",
-        (
-            'ERROR: bertsize.lock is there already, and no table names it: write lock = "bertsize.lock" in [tool.bertsize] '
-            "of pyproject.toml if it is of this project, else remove it\n"
-        ),
-    )
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_declared_model_gets_the_lock_that_its_table_lacks(root: Path, *, is_there: bool) -> None:
+    written(root, "Plain")
+    file, lock = root / "pyproject.toml", root / "bertsize.lock"
+    file.write_text(re.sub("\\[tool.bertsize\\]\n.*\n|lock = .*\n", "", file.read_text()))
+    if not is_there:
+        lock.unlink()
+    assert written(root, "Plain", name="plain").lock == "strict"
+    settings = load(file)
+    assert settings.lock
+    assert settings.lock.file == lock.name
 
 
 def test_the_name_of_another_model_is_refused(root: Path) -> None:

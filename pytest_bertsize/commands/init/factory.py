@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import tomli
 
 from pytest_bertsize.base.git import ask_git
-from pytest_bertsize.base.lock import Lock, merge_accepted, read_lock, render_lock
+from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -28,12 +28,14 @@ from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Lock as NamedLock
 from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs, split_command
 from pytest_bertsize.table.settings import SettingsError, load
 from pytest_bertsize.table.toml import inline, key
 from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
@@ -153,10 +155,11 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
     :raises SettingsError: where one of them cannot be; neither is then changed.
     """
     project = discovery.project
+    file = "" if project.settings.lock else lock.file
     if found.name in project.settings.models:
-        after = project.replace_table(found.name, found.keys)
+        after = project.replace_table(found.name, found.keys, file)
     else:
-        after = project.add_tables([str(found)], "" if project.settings.lock else lock.file)
+        after = project.add_tables([str(found)], file)
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     rewrite.replace_together(
@@ -224,15 +227,14 @@ def _has_null(value: object) -> bool:
 
 
 def _read_lock(project: Project) -> Lock:
-    """Read the lock that the table names, else one that is not there yet.
+    """Read the lock that the table names, else the one that it is to name.
 
-    :raises SettingsError: for one that cannot be read, and for a file in its place that no table names.
+    :raises SettingsError: for one that cannot be read.
     """
-    named = read_lock(project.settings)
-    if named is None and os.path.lexists(project.root / LOCK):
-        it = f'write lock = "{LOCK}" in [tool.bertsize] of {project.path.name} if it is of this project, else remove it'
-        raise SettingsError(f"{LOCK} is there already, and no table names it: {it}")
-    return named or Lock(LOCK)
+    settings = project.settings
+    found = read_lock(settings if settings.lock else replace(settings, lock=NamedLock(LOCK)))
+    assert found
+    return found
 
 
 def _choose_name(wish: Wish, project: Project) -> str:

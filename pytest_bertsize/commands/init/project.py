@@ -91,35 +91,37 @@ class Project:
         :param lock: of the whole table, where it names none yet.
         :raises SettingsError: when no table can be added at its end, with what to paste.
         """
-        text, added = self.text or "", "\n".join(tables)
-        heading = f"{write_lock(lock)}\n" if lock else ""
+        return self._append(self.text or "", list(tables), lock)
+
+    def _append(self, text: str, tables: list[str], lock: str) -> str:
+        """Return the text of the file with tables at its end, and with the lock in ours."""
+        headed = [write_lock(lock), *tables] if lock else tables
         if self.is_new:
-            return f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}\n{heading}{added}"
+            return "\n".join((f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}", *headed))
         newline = "\r\n" if text.count("\r\n") > text.count("\n") / 2 else "\n"
         text += "" if text.endswith("\n") else newline
-        ways = [(text, f"{heading}{added}"), *((each, added) for each in _insert_lock(text, lock, newline))]
-        for before, end in ways:
-            after = f"{before}{newline}{end.replace(chr(10), newline)}"
+        for before, added in [(text, headed), *((each, tables) for each in _insert_lock(text, lock, newline))]:
+            after = before + "".join(f"\n{each}" for each in added).replace("\n", newline)
             if _has_lock(after, lock):
                 parse(after, self.path)
                 return after
-        rest = "run this again" if lock else f"add\n\n{added}"
+        rest = "run this again" if lock else "\n".join(("add\n", *tables))
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
-    def replace_table(self, name: str, keys: Mapping[str, str]) -> str:
+    def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
         """Return the file with what init finds in a declared model; its limits and all other keys stay.
 
         :param keys: of the table that init proposes, as TOML.
+        :param lock: of the whole table, where it names none yet.
         :raises SettingsError: when it cannot be replaced, with what to paste.
         """
         place = self.settings.models[name].table_key
         try:
-            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in FOUND})
+            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in (*FOUND, "lock")})
         except CannotReplace as error:
             lines = "\n".join(f"{each} = {value}" for each, value in keys.items())
             raise SettingsError(f"{self.path.name}: {error}: write there\n\n{lines}") from None
-        parse(after, self.path)
-        return after
+        return self._append(after, [], lock)
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
