@@ -251,7 +251,8 @@ ACCEPT = {
     "names [NAME…]": "the models to accept (default: all)",
     "--reason WHY": "why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
     **PROJECT,
-    "--base REV": "count growth from this git revision, and give limits that were loosened since the reason too",
+    "--base REV": "count growth from this git revision, and give limits that were loosened since the reason too "
+    "(default: HEAD)",
     "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {

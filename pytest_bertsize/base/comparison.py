@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
-WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by pytest --bert-budget --bert-budget-update'
+WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
 MAKE_ONE = f"a lock would say what changed: {WRITTEN}, and committed"
 MOST_NAMED = 6
 """Keys without effect that a sentence names before it counts the rest."""

@@ -58,7 +58,7 @@ MOST_TENSORS = 500_000
 """Of all models together."""
 MOST_NAMED = 6
 """Differences in one message; a report file has all of them."""
-ANEW = "pytest --bert-budget --bert-budget-update"
+ANEW = 'bertsize accept --reason "…"'
 HEAD = f"""\
 # The tensors of every model, as they were last accepted: {ANEW} writes this file.
 # A model is one block. After a merge, keep either side's and run that again.

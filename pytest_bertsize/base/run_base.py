@@ -49,6 +49,17 @@ def read_base(today: Settings, asked: str | None, registry: Registry, option: st
     return found
 
 
+def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
+    """Return the project as it was last committed; ``None`` where it was not, or git does not say."""
+    found = _resolve_name(today.root, "HEAD")
+    if found.commit is None:
+        return None
+    from pytest_bertsize.base.baseline import read_baseline
+
+    found = read_baseline(replace(found, is_asked_for=False), today, registry)
+    return found if found.commit else None
+
+
 def read_lock(settings: Settings) -> Lock | None:
     """Return what the table's lock says; ``None`` where it names none.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from pytest_bertsize.base.run_base import read_last_commit
 from pytest_bertsize.commands.check import read_declared, review_all
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, read_style, say
 from pytest_bertsize.reports.ci import refuse_ci
@@ -34,6 +35,7 @@ def accept(  # noqa: PLR0913  (what the command line says)
     """Build the models, write limits, reasons and lock, and say what was written.
 
     :param names: of the models to accept; all of them where there is none.
+    :param base: the revision since which a budget that was loosened is given the reason; ``None`` for the last commit.
     :param reason: why, which the tables of models whose budgets are raised then say.
     :returns: the exit status: found where a model that was named fails all the same.
     """
@@ -42,6 +44,8 @@ def accept(  # noqa: PLR0913  (what the command line says)
         check_reason(reason, "--reason")
         project = read_declared("bertsize accept", root, names, helper, base=base, python=python)
         lock = read_lock_to_change(project.settings, "update")
+        if base is None:
+            project = project._replace(base=read_last_commit(project.settings, project.registry))
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     gate = project.make_gate(helper, Mode(detail=False, verb="update", reason=reason), lock)

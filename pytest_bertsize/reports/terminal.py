@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -184,11 +185,13 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
     return draw(style, *lines)
 
 
-def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
+def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, style: Style) -> str:
     """Draw the command that raises budgets, where they alone are what fails a model; ``""`` where there is none."""
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
-    acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
-    said = 'to accept what was counted: bertsize accept --reason "…"'
+    budgets = {*BROKEN, "budget-loosened"}
+    acceptable = any(kinds & budgets and kinds <= {*budgets, "differs-from-lock"} for kinds in errors)
+    since = f" --base {shlex.quote(base.revision)}" if base else ""
+    said = f'to accept what was counted: bertsize accept{since} --reason "…"'
     return draw(style, hanging("→ ", "cyan", said, style)) if acceptable else ""
 
 

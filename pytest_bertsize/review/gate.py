@@ -82,7 +82,7 @@ class Gate:
         return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **known)
 
     def _plan_rebuilds(self, name: str) -> PutBack | None:
-        return plan_rebuilds(self.subject(name), self._baseline, self._result)
+        return None if self.mode.verb else plan_rebuilds(self.subject(name), self._baseline, self._result)
 
     def _change_budget(self, name: str) -> BudgetChanges:
         from pytest_bertsize.review.accept import lower_limits, raise_limits
@@ -105,16 +105,21 @@ class Gate:
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """Review one declared model, with ``extra`` limits too; wait for it to be built."""
         subject = self.subject(name)
+        is_explained = False
         if self.mode.verb == "update":  # held to what its budget will say: one table may declare several models
             from pytest_bertsize.table.rewrite import limits_after, raised
 
             asked = [self.changes(each) for each in self._list_beside(name)]
             changes = raised(change for each in asked for change in each.changes)
             model = subject.model.with_limits(limits_after(subject.model.limits, changes))
-            if self.mode.reason and any(each.asks_why for each in asked):
+            is_explained = bool(self.mode.reason) and any(each.asks_why for each in asked)
+            if is_explained:
                 model = model.replace(reason=self.mode.reason)
             subject = replace(subject, model=model)
-        return self._conclude(subject, extra)
+        found = self._conclude(subject, extra)
+        if is_explained and self._baseline and not self._baseline.is_asked_for:  # an earlier one may say the same
+            found = replace(found, findings=tuple(each for each in found.findings if not each.asks_why))
+        return found
 
     def _conclude(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
         name = subject.model.name

@@ -169,7 +169,7 @@ class Writer:
                 again = f"{listed(self._said_again, MOST_NAMED)}: the table said {shown(self.reason)} already"
                 yield Line(f"{again}; a check against a base that says it too asks for another reason", "! ")
         elif self.done and self.verb == "update":
-            yield Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
+            yield Line('say why before you commit it, as a run with a base asks: bertsize accept --reason "…"', "→ ")
 
     def _name_explained(self) -> list[str]:
         """Return the models of each table that says a reason now, with what was raised there."""

@@ -185,7 +185,7 @@ class Lock(Struct, frozen=True):
     """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
     Example: file = "bertsize.lock"."""
     strict: bool = False
-    """true makes every difference an error, which --bert-budget-update accepts. Default: a note.
+    """true makes every difference an error. Default: a note.
     Example: strict = true."""
 
 
@@ -420,7 +420,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """Configs of the project by the names that models have on the hub: what config means by such a name, and what
     from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
-    """A file with the tensors of every model as they were last accepted, which --bert-budget-update writes: the base of
+    """A file with the tensors of every model as they were last accepted, which bertsize accept writes: the base of
     classes without a closed form, and a note of every difference; with strict = true an error.
     Example: lock = "bertsize.lock"."""
     python: Text | None = None

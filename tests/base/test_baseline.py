@@ -200,7 +200,7 @@ def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
         "at main it cannot be counted: closed_form = false",
         (
             'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
-            "written by pytest --bert-budget --bert-budget-update, and committed"
+            'written by bertsize accept --reason "…", and committed'
         ),
     )
 

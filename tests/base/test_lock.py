@@ -20,7 +20,7 @@ SMALL = Locked(
     "transformers 5.23.0, torch 2.13.0",
 )
 TEXT = """\
-# The tensors of every model, as they were last accepted: pytest --bert-budget --bert-budget-update writes this file.
+# The tensors of every model, as they were last accepted: bertsize accept --reason "…" writes this file.
 # A model is one block. After a merge, keep either side's and run that again.
 lock = 1
 
@@ -72,7 +72,7 @@ def test_what_is_accepted_takes_its_place_what_was_not_looked_at_keeps_it_and_wh
     assert merge_accepted(before, {"a": other, "c": newer}, ["a", "b", "c"]) == {"a": other, "b": SMALL, "c": newer}
 
 
-ANEW = "take x.lock from git again (git checkout -- x.lock), or remove it, and run pytest --bert-budget --bert-budget-update"
+ANEW = 'take x.lock from git again (git checkout -- x.lock), or remove it, and run bertsize accept --reason "…"'
 
 
 @pytest.mark.parametrize(

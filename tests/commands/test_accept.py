@@ -81,12 +81,13 @@ def test_a_reason_that_the_table_said_already_is_pointed_out(project: Project) -
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
 
 
-def test_a_limit_that_was_raised_by_hand_is_given_the_reason(project: Project) -> None:
+@pytest.mark.parametrize("since", [{"base": "HEAD"}, {}], ids=["named", "the last commit"])
+def test_a_limit_that_was_raised_without_a_reason_is_given_it(project: Project, since: dict[str, str]) -> None:
     project(TABLE)
     repository(Path()).commit()
     Path("pyproject.toml").write_text(text().replace("2_548", "2_549"))
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == FOUND
-    assert said(base="HEAD")[:2] == (GOOD, ["→ reason: written for bursts; commit it"])
+    assert said(**since)[:2] == (GOOD, ["→ reason: written for bursts; commit it"])
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
 
 

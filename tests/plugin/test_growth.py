@@ -81,7 +81,7 @@ def test_a_class_without_a_closed_form_needs_a_lock_at_the_base(deeper: pytest.P
         "budget.growth is held against a base, and what it was at main is not known: "
         'closed_form = false → say why in the same change: reason = "…", and commit a lock '
         'with it, which later ones are held against: lock = "bertsize.lock" in [tool.bertsize], written by '
-        "pytest --bert-budget --bert-budget-update"
+        'bertsize accept --reason "…"'
     ) in " ".join(result.stdout.str().split())
 
 

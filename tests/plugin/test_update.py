@@ -227,7 +227,7 @@ def test_accepting_passes_writes_and_says_what_it_changed(project: Project) -> N
     assert said(result) == [
         'pyproject.toml:10: bursts: total "50K" → "60K", for 59,549',
         "pyproject.toml:11: bursts: head 2,548 → 2,549, for 2,549",
-        '→ commit it with why: a run with a base asks for a new reason = "…" of a raised budget',
+        '→ say why before you commit it, as a run with a base asks: bertsize accept --reason "…"',
     ]
     found = Path("pyproject.toml").stat()
     result = pytester.runpytest_inprocess(*UPDATE)

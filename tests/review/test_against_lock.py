@@ -115,7 +115,7 @@ def own_project(folder: Path, table: str = TABLE, *, locked: bool = True) -> Own
 
 
 STRICT = TABLE.replace('"bertsize.lock"', '{ file = "bertsize.lock", strict = true }')
-ACCEPT = "if that is meant, accept it: pytest --bert-budget --bert-budget-update"
+ACCEPT = 'if that is meant, accept it: bertsize accept --reason "…"'
 
 
 @pytest.fixture
@@ -152,8 +152,7 @@ def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> N
 def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
     (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
     assert found.sentence == (
-        "there is no bertsize.lock, which the table names as its lock; "
-        "have it written: pytest --bert-budget --bert-budget-update"
+        'there is no bertsize.lock, which the table names as its lock; have it written: bertsize accept --reason "…"'
     )
     assert found.severity == severity
 
@@ -205,7 +204,7 @@ def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
 def test_a_lock_without_the_model_says_how_to_write_it_there() -> None:
     (finding,) = found(BEFORE, before=None).findings
     assert finding.sentence == (
-        "a.lock: a.lock does not have this model; have it written there: pytest --bert-budget --bert-budget-update"
+        'a.lock: a.lock does not have this model; have it written there: bertsize accept --reason "…"'
     )
     assert (finding.kind, finding.severity) == ("differs-from-lock", "note")
 
@@ -270,7 +269,7 @@ def test_without_a_lock_the_base_says_that_there_is_none_and_how_to_make_one(tmp
         "at main it cannot be counted: closed_form = false",
         (
             'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
-            "written by pytest --bert-budget --bert-budget-update, and committed"
+            'written by bertsize accept --reason "…", and committed'
         ),
         "these keys changed: layers_num; what each of them moved is not known",
     )

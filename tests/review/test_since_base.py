@@ -260,7 +260,7 @@ def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committe
     )
     assert error.fix == (
         'say why in the same change: reason = "…", and commit a lock with it, which later ones are held against: '
-        'lock = "bertsize.lock" in [tool.bertsize], written by pytest --bert-budget --bert-budget-update'
+        'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
     )
     made.declare(MODEL.format(budget=f'reason = "ADR-16"\n{ALONE}'))
     (note,) = growth(built(made))

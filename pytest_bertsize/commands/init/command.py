@@ -196,7 +196,7 @@ to declare one, here {name}: a table in pyproject.toml
   architecture = {architecture}
   budget.total = "0M"
 
-then pytest --bert-budget --bert-budget-update writes what it counts to
+then bertsize accept --reason "…" writes what it counts to
 """
 
 
