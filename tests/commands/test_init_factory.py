@@ -88,7 +88,7 @@ class Derived(BertPreTrainedModel):
         self.out = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
-def derived(): return Derived(BertConfig(**SIZES, num_labels=7))
+def derived(): return Derived(BertConfig(**SIZES, num_labels=7, name_or_path="acme/a"))
 
 if __name__ == "__main__":
     from peft import LoraConfig, get_peft_model
@@ -213,6 +213,7 @@ def test_backbones_that_are_two_are_not_and_numbers_name_modules(root: Path) -> 
 
 def test_a_class_that_derives_from_the_library_has_its_sizes_by_the_keys_of_the_config(root: Path) -> None:
     assert rows(written(root, "derived")) == {"out": "out linear['hidden_size', 'num_labels']"}
+    assert 'architecture = "BertModel"\n' in (root / "pyproject.toml").read_text()  # no name, which another may follow
 
 
 def test_a_config_is_handed_over_and_named(root: Path) -> None:

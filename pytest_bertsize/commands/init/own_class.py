@@ -56,8 +56,8 @@ class Draft:
     frozen: tuple[str, ...] = ()
     extra: tuple[Row, ...] = ()
     limits: tuple[tuple[str, str], ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """Comments behind keys."""
+    why: str = ""
+    """Why there is no closed form."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Further keys of the table that declares it, as TOML."""
 
@@ -71,16 +71,17 @@ class Draft:
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys of the table, as TOML with their comments, but for its limits."""
-        notes = {name: f"  # {note}" for name, note in self.notes.items()}
-        return {name: f"{written}{notes.get(name, '')}" for name, written in self._list_keys()}
+        """The keys of the table, as TOML, but for its limits."""
+        return dict(self._list_keys())
 
     def _list_keys(self) -> Iterator[tuple[str, str]]:
         for name in ("factory", "kwargs", "config", "family"):
             if value := getattr(self, name):
                 yield name, inline(value)
         yield from self.kept.items()
-        yield from self._list_backbones() if self.backbones else [("closed_form", "false")]
+        yield from (
+            self._list_backbones() if self.backbones else [("closed_form", f"false{self.why and f'  # {self.why}'}")]
+        )
         for name in ("options", "tied", "without", "frozen"):
             if value := getattr(self, name):
                 yield name, inline(list(value) if isinstance(value, tuple) else value)
@@ -164,13 +165,10 @@ class Discovery:
             why = f"{classes} and extra do not describe it"
         if errors := conclude(self.examine(self._bare), self.built).errors:
             raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
-        return replace(self._bare, notes={"closed_form": why}, limits=tuple(self._limit_modules()))
+        return replace(self._bare, why=why, limits=tuple(self._limit_modules()))
 
     def _find_closed_form(self) -> None:
         self._keep(backbones={each.finished.path: each.finished.architecture for each in self.backbones})
-        names = dict.fromkeys(str(each.finished.config.get("_name_or_path") or "") for each in self.backbones)
-        if named := ", ".join(filter(None, names)):
-            self._keep(notes={"architecture": f"of the config {printable(named)}"})
         with_family = replace(self._draft, family=self.backbones[0].finished.family)
         if self._draft.config and not self._expect().tensors and self.examine(with_family).expected:
             self._draft = with_family
