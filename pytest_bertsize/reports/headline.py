@@ -36,7 +36,7 @@ _SHORT: Mapping[Kind, str] = {
     "not-compared": "not compared with the base",
 }
 """What fails a model, the most urgent first."""
-_BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise"}
+_BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
 """Errors that say more than a limit that does not hold."""
 
 
@@ -56,7 +56,7 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
 
 
 def has_way_out(model: ModelReport) -> bool:
-    """Tell whether the line of a failed model is the review's own, which says what to write as well."""
+    """Return whether the line of a failed model is the review's own, which says what to write as well."""
     return model.verdict == "failed" and (model.base is None or model.parameter_count is None)
 
 

@@ -83,7 +83,7 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 def _is_told(finding: FindingRow) -> bool:
     """Tell whether the headline has all that the message says: its words, or the numbers of a limit."""
-    is_sum = finding.kind == "off-closed-form" and finding.actual != finding.expected
+    is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
 
 
@@ -94,7 +94,7 @@ def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
     """
     if finding.limit is not None:
         return f"{finding.fix} ({finding.place})" if finding.place else finding.fix
-    return "" if is_whole else finding.fix
+    return "" if is_whole and finding.kind != "off-closed-form" else finding.fix
 
 
 def draw_model(model: ModelReport, style: Style) -> str:

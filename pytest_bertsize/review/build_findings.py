@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -134,18 +135,20 @@ def check_ties(built: Built) -> list[Finding]:
 
 
 def _find_untied(built: Built) -> Iterator[Finding]:
-    """Find ties that another release would make, of each class and way the first."""
-    for each in {each.by: each for each in reversed(built.untied)}.values():
-        prefix = f"{each.path}." if each.path else ""
-        way = each.by.rpartition(".")[2]
-        other, fix = "4", f'write _tied_weights_keys = {{ "{each.name}": "{each.source}" }} and call post_init()'
+    """Find ties that another release would make, of each class and way those of its first model."""
+    for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
+        pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
+        prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
+        other, fix = "4", f"write _tied_weights_keys = {json.dumps(pairs)} and call post_init()"
         if way == "_tied_weights_keys":
             other, fix = "5", "write get_output_embeddings"
         if way == "_tie_weights":
-            fix = f"assign it in the constructor, self.{each.name} = self.{each.source}"
+            assigned = listed([f"self.{name} = self.{source}" for name, source in pairs.items()], MOST_NAMED)
+            fix = f"assign it in the constructor, {assigned}"
         else:
             fix = f"{fix}, or tie_word_embeddings = false in its config"
-        ties = f"{each.by} ties {prefix}{each.name} to {prefix}{each.source} in transformers {other}"
+        tied = listed([f"{prefix}{name} to {prefix}{source}" for name, source in pairs.items()], MOST_NAMED)
+        ties = f"{by} ties {tied} in transformers {other}"
         message = f"{ties}, and not in {built.transformers}, which has built it"
         yield Finding("untied", message, f"{fix}; or build it with the release that it is written for")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
 
-CLOSED_FORM_FIRST = "its closed form comes first: what is off it cannot be accepted"
+CLOSED_FORM_FIRST = "mend the difference from the closed form first: a limit does not accept it"
 
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:

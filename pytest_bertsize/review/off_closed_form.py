@@ -62,7 +62,12 @@ def _make_finding(
     delta, count = actual.count_of(component) - expected.count_of(component), exact(expected.count_of(component))
     is_number = formula is None or str(formula).isdigit()
     by = f"the closed form {count}" if is_number else f"the closed form {formula} = {count}"
-    off = f"{component} is {signed(delta)} off {by}" if delta else f"{component} counts as {by} but differs within"
+    if not delta:
+        off = f"{component} counts as {by} but differs within"
+    elif not expected.count_of(component):
+        off = f"{component} is {signed(delta)}, and the closed form has none"
+    else:
+        off = f"{component} is {signed(delta)} off {by}"
     named = listed([each.sentence for each in differences], MOST_NAMED, "; ", last="; and ")
     counts = {"component": component, "expected": expected.count_of(component), "actual": actual.count_of(component)}
     return Finding("off-closed-form", f"{off}: {named}", **counts)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from pytest_bertsize.wording import exact, plural, printable, signed
 if TYPE_CHECKING:
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.builder.messages import Answered
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.closed_forms.what_if import Cost
@@ -147,10 +148,15 @@ class Review:
         form = self.subject.form
         return form.formulas() if form and (self.subject.shows_formulas or self.is_off_closed_form) else {}
 
+    @property
+    def _varied(self) -> Derivation | None:
+        """The closed form at other sizes; ``None`` where nothing was counted, or the class does not match it."""
+        return self.subject.derivation if self.held and not self.is_off_closed_form else None
+
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
         """Shapes that hold a budget which is broken, the nearest to today's first."""
-        found = self.subject.derivation if self.held else None
+        found = self._varied
         if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
             return ()
         from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
@@ -160,7 +166,7 @@ class Review:
     @property
     def costs(self) -> tuple[Cost, ...]:
         """The costs of the usual next changes, by the closed form."""
-        found = self.subject.derivation if self.held else None
+        found = self._varied
         return what_if.list_costs(found) if found and (self.subject.detail or self.fits) else ()
 
     @property
@@ -201,11 +207,18 @@ def _find_tightest(limits: list[Limit]) -> Limit | None:
     return upper._replace(minimum=lower.minimum, written=written)
 
 
-_ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget", "over-growth")
+_ORDER: tuple[Kind, ...] = (
+    *UNCHECKED,
+    "read-otherwise",
+    "off-closed-form",
+    "over-budget",
+    "under-budget",
+    "over-growth",
+)
 
 
 def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
-    """The headline is what kept the model from being checked; else the total; else the largest overshoot."""
+    """The headline is what kept the model from being checked; else what cannot be accepted; else the total first."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))
@@ -217,4 +230,4 @@ def _shorten_finding(finding: Finding) -> str:
         return describe_limit(finding.component, actual, limit)
     if finding.kind == "off-closed-form" and actual is not None and expected and actual != expected:
         return f"{finding.component} {exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
-    return finding.sentence
+    return finding.message if finding.kind == "off-closed-form" else finding.sentence

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers.models.bert.modeling_bert import BertOnlyMLMHead
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.stand_ins import complete_init_weights
@@ -157,9 +158,28 @@ class Called(Mapped):
         self.bias = torch.nn.Parameter(torch.empty(TINY["vocab_size"], device="meta"))
 
 
+class Headed(Tagger):
+    """With a head of the library, which shares its bias in transformers 4 and leaves it to the model's class in 5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with torch.device("meta"):
+            self.cls = BertOnlyMLMHead(self.config)
+
+    def get_output_embeddings(self) -> Any:
+        return self.cls.predictions.decoder
+
+
 @pytest.mark.parametrize(
     ("made", "untied"),
     [
+        (
+            Headed,
+            [
+                Untied("", "cls.predictions.decoder.weight", WORDS, "Headed.get_output_embeddings"),
+                Untied("", "cls.predictions.decoder.bias", "cls.predictions.bias", "Headed.get_output_embeddings"),
+            ],
+        ),
         (Tagger, [Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")]),
         (lambda: Tagger(tie_word_embeddings=False), []),
         (Mapped, []),
@@ -169,7 +189,7 @@ class Called(Mapped):
             [Untied("of", "output.weight", WORDS, "Tagger.get_output_embeddings")],
         ),
     ],
-    ids=["output", "a config that does not tie", "a dict", "a method", "in another module"],
+    ids=["a head of the library", "output", "a config that does not tie", "a dict", "a method", "in another module"],
 )
 def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Any, untied: list[Untied]) -> None:
     model = made()

@@ -185,7 +185,7 @@ WITHOUT = f"or tie_word_embeddings = false in its config; {BUILT_BY}"
 @pytest.mark.parametrize(
     ("way", "release", "imported", "fix"),
     [
-        ("get_output_embeddings", 4, "5.23.0", 'write _tied_weights_keys = { "o.w": "i.w" } and call post_init(), '),
+        ("get_output_embeddings", 4, "5.23.0", 'write _tied_weights_keys = {"o.w": "i.w"} and call post_init(), '),
         ("_tie_weights", 4, "5.23.0", "assign it in the constructor, self.o.w = self.i.w; "),
         ("_tied_weights_keys", 5, "4.57.1", "write get_output_embeddings, "),
     ],

@@ -210,7 +210,7 @@ def test_a_missing_a_new_a_resized_and_a_frozen_tensor_are_named() -> None:
         "embeddings.position": f"embeddings.position is +393,216 off the closed form P·D = 393,216: {name}: "
         "rows 512 → 1,024, +393,216",
         "head.transform": f"head.transform is -768 off the closed form D² + 3·D = 592,128: {missing} is gone: 768 (768)",
-        "unexpected": "unexpected is +324 off the closed form 0: crf is new: 324 (transitions 18×18)",
+        "unexpected": "unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
         "embeddings.norm": "embeddings.norm counts as the closed form 2·D = 1,536 but differs within: "
         "bert.embeddings.LayerNorm.bias is frozen now: 768",
     }
@@ -253,10 +253,7 @@ def test_the_headline_stands_alone(budget: dict[str, object], headline: str) -> 
     [
         (
             Tensor("crf.transitions", (18, 18), "unexpected"),
-            (
-                "zh: unexpected is +324 off the closed form 0: crf is new: 324 (transitions 18×18); the class does not "
-                "build what the config says: check the class, and report it if it is the library's own"
-            ),
+            "zh: unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
         ),
         (
             Tensor("bert.embeddings.position_embeddings.weight", (1024, 768), "embeddings.position"),
@@ -274,10 +271,10 @@ URGENT: tuple[Kind, ...] = (
     "unknown-closed-form",
     "build-failed",
     "read-otherwise",
+    "off-closed-form",
     "over-budget",
     "under-budget",
     "over-growth",
-    "off-closed-form",
 )
 
 
@@ -445,7 +442,7 @@ def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_
 
 def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
     found = only(held("200MB", *in_bytes(expected=FLOAT32 - 4)))
-    assert found.fix == "its closed form comes first: what is off it cannot be accepted"
+    assert found.fix == "mend the difference from the closed form first: a limit does not accept it"
     assert 'write "410MB"' in only(held("200MB", *in_bytes(expected=None))).fix  # a class that has none
 
 
@@ -453,7 +450,13 @@ def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None
     more = Tensor("bert.odd", (5,), "encoder")
     found = reviewed(changed(odd=more), total="102M")
     assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
-    assert found.findings[1].fix == "its closed form comes first: what is off it cannot be accepted"
+    assert found.findings[1].fix == "mend the difference from the closed form first: a limit does not accept it"
+
+
+def test_other_sizes_are_counted_only_where_the_class_is_as_its_closed_form() -> None:
+    assert reviewed(chinese(), total="102M").fits
+    found = reviewed(changed(odd=Tensor("bert.odd", (5,), "encoder")), total="102M")
+    assert (found.fits, found.costs) == ((), ())
 
 
 def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero() -> None:

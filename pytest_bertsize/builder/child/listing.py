@@ -305,7 +305,7 @@ def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
 
 
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
-    """Return the name of the output of words, and that of their input."""
+    """Return the name of the output of words, and that of their input; in a head of the library its biases too."""
 
     def find_name(held: Any) -> str:
         while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
@@ -314,7 +314,13 @@ def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
         return next((name for name, each in inside.items() if each is weight), "")
 
     output, words = find_name(module.get_output_embeddings()), find_name(module.get_input_embeddings())
-    return {output: words} if output and words else {}
+    if not (output and words):
+        return {}
+    layer = output.rpartition(".")[0]
+    head = layer.rpartition(".")[0]
+    pair = join_path(layer, "bias"), join_path(head, "bias")  # one in the heads of 4, in 5 where the model's class ties
+    is_listed = {*pair} <= {*inside} and not _is_own(type(module.get_submodule(head)))
+    return {output: words, **(dict([pair]) if is_listed else {})}
 
 
 def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
