@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.release import Unsupported, read_version
 from pytest_bertsize.review.examine import Subject, examine
-from pytest_bertsize.review.in_hand import DECLARE, conclude_in_hand, note_unchecked, without_unchecked
+from pytest_bertsize.review.in_hand import DECLARE, conclude_in_hand, name_run, note_unchecked, without_unchecked
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import MOST_MEMORY, Build, Model
 from pytest_bertsize.table.settings import (
@@ -156,7 +157,16 @@ def _hold_to_table(
     built = _list_adapted(held, model) or _list_tensors(held, own=model.factory is not None)
     of_build = built if isinstance(built, Built) and model.has_config_of_build else None
     subject = examine(without_unchecked(model), settings, registry, built=of_build)
-    return note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
+    found = note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
+    return name_run(found, run) if model.init_command and (run := _read_run(model.command)) else found
+
+
+def _read_run(command: tuple[str, ...]) -> str:
+    """Return the command that runs the same script here with other words; ``""`` where none does."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
+    size = 1 + bool(main)
+    return shlex.join(("python", *words)) if words[:size] == command[:size] and words != command else ""
 
 
 def _find_table() -> Settings:

@@ -40,7 +40,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
         if found.unbuilt:  # a class of the project may have more names for one tensor than its closed form, or fewer
             changes = [each for each in changes if not each.is_name_alone]
         is_other = changes or (found.subject.model.has_config_of_build and not _has_same_sizes(before, now))
-        why = _explain(before, now) if is_other and not found.unbuilt else ""
+        why = _explain(before, now, in_hand=found.in_hand is not None) if is_other and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), why=why)
     found = replace(found, locked=against)
     if against.is_there and not (against.changes or against.why):
@@ -85,7 +85,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 
 
-def _explain(before: Locked, now: Locked) -> str:
+def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
     """Return whether the config has a part in it, or the library."""
     if changed := [
         f"{printable(key)} was {shown(before.sizes.get(key))} and is {shown(now.sizes.get(key))}"
@@ -98,4 +98,4 @@ def _explain(before: Locked, now: Locked) -> str:
     same = "what its table names is the same"
     if before.built_with != now.built_with:
         return f"{same}; it was built with {printable(before.built_with)}, and is with {printable(now.built_with)}"
-    return f"{same}: the code has changed, or a file that it reads"
+    return f"{same}: the code has changed, or {'its options, or ' if in_hand else ''}a file that it reads"

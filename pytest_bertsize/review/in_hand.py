@@ -54,6 +54,20 @@ def note_unchecked(found: Review, declared: Model) -> Review:
     return _place_all(found.with_findings(*_list_unchecked(declared)))
 
 
+def name_run(found: Review, run: str) -> Review:
+    """Return the review with the command that has made a model in hand in place of its table's, in its ways out.
+
+    :param run: as ``factory`` would say it.
+    """
+    model = found.subject.model
+    was, now = model.init_command, model.replace(factory=run).init_command
+    lock = f"if that is meant, {now} --write writes its table and its lock"
+    fixes = (lock if each.kind == "differs-from-lock" else each.fix.replace(was, now) for each in found.findings)
+    return replace(
+        found, findings=tuple(each._replace(fix=fix) for each, fix in zip(found.findings, fixes, strict=True))
+    )
+
+
 def _place_all(found: Review) -> Review:
     return replace(found, findings=tuple(place_in_table(each, found.subject) for each in found.findings))
 

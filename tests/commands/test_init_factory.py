@@ -419,10 +419,16 @@ def test_the_name_of_another_model_is_refused(root: Path) -> None:
     status, out, err = init(root, "Plain", writes=True, kwargs={"more": 1})
     assert (status, out) == (MISTAKEN, "")
     assert (
-        'declares "plain" already, and not so: give another name (--name), or '
-        "bertsize init own:Plain --name plain --write, which writes that table anew"
+        'declares "plain" already, and not so: give another name (--name), or --name plain, '
+        "which writes that table anew"
     ) in " ".join(err.split())
     assert (root / "pyproject.toml").read_bytes() == before
+
+
+def test_the_table_of_a_model_that_is_named_gets_another_factory(root: Path) -> None:
+    written(root, "Plain", kwargs={"more": 2})
+    model = written(root, "Valued", name="plain")
+    assert (model.factory, model.kwargs, model.build.device) == ("own:Valued", {}, "cpu")
 
 
 # what cannot be built

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +284,20 @@ def test_an_argument_of_the_constructor_is_what_to_write(declare: Declare) -> No
     assert "write options = { add_pooling_layer = false }" in fail(without, "encoder")
     assert 'pass options={"add_pooling_layer": False}' in fail(without)
     assert check_model(without, options={"add_pooling_layer": False}).verdict == "passed"
+
+
+def test_a_script_with_other_options_than_its_table_is_told_with_the_command_that_writes_them(
+    declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(
+        '[tool.bertsize]\nlock = "a.lock"\n[tool.bertsize.models.encoder]\nfactory = "python train.py --layers 3"\n'
+        'architecture = "BertForMaskedLM"\nextra = [{ name = "more", linear = [1, 1] }]\nlock = "strict"\nbudget = "report-only"\n'
+    )
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    for words in (["train.py", "--layers", "4"], ["train.py", "--layers", "3"], ["other.py"]):
+        monkeypatch.setattr(sys, "argv", words)
+        said = " ".join(fail(make(), "encoder").split())
+        run = "train.py --layers 4" if "4" in words else "train.py --layers 3"
+        assert f"bertsize init 'python {run}' --name encoder --write writes it anew" in said
+        by_lock = "--write writes its table and its lock" if "4" in words else "have it written: bertsize accept"
+        assert by_lock in said

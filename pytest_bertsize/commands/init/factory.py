@@ -87,7 +87,10 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         if isinstance(built, NotBuilt):
             return _say_not_built(built, wish, err)
         if built.handed_as not in {"", name}:  # the script's own name for it
-            return declare(root, wish._replace(name=built.handed_as), helper, out, err)
+            wish = wish._replace(name=built.handed_as)
+            if wish.name in project.settings.models:  # whose other keys may change what is built
+                return declare(root, wish, helper, out, err)
+            draft = replace(draft, name=wish.name)
         discovery = Discovery(project, registry, built, draft)
         found = discovery.run()
         if found.extra:
@@ -98,6 +101,12 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
+    _say_found(discovery, found, lock, wish, out, err)
+    return GOOD
+
+
+def _say_found(discovery: Discovery, found: Draft, lock: Lock, wish: Wish, out: TextIO, err: TextIO) -> None:
+    project = discovery.project
     for line in _list_notes(discovery, found, lock):
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
@@ -110,7 +119,6 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
     for line in warn_of_roots(project):
         say(wrap_text(line), err)
-    return GOOD
 
 
 def _build(
@@ -240,27 +248,28 @@ def _read_lock(project: Project) -> Lock:
 def _choose_name(wish: Wish, project: Project) -> str:
     """Return the model's name: the one that is asked for, else one made of the function's.
 
-    :raises SettingsError: for one that is declared already, with another function or other arguments.
+    :raises SettingsError: for one that is declared already, and not meant.
     """
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
-    if wish.writes and model and not _is_wished(model, wish):
+    if wish.writes and model and not _is_meant(model, wish):
         what = f"{project.path.name} declares {shown(name)} already, and not so"
-        anew = f", or {model.init_command} --write, which writes that table anew" if model.init_command else ""
+        anew = f", or --name {name}, which writes that table anew" if model.init_command else ""
         raise SettingsError(f"{what}: give another name (--name){anew}")
     return name
 
 
-def _is_wished(model: Model, wish: Wish) -> bool:
-    """Tell whether a declared model is the one that the command line describes."""
+def _is_meant(model: Model, wish: Wish) -> bool:
+    """Tell whether a declared model is the one that the command line describes, or that it or the script names."""
     here = wish.factory, wish.config, dict(wish.kwargs)
-    return bool(model.init_command) and (model.factory, model.config, dict(model.kwargs)) == here
+    is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
+    return bool(model.init_command) and (is_as_declared or bool(wish.name))
 
 
 def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
     """Return the keys of a declared model that change what is built, as TOML."""
     model = project.settings.models.get(name)
-    if model is None or not _is_wished(model, wish):
+    if model is None or not _is_meant(model, wish):
         return {}
     table: Any = reduce(getitem, model.table_key, tomli.loads(project.text or ""))
     return {key: inline(table[key]) for key in KEPT if key in table}

@@ -116,8 +116,9 @@ class Project:
         :raises SettingsError: when it cannot be replaced, with what to paste.
         """
         place = self.settings.models[name].table_key
+        names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
         try:
-            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in (*FOUND, "lock")})
+            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names})
         except CannotReplace as error:
             lines = "\n".join(f"{each} = {value}" for each, value in keys.items())
             raise SettingsError(f"{self.path.name}: {error}: write there\n\n{lines}") from None
