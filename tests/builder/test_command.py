@@ -63,6 +63,10 @@ if __name__ == "__main__":
         "from torch import nn\nfrom pytest_bertsize import check_model\n"
         "def build():\n    check_model(nn.Linear(9, 9), 'line')\n    return nn.Linear(3, 2)"
     ),
+    "goes_on.py": (
+        "from torch import nn\nfrom pytest_bertsize import check_model\n"
+        "def main():\n    check_model(nn.Linear(3, 2), 'tagger')\n    open('train.csv')"
+    ),
     "bare.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'line')",
 }
 
@@ -74,6 +78,7 @@ class Case(NamedTuple):
     found: list[tuple[int, ...]] | str
 
 
+SAME_NAME = "give the table and the call the same name (bertsize init … --name tagger)"
 CASES = {
     "the words of a command": Case("python scripts/train.py --note 'two words'", [(2, 3), (2,)]),
     "another size by an option": Case("python3 scripts/train.py --note='two words' --width 5", [(5, 3), (5,)]),
@@ -86,8 +91,13 @@ CASES = {
     ),
     "another name": Case(
         "python other.py",
-        "python other.py ended without check_model(model, \"line\"); it called it with 'tagger'; give the table and the "
-        "call the same name (bertsize init … --name tagger)",
+        "check_model was called with 'tagger' and not with the table's 'line', and the code went on: python other.py ended "
+        f'without check_model(model, "line"); {SAME_NAME}',
+    ),
+    "a function that fails behind another name": Case(
+        "goes_on:main",
+        "check_model was called with 'tagger' and not with the table's 'line', and the code went on: FileNotFoundError: "
+        f"*'train.csv' (goes_on.py:5); {SAME_NAME}",
     ),
     "no call": Case("python ends.py", f'python ends.py ended without check_model(model, "line"); {CALL_IT}'),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),

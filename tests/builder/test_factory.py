@@ -233,7 +233,7 @@ FAILS: dict[str, tuple[str, str]] = {
 }
 
 PASSES = {
-    "moves_to_what_is_not_there": "return line().cuda().to('cuda:1', non_blocking=True)",
+    "moves_to_what_is_not_there": "torch.cuda.set_device(1); return line().cuda().to('cuda:1', non_blocking=True)",
     "moves_to_another_kind": "made = line().to('cuda', torch.float16); assert made.weight.dtype is torch.float16; return made",
     "compiles_an_extension": "from torch.utils.cpp_extension import load; load(name='fast', sources=['fast.cpp']); return line()",
     "asks_the_library_for_what_it_had": "import transformers; transformers.AdamW; return line()",

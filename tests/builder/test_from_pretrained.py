@@ -225,7 +225,7 @@ REFUSALS = {
     ),
     'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
         "the tokenizer of 'acme/tiny' is asked for get_vocab, and it is not in the project; "
-        "put its config.json and its tokenizer.json into a folder, and name that: "
+        "make the model above that line, or put its config.json and its tokenizer.json into a folder, and name that: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     ),
 }

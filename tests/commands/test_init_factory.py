@@ -331,7 +331,9 @@ def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -
 def test_what_a_command_adapts_has_the_name_that_its_script_gives_it_and_is_compared_with_its_lock(root: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     assert declare(root, Wish("python src/own.py", "other"), Helper(), out, err) == FOUND
-    assert "it called it with 'adapted'; give the table and the call the same name" in " ".join(err.getvalue().split())
+    assert "called with 'adapted' and not with the table's 'other', and the code went on" in " ".join(
+        err.getvalue().split()
+    )
     assert declare(root, Wish("python src/own.py", writes=True), Helper(), out, err) == GOOD
     assert "pyproject.toml declares adapted" in out.getvalue()
     assert "compared with its lock and its budget alone: PEFT has adapted it; its base" in " ".join(

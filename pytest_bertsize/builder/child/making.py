@@ -278,20 +278,36 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 
 def _run_project(request: Request) -> nn.Module:
-    """Run the project's function or command, until it returns the model or hands it to ``check_model``."""
+    """Run the project's function or command, until it returns the model or hands it to ``check_model``.
+
+    :raises Refused: where it makes no module, or fails after ``check_model`` had models by other names alone.
+    """
+    complete_init_weights()
+    try:
+        made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
+        return _take_module(made, request)
+    except BaseException as error:
+        counted = CALLED[-1]
+        if not counted.others:
+            raise
+        given, failed = ", ".join(map(repr, counted.others)), explain_error(error, request)
+        fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
+        if counted.name is None:
+            fix = "return the model: several tables name this function, and check_model ends it for none of them"
+        named = "" if counted.name is None else f" and not with the table's {counted.name!r}"
+        raise Refused(
+            f"check_model was called with {given}{named}, and the code went on: {failed.detail}", fix
+        ) from None
+
+
+def _take_module(made: object, request: Request) -> nn.Module:
+    """:raises Refused: where what the project's code came to is no module."""
     import torch
 
-    complete_init_weights()
-    made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
-    counted = CALLED[-1]
     if isinstance(made, torch.nn.Module):
         return made
     if request.command:
-        ended, fix = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")', CALL_IT
-        if counted.others:
-            ended += f"; it called it with {', '.join(map(repr, counted.others))}"
-            fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
-        raise Refused(ended, fix)
+        raise Refused(f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")', CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
         what = f"the class {made.__name__}, not a module of it"

@@ -142,10 +142,11 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
 
 @contextlib.contextmanager
 def keep_in_place() -> Iterator[None]:
-    """Let ``model.to(device)`` and ``model.cuda()`` do nothing, and compile no extension."""
+    """Let ``model.to(device)``, ``model.cuda()`` and ``torch.cuda.set_device`` do nothing, and compile no extension."""
     import torch
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(torch.cuda, "set_device", lambda _: None))
         for owner in (torch.nn.Module, torch.Tensor):
             stack.enter_context(patch.object(owner, "to", _convert_only(owner.to)))
             for name in ("cuda", "cpu"):
@@ -226,6 +227,7 @@ MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASC
 """Tokens that are new to a vocabulary of words and their pieces, which splits words at brackets …"""
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
 """… and those that some vocabularies have all the same: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
+MADE_BEFORE = "make the model above that line, or "
 TAKEN: dict[str, int] = {}
 """Names whose tokenizers were taken to have as many tokens as the config has rows, and how many."""
 
@@ -269,20 +271,20 @@ class Tokenizer:
         return sum(self.add_tokens(tokens, special_tokens=True) for tokens in special_tokens_dict.values())
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("the tokens of a text")
+        self._refuse("the tokens of a text", MADE_BEFORE)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self._refuse(name)
+        self._refuse(name, MADE_BEFORE)
 
     def __setattr__(self, name: str, _: object) -> None:
         self._refuse(f"another {name}")
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _refuse(self, what: str, first: str = "") -> NoReturn:
         said = f"the tokenizer of {self._name!r} is asked for {what}, and it is not in the project"
         if os.path.isdir(self._name):  # noqa: PTH112  (a name, as the library takes it)
-            refuse(Refused(said, "put its tokenizer.json into that folder"))
+            refuse(Refused(said, f"{first}put its tokenizer.json into that folder"))
         folder = self._name.partition("@")[0].rpartition("/")[2]
         hub = f'hub = {{ "{self._name}" = "models/{folder}" }} in [tool.bertsize]'
-        refuse(Refused(said, f"put its config.json and its tokenizer.json into a folder, and name that: {hub}"))
+        refuse(Refused(said, f"{first}put its config.json and its tokenizer.json into a folder, and name that: {hub}"))

@@ -132,7 +132,7 @@ def _build(
     request = subject.request
     if request is None:
         raise SettingsError("; ".join(each.sentence for each in subject.errors))
-    request = request._replace(declared=wish.name) if request.command else request
+    request = request._replace(declared=wish.name)
     helper.ask([request])
     built = helper.result(request.name)
     if isinstance(built, NotBuilt) and built.kind is Why.ON_META:
