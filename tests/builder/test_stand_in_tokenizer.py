@@ -104,8 +104,9 @@ def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
     with pytest.raises(Refused) as refused:
         USES[what](stand_in())
     assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and it is not in the project"
+    first = "" if what.startswith("another") else "make the model above that line, or "
     assert refused.value.fix == (
-        "put its config.json and its tokenizer.json into a folder, and name that: "
+        f"{first}put its config.json and its tokenizer.json into a folder, and name that: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     )
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it
