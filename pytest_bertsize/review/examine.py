@@ -10,11 +10,11 @@ from pytest_bertsize.base.lock import hash_sources, lock_model, refuse_untrue
 from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
-from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import parents_first
+from pytest_bertsize.findings import Finding, Unusable, describe_limit
+from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.review import build_findings, build_request
 from pytest_bertsize.table.model import FOUND
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Locked
@@ -152,7 +152,7 @@ def examine(
             known = replace(known, family=request.family, architecture=architecture, findings=notes)
     except Unusable as unusable:
         findings = unusable.findings
-        return replace(known, findings=_offer_new_table(findings, model) if built else findings)
+        return replace(known, findings=_add_built(findings, model, built) if built else findings)
     except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
@@ -164,14 +164,17 @@ def examine(
     return replace(known, request=request._replace(filed=stored), findings=findings)
 
 
-def _offer_new_table(findings: tuple[Finding, ...], model: Model) -> tuple[Finding, ...]:
-    """Name the command that describes what is built, where the first mistake is in what it writes."""
+def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
+    """Add to the first mistake the size that is built and, where ``init`` writes that key, the command."""
     first, *others = findings
+    total = sum(each.owned for each in built.tensors)
+    limit = next((each.maximum for each in model.limits if each.component == TOTAL), None)
+    counted = f"{TOTAL} {exact(total)}" if limit is None else describe_limit(TOTAL, total, limit)
     is_written = first.kind == "unknown-closed-form" or (first.table_key or ("",))[0] in FOUND
-    if not (model.init_command and is_written):
-        return findings
-    fix = f"if that is meant, {model.init_command} --write writes its table anew; else {first.fix}"
-    return first._replace(fix=fix), *others
+    fix = first.fix
+    if model.init_command and is_written:
+        fix = f"if that is meant, {model.init_command} --write writes its table anew; else {fix}"
+    return first._replace(message=f"{first.message}; it is built with {counted}", fix=fix), *others
 
 
 def _await_build(known: Subject) -> Subject:

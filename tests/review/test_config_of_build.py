@@ -190,6 +190,7 @@ def test_a_table_of_another_model_is_told_with_the_command_that_writes_it_anew(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     finding = next(each for each in model()["findings"] if each["severity"] == "error")
     assert message in finding["message"]
+    assert finding["message"].endswith(f"; it is built with total {TOTAL:,}, limit 59,000 ({TOTAL - 59_000:,})")
     command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
     assert finding["fix"] == f"if that is meant, {command} writes its table anew; else {fix}"
 
