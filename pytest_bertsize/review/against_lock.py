@@ -48,11 +48,8 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
     finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
-        command = found.subject.model.init_command
-        both = (
-            f"{command} --write writes its table and its lock" if command else f"its table comes first, and then {ANEW}"
-        )
-        finding = finding._replace(fix=f"if that is meant, {both}")
+        by_hand = f"if that is meant, its table comes first, and then {ANEW}"
+        finding = finding._replace(fix="" if found.subject.model.init_command else by_hand)
     return found.with_findings(finding)
 
 

@@ -61,7 +61,7 @@ def name_run(found: Review, run: str) -> Review:
     """
     model = found.subject.model
     was, now = model.init_command, model.replace(factory=run).init_command
-    lock = f"if that is meant, {now} --write writes its table and its lock"
+    lock = "" if found.is_off_closed_form else f"if that is meant, {now} --write writes its table and its lock"
     fixes = (lock if each.kind == "differs-from-lock" else each.fix.replace(was, now) for each in found.findings)
     return replace(
         found, findings=tuple(each._replace(fix=fix) for each, fix in zip(found.findings, fixes, strict=True))

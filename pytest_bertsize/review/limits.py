@@ -43,7 +43,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
         known, closed_form = review.known_components, review.subject.model.closed_form
         if component not in known and (closed_form or limit.maximum != 0 or _is_other_name(component, known)):
             return refuse_unknown_component(component, limit, review, [BYTES, FLOPS, TRAINING, GROWTH])
-        if limit.maximum != 0:
+        if limit.maximum != 0 and not (review.expected and review.expected.count_of(component)):
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
             fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
             return limit.make_finding("config-invalid", f"{message}: nothing would be held", fix)

@@ -34,12 +34,13 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
         if not (command is not None and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
-    found, formulas = [], form.formulas() if by_component else {}
+    found: list[Finding] = []
+    formulas = form.formulas() if by_component else {}
     for component, differences in by_component.items():
         guess = guess_cause(differences, form, actual, form.dims.sizes)
-        fix = LIBRARY if command is None else _describe_in_table(differences, command)
+        fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not found)
         finding = _make_finding(component, differences, form, actual, formulas.get(component))
-        found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
+        found.append(finding._replace(fix="; ".join(filter(None, (guess, fix)))))
     return found
 
 
@@ -73,12 +74,14 @@ def _make_finding(
     return Finding("off-closed-form", f"{off}: {named}", **counts)  # type: ignore[arg-type]
 
 
-def _describe_in_table(differences: Sequence[Difference], command: str) -> str:
-    """Return what to write in the table of a project's class."""
+def _describe_in_table(differences: Sequence[Difference], command: str, *, is_first: bool) -> str:
+    """Return what to write in the table of a project's class; where that is a command, of the first finding alone."""
     for each in differences:
         if each.kind == "tied":
             return f"write tied = {inline({each.name: each.other})}, or mend the class"
-    return f"mend the class, or its table{f': {command} --write writes it anew' if command else ''}"
+    if not command:
+        return "mend the class, or its table"
+    return f"mend the class; if that is meant, {command} --write writes its table and its lock" if is_first else ""
 
 
 # causes

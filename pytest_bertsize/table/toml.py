@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from functools import lru_cache, reduce
+from operator import getitem
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import tomli
 
@@ -97,16 +98,14 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     from tomlkit.items import Table
 
     document, wanted = tomlkit.parse(text), tomli.loads(text)
-    here: Any = document
-    wanted_here: Any = wanted
-    for part in table:
-        here, wanted_here = here[part], wanted_here[part]
+    here, wanted_here = reduce(getitem, table, cast("Any", document)), reduce(getitem, table, wanted)
     items = here.value if isinstance(here, Table) else None
     body: list[Any] = items.body if items else []
     behind: list[Any] = []
     while body and body[-1][0] is None:  # a comment that stands above the next table
         behind.insert(0, body.pop())
     for name, value in values.items():
+        here = reduce(getitem, table, cast("Any", document))  # of dotted keys, each change is a table anew
         if value:
             written: Any = tomlkit.parse(f"x = {value}\n").item("x")
             comment, plain = (written.trivia.comment_ws, written.trivia.comment), written.unwrap()

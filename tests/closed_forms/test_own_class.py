@@ -259,7 +259,7 @@ OUT = 'backbone = "bert"\nextra = [{ name = "out", linear = ["hidden_size", 2] }
 def test_a_module_that_the_table_does_not_name_is_pointed_out(tmp_path: Path) -> None:
     module = of(bert=bert(), out=on_meta(nn.Linear, 4, 2), more=on_meta(nn.Linear, 4, 2))
     review = checked(tmp_path, OUT, module)
-    off = "own: unexpected is +10 off the closed form 0: more is new: 10 (weight 2×4, bias 2)"
+    off = "own: unexpected is +10, and the closed form has none: more is new: 10 (weight 2×4, bias 2)"
     assert review.headline.startswith(off)
 
 

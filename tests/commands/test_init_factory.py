@@ -14,6 +14,7 @@ import pytest
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
+from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
@@ -243,7 +244,7 @@ def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_
     assert (status, file.read_text()) == (GOOD, before)
     assert err.endswith(f"its lock in place of those that pyproject.toml has: {command} --write\n")
     status, out, _ = init(root, "Row", name="row", writes=True)
-    assert (status, 'bertsize accept row --reason "…" raises' in out) == (GOOD, True)
+    assert (status, 'next: bertsize accept row --reason "…", which raises' in out) == (GOOD, True)
     *rows_before, rows_after = (line for line in file.read_text().splitlines() if line not in before.splitlines())
     assert (rows_before, rows_after) == ([], '    { name = "2", linear = ["0.hidden_size", 70], bias = false },')
     assert check(root, Helper(), out=out_of_check, err=out_of_check) == FOUND
@@ -299,23 +300,20 @@ def test_shapes_of_a_model_that_makes_its_own_config_are_no_overrides(root: Path
     assert "to write into the config that own:build_tagger makes" in " ".join(out.split())
 
 
-def test_limits_of_components_that_are_gone_are_named_with_what_to_write_instead(root: Path) -> None:
+def test_limits_of_components_that_are_gone_are_replaced_and_accepted_with_a_reason(root: Path) -> None:
     written(root, "Row")  # of two backbones, "0" and "1"
+    repository(root).commit()
     code = OWN.replace("super().__init__(q, d, nn.Linear", "super().__init__(q, nn.Identity(), nn.Linear")
     (root / "src" / "own.py").write_text(code, encoding="utf-8")
     status, out, _ = init(root, "Row", name="row", writes=True)
     assert status == GOOD
-    lines = out.splitlines()
-    first = next(line for line in lines if line.startswith("its limits are as they were; "))
-    gone = first.removeprefix("its limits are as they were; ").partition(": ")[0].split(", ")
-    assert {"0", "1", "0.encoder"} <= {*gone}
-    proposed = [line for line in lines if line.startswith("budget.")]
-    assert proposed
-    file = root / "pyproject.toml"
-    kept = [line for line in file.read_text().splitlines() if not line.startswith('budget."')]
-    kept = [line for line in kept if line.partition(" = ")[0].removeprefix("budget.") not in gone]
-    file.write_text("\n".join([*kept, *proposed, ""]))
-    assert check(root, Helper(), out=io.StringIO()) == GOOD
+    assert "its limits are as they were, but for 0, 0.encoder, " in out
+    assert 'next: bertsize accept row --reason "…"' in out
+    assert accept(root, Helper(), ["row"], "one encoder", out=io.StringIO()) == GOOD
+    assert check(root, Helper(), base="HEAD", out=io.StringIO()) == GOOD
+    limits = {limit.component for limit in load(root / "pyproject.toml").models["row"].limits}
+    assert {"total", "encoder", "embeddings"} <= limits
+    assert not {"0", "1", "0.encoder"} & limits
 
 
 def test_a_class_of_no_known_family_is_held_to_its_lock_and_budget(root: Path) -> None:

@@ -298,6 +298,6 @@ def test_a_script_with_other_options_than_its_table_is_told_with_the_command_tha
         monkeypatch.setattr(sys, "argv", words)
         said = " ".join(fail(make(), "encoder").split())
         run = "train.py --layers 4" if "4" in words else "train.py --layers 3"
-        assert f"bertsize init 'python {run}' --name encoder --write writes it anew" in said
+        assert f"bertsize init 'python {run}' --name encoder --write writes its table and its lock" in said
         by_lock = "--write writes its table and its lock" if "4" in words else "have it written: bertsize accept"
         assert by_lock in said

@@ -21,7 +21,7 @@ FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
 FORMULAS = {"encoder.norm": Formula((Product(1, (as_power("D"),)),))}
 OWN = "bertsize init own:build"
-MEND = f"mend the class, or its table: {OWN} --write writes it anew"
+MEND = f"mend the class; if that is meant, {OWN} --write writes its table and its lock"
 
 
 def parts(count: int) -> tuple[Tensor, ...]:

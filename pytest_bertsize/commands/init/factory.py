@@ -30,8 +30,8 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Lock as NamedLock
 from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs, split_command
-from pytest_bertsize.table.settings import SettingsError, load
-from pytest_bertsize.table.toml import inline, key
+from pytest_bertsize.table.settings import SettingsError, load, parse
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.project import Project
+    from pytest_bertsize.review.review import Review
 
 LOCK = "bertsize.lock"
 """The name of a lock, where the table names none."""
@@ -111,9 +112,9 @@ def _say_found(discovery: Discovery, found: Draft, lock: Lock, wish: Wish, out: 
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
-        if found.name in project.settings.models:
-            say("\n".join(_describe_limits(discovery, found)), out)
-        say(f"next: {choose_next(project)}, and commit both files", out)
+        before = project.settings.models.get(found.name)
+        command = _say_limits(discovery, found, before, out) if before else choose_next(project)
+        say(f"next: {command}, and commit both files", out)
     else:
         print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
@@ -165,7 +166,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
     project = discovery.project
     file = "" if project.settings.lock else lock.file
     if found.name in project.settings.models:
-        after = project.replace_table(found.name, found.keys, file)
+        after = _replace_limits(discovery, found, project.replace_table(found.name, found.keys, file))
     else:
         after = project.add_tables([str(found)], file)
     now = discovery.examine(found).to_locked(discovery.built)
@@ -198,18 +199,35 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
 
 
-def _describe_limits(discovery: Discovery, found: Draft) -> Iterator[str]:
-    """Say what becomes of the limits of a table that was written anew: those of no component are to be replaced."""
-    settings = load(discovery.project.path)
-    model = settings.models[found.name]
-    review = conclude(replace(discovery.examine(found), model=model, settings=settings), discovery.built)
-    if unknown := [each.component for each in review.errors if each.kind == "config-invalid" and each.component]:
-        limited = {limit.component for limit in model.limits}
-        yield f"its limits are as they were; {', '.join(unknown)}: no such component is left, replace them, as by"
-        yield from (f"budget.{key(name)} = {limit}" for name, limit in found.limits if name not in limited)
-        yield f'then bertsize accept {found.name} --reason "…" raises those that it is over'
-    else:
-        yield f'its limits are as they were: bertsize accept {found.name} --reason "…" raises those that it is over'
+def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
+    """Return the review of what was built by the table that a text of the file has of it."""
+    settings = parse(text, discovery.project.path)
+    subject = replace(discovery.examine(found), model=settings.models[found.name], settings=settings)
+    return conclude(subject, discovery.built)
+
+
+def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:
+    """Return the file with the proposed limits in place of those of components that the model has no more."""
+    review = _review_written(discovery, found, text)
+    model = review.subject.model
+    gone = [each.component for each in review.errors if each.kind == "config-invalid" and each.component]
+    limited = {limit.component for limit in model.limits}
+    proposed = {name: limit for name, limit in found.limits if name not in limited}
+    limits = {**dict.fromkeys(gone, ""), **proposed} if gone else {}
+    return discovery.project.replace_keys(text, (*model.table_key, "budget"), limits) if gone else text
+
+
+def _say_limits(discovery: Discovery, found: Draft, before: Model, out: TextIO) -> str:
+    """Say what became of the limits of a table that was written anew; return the command that comes next."""
+    project = discovery.project
+    review = _review_written(discovery, found, load(project.path).text)
+    limits, earlier = ({each.component for each in limits} for limits in (review.budget, before.limits))
+    gone, new = (", ".join(map(printable, sorted(each))) for each in (earlier - limits, limits - earlier))
+    instead = f", but for {gone}, which it has no more{f'; {new} is limited now' if new else ''}" if gone else ""
+    say(wrap_text(f"its limits are as they were{instead}"), out)
+    if not (gone or review.errors):
+        return choose_next(project)
+    return f'bertsize accept {found.name} --reason "…"{_name_folder(project)}, which raises those that it is over'
 
 
 def _check_wish(wish: Wish) -> None:
@@ -300,9 +318,12 @@ def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
     """Return the command that writes what is printed."""
     anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
     model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
+    return f"this writes the table and its lock{anew}: {model.init_command}{_name_folder(project)} --write"
+
+
+def _name_folder(project: Project) -> str:
     folder = os.path.relpath(project.root)
-    where = f" --project {shlex.quote(folder)}" if folder != os.curdir else ""
-    return f"this writes the table and its lock{anew}: {model.init_command}{where} --write"
+    return f" --project {shlex.quote(folder)}" if folder != os.curdir else ""
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:

@@ -109,20 +109,29 @@ class Project:
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
     def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
-        """Return the file with what init finds in a declared model; its limits and all other keys stay.
+        """Return the file with what init finds in a declared model; its budget and all other keys stay.
 
         :param keys: of the table that init proposes, as TOML.
         :param lock: of the whole table, where it names none yet.
         :raises SettingsError: when it cannot be replaced, with what to paste.
         """
-        place = self.settings.models[name].table_key
         names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
+        place = self.settings.models[name].table_key
+        return self._append(
+            self.replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names}), [], lock
+        )
+
+    def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
+        """Return the text of the file with other values of keys in one of its tables.
+
+        :param values: as TOML; ``""`` for a key that is to leave.
+        :raises SettingsError: when they cannot be replaced, with what to write.
+        """
         try:
-            after = replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names})
+            return replace_keys(text, table, values)
         except CannotReplace as error:
-            lines = "\n".join(f"{each} = {value}" for each, value in keys.items())
+            lines = "\n".join(f"{key(name)} = {value}" for name, value in values.items() if value)
             raise SettingsError(f"{self.path.name}: {error}: write there\n\n{lines}") from None
-        return self._append(after, [], lock)
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
