@@ -170,3 +170,8 @@ def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
     inventory = Inventory((*layered(12), final))
     assert inventory.layers("encoder") == 1
     assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
+
+
+def test_a_closed_form_is_of_a_file() -> None:
+    with pytest.raises(TypeError, match="config is the path of a file, not a dict; check_model takes a model in hand"):
+        closed_form({"hidden_size": 48})  # type: ignore[arg-type]

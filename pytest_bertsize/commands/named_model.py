@@ -99,7 +99,12 @@ def closed_form(
     :param family: the ``model_type`` of a file that has none.
     :param options: constructor arguments: ``{"add_pooling_layer": False}``.
     :raises ValueError: with a sentence for each mistake in the config.
+    :raises TypeError: for what is no path.
     """
+    if not isinstance(config, (str, Path)):
+        raise TypeError(
+            f"config is the path of a file, not a {type(config).__name__}; check_model takes a model in hand"
+        )
     try:
         return explain_model(Named(str(config), architecture, family, options or {}), Finding.in_python).form
     except Unusable as unusable:
