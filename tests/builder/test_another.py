@@ -33,6 +33,9 @@ from pytest_bertsize.table.settings import load
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.process
+
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(folder_of_child.__file__).parents[2]
 START = PACKAGE / "builder" / "child" / "start.py"
@@ -129,7 +132,6 @@ def test_of_ours_it_finds_the_package_in_its_folder_and_that_folder_is_on_no_pat
     assert said(building, tmp_path, code) == f"(['{PACKAGE}'], [])"
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("cold_helper")
 def test_a_model_is_built_in_the_projects_own_environment(project: Project) -> None:
     """With the torch and the transformers of these tests, and nothing else that they have."""
@@ -143,7 +145,6 @@ def test_a_model_is_built_in_the_projects_own_environment(project: Project) -> N
     assert list(report["versions"]) == ["pytest_bertsize", "torch", "transformers", "python"]
 
 
-@pytest.mark.process
 @pytest.mark.usefixtures("cold_helper")
 def test_a_class_of_the_projects_own_needs_no_transformers(project: Project) -> None:
     table = """

@@ -15,6 +15,9 @@ from pytest_bertsize.closed_forms.derive import BYTES_OF_A_LABEL, BYTES_OF_A_TEN
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.process
+
+
 TABLE = """
 [tool.bertsize.models.encoder]
 config = "config.json"
@@ -26,7 +29,6 @@ MEGABYTE = 1024 * 1024
 # memory
 
 
-@pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say how much memory is used")
 def test_a_thousand_layers_take_what_the_closed_form_foresees_and_less_than_64_megabytes() -> None:
     """BERT with 1,000 layers has 16,007 tensors; a process of its own tells what building and listing them took."""
@@ -77,7 +79,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("table", "change"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("command", [["-m", "pytest", "--bert-budget"], ["-m", "pytest_bertsize", "check"]], ids=str)
 def test_what_is_refused_imports_no_torch_and_leaves_no_process(

@@ -14,12 +14,15 @@ from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from tests.builder.conftest import ask_helper
 
+pytestmark = pytest.mark.process
+
 FILES = {
     "scripts/train.py": """
 import argparse
 import wandb
 from parts import Line
 from pytest_bertsize import check_model
+
 
 def main():
     parser = argparse.ArgumentParser()

@@ -21,6 +21,8 @@ from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, encode_frame
 from tests.builder.conftest import ask_helper
 
+pytestmark = pytest.mark.process
+
 Project = Callable[..., pytest.Pytester]
 
 CUTS_OFF = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
@@ -34,6 +36,7 @@ from functools import partial
 import torch
 from torch import nn
 from transformers import BertConfig, BertModel
+
 
 def line(): return nn.Linear(3, 2)
 
@@ -726,7 +729,6 @@ def test_it_is_given_the_files_own_names_with_what_the_table_overrides(project: 
     assert result.ret == pytest.ExitCode.OK
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["-n", "2"], ["-n", "2", "--dist", "loadfile"]])
 def test_it_is_built_on_a_worker_as_well(project: Project, arguments: list[str]) -> None:
     table = models(

@@ -42,6 +42,8 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
 
+pytestmark = pytest.mark.process
+
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
 
@@ -168,7 +170,6 @@ def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
     assert isinstance(built, Built)
 
 
-@pytest.mark.process
 def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(pytester: pytest.Pytester) -> None:
     """80 MB of torch and sympy, which transformers 5 has imported by itself, and 4.40 has not."""
     code = """
@@ -200,7 +201,6 @@ def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatc
     assert refused.value.why is Why.NO_PEFT
 
 
-@pytest.mark.process
 def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
     helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,6 +329,7 @@ TELLS = """
 import os, sys
 from torch import nn
 from transformers import BertConfig, BertModel
+
 def raises(): raise ValueError("401 for " + os.environ["ACME_TOKEN"])
 def of_key(): return {}[os.environ["acme_key"]]
 def gone(): raise ValueError(os.environ.pop("ACME_TOKEN"))

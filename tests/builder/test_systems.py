@@ -19,6 +19,9 @@ from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end_pr
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.process
+
+
 MEGABYTE = 1024 * 1024
 TABLE = """
 [tool.bertsize.models.encoder]
@@ -63,7 +66,6 @@ def on_windows(*arguments: str, columns: int = 200) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.process
 def test_what_needs_no_build_needs_nothing_that_windows_has_not(project: Project, tiny: dict[str, Any]) -> None:
     """A config of a function and an expression of an adapter are asked of processes, which are not blocked there."""
     project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
@@ -79,7 +81,6 @@ def test_what_needs_no_build_needs_nothing_that_windows_has_not(project: Project
     assert "tool.bertsize.models" in Path("pyproject.toml").read_text("utf-8")
 
 
-@pytest.mark.process
 def test_a_build_on_windows_ends_in_one_sentence(project: Project, tiny: dict[str, Any]) -> None:
     project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
     done = on_windows("check")

@@ -18,6 +18,8 @@ from tests.support import warm_helper, warm_process
 if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
 
+pytestmark = pytest.mark.process
+
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 ASKED = [
     Request("bert", "bert", "BertForMaskedLM", TINY, {}, seq_len=7),
@@ -28,6 +30,7 @@ ASKED = [
 OWN = """
 import os, sys
 from torch import nn
+
 def where():
     trace = None if "coverage" in repr(sys.gettrace()) else sys.gettrace()  # where tests are measured
     raise ValueError(f"{os.path.realpath(os.getcwd())} {os.environ.get('SAID')} {trace} {sys.stdin.read()!r}")
