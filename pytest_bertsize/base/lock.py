@@ -220,7 +220,8 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
         why = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
         raise BadLock(f"{file}{at}: not TOML: {why}; {way_out}") from None
     if "lock" not in data:
-        raise BadLock(f"{file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one")
+        its_own = 'name a file of its own, lock = "bertsize.lock", which is written anew'
+        raise BadLock(f"{file}: this is no lock of pytest-bertsize: {its_own}; if it was one, take it from git again")
     try:
         return _read_models(data)
     except Mistake as mistake:

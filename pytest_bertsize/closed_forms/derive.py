@@ -135,7 +135,9 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
     if model.extra and not model.backbone:
         return own_class(model, NO_FAMILY, None, written)
     message = f"nothing says what {model.factory} consists of"
-    fix = 'write architecture = "BertModel" and extra = […], contribute a closed form, or write closed_form = false'
+    by_hand = 'write architecture = "BertModel" and extra = […]'
+    finds = f"{model.init_command} --write writes its table; or" if model.init_command else f"{by_hand},"
+    fix = f"{finds} contribute a closed form, or write closed_form = false"
     raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
 
 
@@ -288,16 +290,25 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
 
     :raises Unusable: when there is none, or more than one.
     """
-    if model.architecture is not None:
-        return model.architecture
-    if len(config.architectures) == 1:
-        return _class_name(config)
+    named = model.architecture or (_class_name(config) if len(config.architectures) == 1 else "")
+    if named.startswith("AutoModel"):
+        _refuse_choice(named, model, config, next(iter(registry.nearest(named, family)), "BertModel"))
+    if named:
+        return named
     says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
     known = [each.name for found in registry.families(family) for each in found.architectures]
     example = next(iter([*(name for name in config.architectures if name in known), *known]), "BertModel")
     message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
     write = ("write ", Option("architecture"), f" with one of {', '.join(known or [example])}")
     raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
+
+
+def _refuse_choice(name: str, model: Model, config: ModelConfig, example: str) -> NoReturn:
+    key = "architectures" if model.architecture is None else "architecture"
+    written = f'architecture = "{example}"' if key == "architecture" else f'"architectures": ["{example}"]'
+    message = f"{name} is no class of a model, but what chooses one by the config"
+    write = ("write ", Option("architecture", example))
+    _refuse_at(key, message, f"write the class that it chooses: {written}", model, config, "config-invalid", write)
 
 
 def _class_name(config: ModelConfig) -> str:
@@ -374,7 +385,7 @@ def _refuse_at(
     model: Model,
     config: ModelConfig,
     kind: Kind = "unknown-closed-form",
-    elsewhere: tuple[str, ...] = (),
+    elsewhere: tuple[str | Option, ...] = (),
 ) -> NoReturn:
     """:raises Unusable: at the key of the table that says it, else at the config's."""
     if getattr(model, key, None) is not None:

@@ -116,7 +116,13 @@ class Disk:
 
     def _read_file(self, location: str) -> Found:
         named = Place(
-            self.root, location, "config", "config-invalid", "config-refused", what_to_name="model's config.json"
+            self.root,
+            location,
+            "config",
+            "config-invalid",
+            "config-refused",
+            "config",
+            what_to_name="model's config.json",
         )
         if not os.path.lexists(named.path) and (meant := self._find_near(location)):
             there = f"did you mean {shown(meant)}?"
@@ -126,10 +132,13 @@ class Disk:
         return Found(location, place.file, _read_start(place))
 
     def _find_near(self, location: str) -> str:
-        """Return the file of the project with the same name and the nearest path."""
+        """Return the file of the same name in the nearest folder, else that of the nearest name in the same folder."""
+        path = PurePosixPath(location)
         try:
-            alike = find_matches(self.root, f"**/{PurePosixPath(location).name}")
-            return nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
+            alike = find_matches(self.root, f"**/{path.name}")
+            beside = find_matches(self.root, str(path.with_name(f"*{path.suffix}"))) if path.suffix else []
+            in_another = nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
+            return in_another or nearest_to(location, beside, cutoff=0.8)
         except (Mistake, OSError, ValueError):
             return ""
 

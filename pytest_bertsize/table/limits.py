@@ -233,12 +233,12 @@ def read_budget(written: object) -> Budget:
     if written == REPORT_ONLY:
         return Budget()
     if written == {}:
-        raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
+        raise ValueError(f'an empty budget holds nothing: write budget.total = "…", or budget = "{REPORT_ONLY}"')
     if not isinstance(written, dict):
         try:
             parse_count(written)
         except ValueError:
-            total = '"110M"'
+            total = '"…"'
         else:
             total = shown(written)
         raise Mistake(f'{shown(written)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
@@ -254,7 +254,7 @@ def read_budget(written: object) -> Budget:
                 limits.append(read_limit(key, value))
     _refuse_more_than_the_whole({limit.component: limit for limit in limits if limit.measure is None})
     if ALREADY_OVER in written and all(isinstance(limit.measure, Growth) for limit in limits):
-        raise ValueError('already_over is about limits, and there is none: write budget.total = "110M"')
+        raise ValueError('already_over is about limits, and there is none: write budget.total = "…"')
     return Budget(tuple(limits), already_over == "pass")
 
 

@@ -266,7 +266,7 @@ class Model(Struct, frozen=True, kw_only=True):
     Example: reason = "ADR-12: Chinese vocabulary"."""
     budget: Annotated[
         Budget,
-        Key(read_budget, missing=f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"'),
+        Key(read_budget, missing=f'the model has no budget: write budget.total = "…", or budget = "{REPORT_ONLY}"'),
     ]
     """Limits by component, or "report-only" for a model without any.
     Example: budget.total = "110M"."""

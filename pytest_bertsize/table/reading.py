@@ -73,7 +73,7 @@ def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable
     :raises Mistake: for the first that cannot be converted.
     """
     if not isinstance(written, dict):
-        raise Mistake(f"{shown(written)} is not a table")
+        raise Mistake(name_no_table(written))
     keys, others = keys_of(kind), others or {}
     values = {}
     for key, value in written.items():
@@ -87,6 +87,13 @@ def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable
         if field.required and key not in written:
             raise Mistake(_describe(field.type).missing, key)
     return values
+
+
+def name_no_table(value: object) -> str:
+    """Say that a value is not a table: ``5 is not a table``; a header in two pairs of brackets makes a list."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        return f"{shown(value)} is a list of tables: write one table, with [NAME] in place of [[NAME]]"
+    return f"{shown(value)} is not a table"
 
 
 def refuse_unknown(key: str, known: Collection[str]) -> None:
@@ -169,5 +176,7 @@ def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
     if limits and type(value) is int:
         return f"{shown(value)} is not a number from {limits.ge:,} to {limits.le:,}"
     expected = _EXPECTED[get_origin(plain) or plain]
+    if expected == "a table":
+        return name_no_table(value)
     is_list_of_tables = expected == "a list" and _is_struct(get_args(plain)[0])
     return f"{shown(value)} is not {expected}{' of tables' if is_list_of_tables else ''}"

@@ -21,7 +21,7 @@ from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, AsBytes, Limit, Training, read_limit
 from pytest_bertsize.table.model import EXAMPLE, TABLE, BertsizeTable, Lock, Model, check_model_name, read_model
-from pytest_bertsize.table.reading import Mistake, keys_of, placed, read_value, refuse_unknown
+from pytest_bertsize.table.reading import Mistake, keys_of, name_no_table, placed, read_value, refuse_unknown
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
@@ -146,9 +146,6 @@ def parse(
     """
     document = _Document(text, path)
     table = document.find_table(needs_models=needs_models)
-    if document.misspelt:
-        named = printable(document.misspelt)
-        raise SettingsError(f"{path}: the models of [{named}] would not be checked: write [tool.bertsize.models.NAME]")
     matches = matches or partial(find_matches, path.parent)
     values, models, mistakes = _read_declared(table, path, matches, needs_models=needs_models)
     if mistakes:
@@ -166,7 +163,7 @@ def find_table(folder: Path) -> Path:
             document = _Document(_read_text(path), path) if os.path.lexists(path) else None
         except SettingsError:
             return path
-        if document and (document.ours is not None or document.meant or document.misspelt):
+        if document and (document.ours is not None or document.meant):
             return path
     return folder / "pyproject.toml"
 
@@ -239,16 +236,19 @@ def _read_declared(
                         refuse_same_name(model, models, named)
                         models[model.name] = model
                 else:
-                    refuse_unknown(key[0], keys)
+                    _refuse_unknown_key(key[0], value, keys)
                     values[key[0]] = read_value(keys[key[0]].type, value)
         except Mistake as mistake:
             mistakes.append(mistake)
-    if declared == {} and (needs_models or table.keys() - keys):
-        nearest = nearest_to("models", table.keys() - {"models"})
-        where = f"where it says [tool.bertsize.{printable(nearest)}]"
-        meant = f"; did you mean [tool.bertsize.models] {where}?" if nearest else ""
-        mistakes.append(Mistake(f"no model is declared{meant}; {EXAMPLE}", "models"))
+    if declared == {} and needs_models and not table.keys() - keys:
+        mistakes.append(Mistake(f"no model is declared; {EXAMPLE}", "models"))
     return values, models, mistakes
+
+
+def _refuse_unknown_key(key: str, value: object, known: Collection[str]) -> None:
+    if key not in known and _holds_model(value, deepest=0):
+        raise Mistake(f"unknown key; a model is written [{dotted((*TABLE, 'models', key))}]")
+    refuse_unknown(key, known)
 
 
 def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
@@ -392,9 +392,9 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        if error.msg == "Cannot overwrite a value":
+        if re.match("Cannot (overwrite a value|declare .* twice)", error.msg):
             key = printable(text.splitlines()[error.lineno - 1].partition("=")[0].strip(" \t[]"))
-            message = f"{path.name}:{error.lineno}: {key} has a value already, by a line above: keep one of the two"
+            message = f"{path.name}:{error.lineno}: {key} is there already, by a line above: keep one of the two"
             raise SettingsError(message) from None
         raise SettingsError(
             f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
@@ -407,7 +407,7 @@ class _Document:
     """A pyproject.toml, parsed."""
 
     def __init__(self, text: str, path: Path) -> None:
-        self.path = path
+        self.path, self.text = path, text
         self._content = _parse_toml(text, path)
         self._tools = self._content.get("tool")
         self.ours: object = self._tools.get("bertsize") if isinstance(self._tools, dict) else None
@@ -423,28 +423,25 @@ class _Document:
                 return tuple(shlex.split(said)) if isinstance(said, str) else tuple(map(str, said))
         return ("src",)
 
-    @property
-    def meant(self) -> str:
-        """A table that was probably meant to be ours: ``tool.bert-size``, ``tool.bert-budget``, ``tools.bertsize``."""
-        for name, inner in self._content.items():
-            of_tools = inner if isinstance(inner, dict) and nearest_to("tool", [name]) else ()
-            if nearest := nearest_to("bertsize", of_tools) or nearest_to("bert-budget", of_tools, cutoff=0.8):
-                return f"{name}.{nearest}"
-        return nearest_to("bertsize", self._content)
-
     @cached_property
-    def misspelt(self) -> str:
-        """A table of models that was probably meant to be ours, whatever else there is: ``tool.bertsizes``."""
-        return next(_list_misspelt(self._content), "")
+    def meant(self) -> tuple[str, ...]:
+        """The table that was probably meant to be ours, ``tool.bert-size``; beside one of ours, one that has models."""
+        is_alone = self.ours is None
+        near = _list_near(self._content, cutoff=0.7 if is_alone else 0.85)
+        return next((path for path, table in near if is_alone or _holds_model(table)), ())
 
     def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
         """:raises NothingDeclared: where no table declares a model, or one of another name was meant to."""
         table = self.ours
         nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
         message = f"{self.path}: {nothing}, so nothing would be checked"
-        if table is None and (meant := self.meant):
-            hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?"
-            raise NothingDeclared(f"{message}; {hint}", misspelt=True)
+        if self.meant:
+            line = line_in_toml(self.text, self.meant)
+            place = f"{self.path}:{line}: [{printable('.'.join(self.meant))}]"
+            raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?", misspelt=True)
+        if table is not None and not isinstance(table, dict):
+            line = line_in_toml(self.text, TABLE)
+            raise SettingsError(f"{self.path}:{line}: {dotted(TABLE)}: {name_no_table(table)}")
         known = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
         if isinstance(table, dict) and (table.get("models", {}) != {} or table.keys() - known):
             return table
@@ -453,13 +450,26 @@ class _Document:
         return {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
 
 
-def _list_misspelt(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+def _list_near(
+    document: dict[str, Any], cutoff: float, above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the tables whose names are nearly ours."""
     for name, inner in document.items():
         path = (*above, name)
-        if path == TABLE or not isinstance(inner, dict):
+        if path == TABLE:
             continue
         bare = re.sub(r"[-_.]|pytest", "", name.lower())
-        if isinstance(inner.get("models"), dict) and nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.85):
-            yield ".".join(path)
-        if len(path) < DEEPEST:
-            yield from _list_misspelt(inner, path)
+        if nearest_to(bare, ("bertsize", "bertbudget"), cutoff=cutoff):
+            yield path, inner
+        if isinstance(inner, dict) and len(path) < DEEPEST:
+            yield from _list_near(inner, cutoff, path)
+
+
+def _holds_model(table: object, deepest: int = 2) -> bool:
+    """Tell whether a table is that of a model, or has one at most so deep in it."""
+    if not isinstance(table, dict):
+        return False
+    inner = table.values() if deepest else ()
+    return not table.keys().isdisjoint(("budget", "config", "factory")) or any(
+        _holds_model(each, deepest - 1) for each in inner
+    )

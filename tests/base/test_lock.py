@@ -97,7 +97,7 @@ def test_a_lock_that_is_edited_badly_is_told_with_its_line(written: str, instead
     with pytest.raises(BadLock) as bad:
         parse_lock(TEXT.replace(written, instead, 1), "x.lock")
     assert str(bad.value).startswith(said)
-    assert ANEW in str(bad.value) or "remove this one" in str(bad.value)
+    assert ANEW in str(bad.value) or "name a file of its own" in str(bad.value)
 
 
 @pytest.mark.parametrize("marker", ["<<<<<<< HEAD", "=======", ">>>>>>> branch", "||||||| base"])

@@ -187,7 +187,7 @@ def test_a_mistake_is_one_line_that_says_what_to_write(arguments: list[str], mes
 
 
 NOTHING_SAYS = (
-    'nothing says what m:f consists of; write architecture = "BertModel" and extra = […], '
+    "nothing says what m:f consists of; bertsize init m:f --name own --write writes its table; or "
     "contribute a closed form, or write closed_form = false"
 )
 ITS_TABLE_SAYS_SO = (

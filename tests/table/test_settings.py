@@ -23,7 +23,7 @@ from pytest_bertsize.table.settings import (
     tables_of_models,
 )
 
-NO_BUDGET = 'the model has no budget: write budget.total = "110M", or budget = "report-only"'
+NO_BUDGET = 'the model has no budget: write budget.total = "…", or budget = "report-only"'
 MODEL = ("tool", "bertsize", "models", "encoder")
 
 
@@ -169,7 +169,7 @@ def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_key(
     ("text", "names"),
     [
         *((text, None) for text in ("", '[project]\nname = "x"\n', "[tool.ruff]\nline-length = 120\n", "tool = 1\n")),
-        *((text, []) for text in ("[tool.bertsize]\n", "[tool]\nbertsize = 3\n", "[[tool.bertsize]]\nmodels = 1\n")),
+        *((text, []) for text in ("[tool.bertsize]\n",)),
         *((text, []) for text in ("[tool.bertsize.models]\n", '[tool.bertsize]\npython = "python"\n')),
     ],
 )
@@ -181,6 +181,21 @@ def test_where_no_model_is_declared_nothing_would_be_checked(
     assert nothing.value.misspelt is False
     found = tables_of_models(pyproject)
     assert (found if found is None else [*found]) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool]\nbertsize = 3\n", ":2: tool.bertsize: 3 is not a table"),
+        (
+            "[[tool.bertsize]]\nmodels = 1\n",
+            r':1: tool.bertsize: \[{"models": 1}\] is a list of tables: write one table',
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(pyproject: Path, text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        load(write(pyproject, text))
 
 
 def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
@@ -198,7 +213,9 @@ def test_the_tables_of_models_are_known_right_or_wrong(pyproject: Path) -> None:
 )
 def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: str) -> None:
     write(pyproject, f'[{name}.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
-    with pytest.raises(NothingDeclared, match=rf"did you mean \[tool.bertsize\] where it says \[{name}\]\?$") as error:
+    with pytest.raises(
+        NothingDeclared, match=rf":1: \[{name}\] is not read: did you mean \[tool.bertsize\]\?$"
+    ) as error:
         load(pyproject)
     assert error.value.misspelt
 
