@@ -304,7 +304,11 @@ def _read_on_disk(reference: str) -> ModelConfig:
     try:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
-        raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
+        found = unusable.findings
+        named = f"{printable(name)}: "  # what a message begins with that has the table's line in a run
+        raise Unusable(
+            *(each._replace(file=given, message=each.message.removeprefix(named)) for each in found)
+        ) from None
     if "model_type" not in config.data and is_file and (real.parent.parent / MODULES).is_file():
         folder = printable(str(path.parent.parent))
         raise refuse(f"{given} is one module of a sentence-transformers model", f"name its folder, {folder}")

@@ -126,7 +126,7 @@ class Disk:
         )
         if not os.path.lexists(named.path) and (meant := self._find_near(location)):
             there = f"did you mean {shown(meant)}?"
-            message = f"{shown(location)}: there is no such file"
+            message = f"{printable(location)}: there is no such file"
             raise Unusable(Finding("config-invalid", message, there, table_key=("config",), elsewhere=(there,)))
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
