@@ -82,6 +82,11 @@ class Row(nn.Sequential):
         q, d = (BertModel(BertConfig(**SIZES), add_pooling_layer=False) for _ in range(2))
         super().__init__(q, d, nn.Linear(q.config.hidden_size, 5))
 
+class Inside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.d = (nn.ModuleDict({"model": BertModel(BertConfig(**SIZES))}) for _ in range(2))
+
 class Derived(BertPreTrainedModel):
     def __init__(self, config):
         super().__init__(config)
@@ -205,6 +210,12 @@ def test_a_backbone_has_the_path_that_peft_gives_one_and_is_not_adapted(root: Pa
 def test_backbones_that_are_one_are_tied(root: Path) -> None:
     model = written(root, "Pair")
     assert (model.backbones, model.tied) == ({"q": "", "d": ""}, {"d": "q"})
+
+
+def test_limits_descend_to_the_parts_of_each_backbone_and_say_nothing_twice(root: Path) -> None:
+    limits = [limit.component for limit in written(root, "Inside").limits]
+    parts = ("embeddings", "encoder", "encoder.attention", "pooler")
+    assert limits == ["total", "q", "d", *(f"{each}.model.{part}" for each in "qd" for part in parts)]
 
 
 def test_backbones_that_are_two_are_not_and_numbers_name_modules(root: Path) -> None:

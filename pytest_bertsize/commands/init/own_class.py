@@ -292,7 +292,7 @@ def _is_in(path: str, outer: str) -> bool:
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the limits of a closed form, down to the components that hold the most."""
+    """Yield the limits of a closed form, down to the parts of each backbone and the components that hold the most."""
     derivation = subject.derivation
     assert derivation
     yield from list_limits(derivation)
@@ -300,7 +300,9 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
     if form.trainable < form.total and "adapters" not in form.components:
         yield TRAINABLE, write_limit_above(form.trainable)
     for component, count in form.components.items():
-        if "." in component and count * LARGE >= form.total:
+        outer = component.rpartition(".")[0]
+        is_large = count * LARGE >= form.total or outer in subject.model.backbones
+        if outer and count and is_large and count != form.components[outer]:  # which says the same
             yield component, write_limit_above(count)
 
 
