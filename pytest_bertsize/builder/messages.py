@@ -101,6 +101,10 @@ class Finished(NamedTuple):
     config: Mapping[str, Any]  # plain values alone
 
 
+OF_DISK = ("its folder", "its file")
+"""The origins of a config that is read where its name says."""
+
+
 class Answered(NamedTuple):
     """A name that code of the project asked ``from_pretrained`` for, and was answered."""
 

@@ -37,6 +37,7 @@ def request(root: Path, body: str) -> Request:
     (root / "made.py").write_text(HEAD + "def build():\n" + textwrap.indent(body, "    "), "utf-8")
     hub: dict[str, dict[str, object]] = {
         "acme/tiny": {"config": TINY, "file": "configs/tiny.json", "folder": str(root / "configs")},
+        "./gone": {"config": TINY, "file": "configs/tiny.json", "folder": str(root / "configs")},
         "acme/broken": {"error": "configs/broken.json: there is no such file"},
     }
     return Request("m", "", "", {}, {}, root=str(root), factory="made:build", config_given=False, hub=hub)
@@ -68,6 +69,7 @@ def shapes(module: Any) -> dict[str, tuple[int, ...]]:
 
 SAME = {
     "a model": ('BertForMaskedLM.from_pretrained("acme/tiny")', "BertForMaskedLM(BertConfig(**TINY))"),
+    "a folder that no checkout has": ('AutoModel.from_pretrained("./gone")', "BertModel(BertConfig(**TINY))"),
     "by Auto": ('AutoModel.from_pretrained("acme/tiny")', "BertModel(BertConfig(**TINY))"),
     "labels": (
         'AutoModelForSequenceClassification.from_pretrained("acme/tiny", num_labels=7)',
@@ -158,7 +160,8 @@ REFUSALS = {
     ),
     'AutoConfig.from_pretrained("../../etc")': (
         "from_pretrained('../../etc') names no file or folder that is there; "
-        "write the path of a folder with a config.json, from the project's root, or a name of the hub"
+        "write the path of a folder with a config.json, from the project's root, a name of the hub, or "
+        'hub = { "../../etc" = "configs/config.json" }, of a committed copy, in [tool.bertsize]'
     ),
     'AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")': (
         "from_pretrained('acme/tiny', subfolder=…) is of a folder on the hub; "

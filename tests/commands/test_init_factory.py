@@ -87,6 +87,11 @@ class Inside(nn.Module):
         super().__init__()
         self.q, self.d = (nn.ModuleDict({"model": BertModel(BertConfig(**SIZES))}) for _ in range(2))
 
+class Loaded(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.bert = BertModel.from_pretrained(name)
+
 class Derived(BertPreTrainedModel):
     def __init__(self, config):
         super().__init__(config)
@@ -513,6 +518,40 @@ def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_th
     assert out.endswith("next: bertsize check --project .., and commit both files\n")
     said = " ".join(err.split())
     assert "git ignores bertsize.lock, which has to be committed: add !bertsize.lock to .gitignore" in said
+
+
+LACKS = "{}, and a checkout lacks it: commit a copy of its config as configs/{}.json, and write {}"
+IGNORED, OUTSIDE = {"kwargs": {"name": "out"}}, {"kwargs": {"name": "../out"}}
+
+
+@pytest.mark.parametrize(
+    ("wish", "hub", "said"),
+    [
+        (IGNORED, "", ("git ignores out", "loaded", 'hub = { out = "configs/loaded.json" }')),
+        (IGNORED, 'out = "small.json"', ()),
+        (OUTSIDE, "", ("../out is outside the project", "loaded", 'hub = { "../out" = "configs/loaded.json" }')),
+        (OUTSIDE, '"../out" = "small.json"', ()),
+        (
+            {"kwargs": {"name": "acme/a"}},
+            '"acme/a" = "out/config.json"',
+            ("git ignores out/config.json", "loaded", 'hub = { "acme/a" = "configs/loaded.json" }'),
+        ),
+        ({"config": "out"}, "", ("git ignores out", "derived", 'config = "configs/derived.json"')),
+    ],
+)
+def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
+    root: Path, wish: dict[str, Any], hub: str, said: tuple[str, ...]
+) -> None:
+    repository(root).write(".gitignore", "out/\n")
+    small = '{"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}'
+    for file in ("out/config.json", "small.json", "../out/config.json"):
+        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).write_text(small)
+    (root / "pyproject.toml").write_text(f"[tool.bertsize]\nhub = {{ {hub} }}\n")
+    status, _, err = init(root, "Derived" if "config" in wish else "Loaded", **wish)
+    assert status == GOOD
+    assert (LACKS.format(*said) if said else "") in " ".join(err.split())
+    assert ("a checkout lacks it" in err) == bool(said)
 
 
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:

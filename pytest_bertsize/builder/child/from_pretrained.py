@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from pytest_bertsize.builder.child.stand_ins import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
-from pytest_bertsize.builder.messages import Answered
+from pytest_bertsize.builder.messages import OF_DISK, Answered
 from pytest_bertsize.builder.published import (
     BY_HUB,
     CONFIG,
@@ -150,8 +150,9 @@ def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publish
     revision = arguments.get("revision")
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
     asked = f"from_pretrained({name!r}{at})"
-    if not is_name(name):
-        fix = "write the path of a folder with a config.json, from the project's root, or a name of the hub"
+    if not is_name(name) and find_in(hub, _name_at(name, revision)) is None:
+        copied = f'or hub = {{ {json.dumps(name)} = "configs/config.json" }}, of a committed copy, in [tool.bertsize]'
+        fix = f"write the path of a folder with a config.json, from the project's root, a name of the hub, {copied}"
         raise Refused(f"{asked} names no file or folder that is there", fix)
     if arguments.get("subfolder"):
         refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", COPY.format(name)))
@@ -171,7 +172,7 @@ def _get_config_dict(
     arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         found, rest = own(cls, name, **arguments)
-        _note_answer(name, "its folder" if os.path.isdir(name) else "its file")  # noqa: PTH112
+        _note_answer(name, OF_DISK[not os.path.isdir(name)])  # noqa: PTH112
     else:
         found = _parse_config(_get_published(hub, name, arguments))
         rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
@@ -294,7 +295,7 @@ def _make_tokenizer(
             raise Refused(lacks, "write one of them into it")
         with path.open("rb") as stream:
             published = Published(name, stream.read(LARGEST + 1), f"the folder {name}")
-        _note_answer(name, "its folder")
+        _note_answer(name, OF_DISK[0])
     else:
         published = _get_published(hub, name, {**named, "subfolder": subfolder})
     return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import textwrap
@@ -35,6 +36,7 @@ MOST_LINES = 20
 """Lines of one group."""
 NARROWEST = 60
 """Columns."""
+_OF_TOML = re.compile(r'\w+ = (?:"[^"]*"|\{[^}]*\}|\[[^\]]*\])')
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
@@ -162,14 +164,16 @@ def _list_group(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def wrap_text(text: str, first: str = "", others: str = "") -> str:
-    """Break a sentence into lines that the terminal can show; a path stays whole.
+    """Break a sentence into lines that the terminal can show; a path stays whole, and a line of TOML.
 
     :param first: what the first line begins with; the others begin with ``others``.
     """
     width = max(shutil.get_terminal_size().columns, NARROWEST) - 1
-    return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    whole = _OF_TOML.sub(lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.fill(
+        whole, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )
+    return lines.replace("\0", " ")
 
 
 def _describe_class(each: Class) -> str:

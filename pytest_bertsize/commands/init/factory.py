@@ -17,7 +17,8 @@ import tomli
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
+from pytest_bertsize.builder.published import CONFIG, find_in
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_of_roots, wrap_text
@@ -194,9 +195,32 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
     for version, file in pinned.items():
         python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
         yield f"{file} pins transformers {version}, and {built.transformers} has built it: {python}"
-    listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", lock.file)
-    if (root / lock.file).exists() and listed and listed.returncode == 0 and not listed.stdout:
+    if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
+    yield from _list_uncommitted(discovery, found)
+
+
+def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
+    """Yield what to do about each config that the model is made from and that no commit can have."""
+    root, hub = discovery.project.root, discovery.project.settings.hub
+    copy = f"configs/{found.name}.json"
+    by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
+    read = {"": found.config.partition("#")[0]}
+    read |= {each.name: hub.get(find_in(hub, each.name) or "", each.name) for each in by_name}
+    for name, path in read.items():
+        is_outside = path and root.resolve() not in (root / path).resolve().parents
+        if is_outside or (path and _is_ignored(root, path)):
+            where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
+            instead = inline({name: copy}) if name else inline(copy)
+            key = f"{'hub' if name else 'config'} = {instead}"
+            yield f"{where}, and a checkout lacks it: commit a copy of its config as {copy}, and write {key}"
+
+
+def _is_ignored(root: Path, path: str) -> bool:
+    """Tell whether git leaves out a file that is there, or the config in a folder."""
+    file = root / path / CONFIG if (root / path).is_dir() else root / path
+    listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(file.relative_to(root)))
+    return file.exists() and listed is not None and listed.returncode == 0 and not listed.stdout
 
 
 def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
