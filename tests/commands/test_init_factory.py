@@ -323,7 +323,7 @@ def test_limits_of_components_that_are_gone_are_replaced_and_accepted_with_a_rea
     (root / "src" / "own.py").write_text(code, encoding="utf-8")
     status, out, _ = init(root, "Row", name="row", writes=True)
     assert status == GOOD
-    assert "its limits are as they were, but for 0, 0.encoder, " in out
+    assert "its limits are as they were, but for 0, 0.embeddings, " in out
     assert 'next: bertsize accept row --reason "…"' in out
     assert accept(root, Helper(), ["row"], "one encoder", out=io.StringIO()) == GOOD
     assert check(root, Helper(), base="HEAD", out=io.StringIO()) == GOOD
