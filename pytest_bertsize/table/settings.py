@@ -439,7 +439,7 @@ class _Document:
             line = line_in_toml(self.text, self.meant)
             place = f"{self.path}:{line}: [{printable('.'.join(self.meant))}]"
             raise NothingDeclared(f"{place} is not read: did you mean [tool.bertsize]?", misspelt=True)
-        if table is not None and not isinstance(table, dict):
+        if needs_models and table is not None and not isinstance(table, dict):
             line = line_in_toml(self.text, TABLE)
             raise SettingsError(f"{self.path}:{line}: {dotted(TABLE)}: {name_no_table(table)}")
         known = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
