@@ -365,9 +365,9 @@ def broken(pytester: pytest.Pytester) -> pytest.Pytester:
 @pytest.mark.parametrize(
     ("option", "environment", "escapes", "line"),
     [
-        ("--color=yes", {}, True, "a: none.json: there is no such file"),
-        ("--color=no", {}, False, "a: none.json: there is no such file\n  → write the path"),
-        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "a: none.json: there is no such file\n  > write"),
+        ("--color=yes", {}, True, "a: pyproject.toml:3: none.json: there is no such file"),
+        ("--color=no", {}, False, "a: pyproject.toml:3: none.json: there is no such file\n  → write the path"),
+        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "a: pyproject.toml:3: none.json: there is no such file\n  > write"),
     ],
 )
 def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
@@ -381,7 +381,7 @@ def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     told = broken.runpytest_subprocess("--bert-budget", option).stdout.str()
-    assert ("\x1b[1;31ma: none.json: there is no such file" in told, "\x1b" in told) == (escapes, escapes)
+    assert ("\x1b[1;31ma: pyproject.toml:3: none.json: there is no such file" in told, "\x1b" in told) == (escapes, escapes)
     assert line in told
     assert told.isascii() or not environment
 
