@@ -141,7 +141,7 @@ class Failure:
     def shorten_line(self, width: int) -> None:
         """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
         self.reprcrash = self.reprcrash._replace(
-            message=textwrap.shorten(self.model.headline, width, placeholder=" ...")
+            message=textwrap.shorten(self.reprcrash.message, width, placeholder=" ...")
         )
 
     def toterminal(self, tw: TerminalWriter) -> None:
@@ -157,7 +157,7 @@ def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
 
 
 def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Draw once what failed models have alike, and leave it out of each; one that has nothing else is not drawn."""
+    """Draw once what failed models have alike, and leave it out of each; one that has nothing left is not drawn."""
     if terminalreporter.config.option.tbstyle == "no":
         return
     failures = [cast("Failure", report.longrepr) for report in reports]

@@ -147,7 +147,32 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
         replace(model, findings=[each for each in model.findings if _without_line(each) not in common])
         for model in models
     ]
-    return draw(style, *lines), rest
+    return draw(style, *lines), _join_alike(rest, style)
+
+
+def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport]:
+    """Let the first of several models that are drawn alike, but for name and config, stand for all of them.
+
+    The others have nothing left to draw.
+    """
+    groups: dict[str, list[int]] = {}
+    for at, model in enumerate(models):
+        if model.verdict == "failed" and model.components and model.headline.startswith(f"{model.name}: "):
+            groups.setdefault(draw_failure(_rename(model, "", ""), style), []).append(at)
+    joined = [*models]
+    for first, *others in groups.values():
+        if others:
+            alike = [models[at] for at in (first, *others)]
+            names = listed([each.name for each in alike], MOST_NAMED)
+            joined[first] = _rename(models[first], names, listed([each.config for each in alike], MOST_PLACES))
+        for at in others:
+            joined[at] = replace(models[at], components=[], findings=[])
+    return joined
+
+
+def _rename(model: ModelReport, name: str, config: str) -> ModelReport:
+    headline = f"{name}: {model.headline.removeprefix(f'{model.name}: ')}"
+    return replace(model, name=name, config=config, headline=headline)
 
 
 def _without_line(finding: FindingRow) -> str:

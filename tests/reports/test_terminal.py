@@ -367,7 +367,12 @@ def broken(pytester: pytest.Pytester) -> pytest.Pytester:
     [
         ("--color=yes", {}, True, "a: pyproject.toml:3: none.json: there is no such file"),
         ("--color=no", {}, False, "a: pyproject.toml:3: none.json: there is no such file\n  → write the path"),
-        ("-q", {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"}, False, "a: pyproject.toml:3: none.json: there is no such file\n  > write"),
+        (
+            "-q",
+            {"NO_COLOR": "1", "PYTHONIOENCODING": "ascii"},
+            False,
+            "a: pyproject.toml:3: none.json: there is no such file\n  > write",
+        ),
     ],
 )
 def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
@@ -381,7 +386,10 @@ def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     told = broken.runpytest_subprocess("--bert-budget", option).stdout.str()
-    assert ("\x1b[1;31ma: pyproject.toml:3: none.json: there is no such file" in told, "\x1b" in told) == (escapes, escapes)
+    assert ("\x1b[1;31ma: pyproject.toml:3: none.json: there is no such file" in told, "\x1b" in told) == (
+        escapes,
+        escapes,
+    )
     assert line in told
     assert told.isascii() or not environment
 
@@ -399,6 +407,24 @@ def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
     places = "pyproject.toml:1, pyproject.toml:2, pyproject.toml:3 and 2 more"
     assert told.splitlines() == [f"✗ a, b, c, d, e: there is no a.lock ({places})", "  → write it"]
     assert [[each.message for each in found.findings] for found in rest] == [[f"{line} alone"] for line in range(1, 6)]
+
+
+def test_failed_models_that_are_drawn_alike_are_drawn_once_with_all_names() -> None:
+    models = [
+        replace(
+            model(component("total", count), name=name),
+            verdict="failed",
+            headline=f"{name}: too large",
+            config=f"{name}.json",
+        )
+        for name, count in {"a": 7, "b": 7, "c": 8}.items()
+    ]
+    _, rest = take_common(models, Style(120))
+    assert [(each.headline, each.config, bool(each.components)) for each in rest] == [
+        ("a, b: too large", "a.json, b.json", True),
+        ("b: too large", "b.json", False),
+        ("c: too large", "c.json", True),
+    ]
 
 
 @pytest.mark.parametrize(
