@@ -42,7 +42,7 @@ def test_a_cause_that_forty_have_alike_is_said_once_before_them(project: Project
     result.assert_outcomes(failed=40)
     assert len(result.outlines) < 100
     said = next(number for number, line in enumerate(result.outlines) if line.startswith("✗ m0, m1, m2"))
-    assert "there is no such file (none.json)" in " ".join(result.outlines[said : said + 3])
+    assert "none.json: there is no such file" in " ".join(result.outlines[said : said + 3])
     assert not any("FAILURES" in line for line in result.outlines)
 
 
