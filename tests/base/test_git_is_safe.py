@@ -87,6 +87,15 @@ PROGRAMS: dict[str, dict[str, str]] = {
     **{key: {key: "{program}"} for key in NAMES_A_PROGRAM},
 }
 """Every key of git's settings that names a program, or brings one about, by what a repository would have to say."""
+NO_REMOTE = {
+    key: said for key, said in PROGRAMS.items() if not {"remote.origin.url", "remote.origin.vcs"} & said.keys()
+}
+AT_ONCE = [
+    *({key: said} for key, said in PROGRAMS.items() if key not in NO_REMOTE or key == "extensions.partialClone"),
+    {key: said for key, said in NO_REMOTE.items() if key != "extensions.partialClone"},
+]
+"""Those that do not contradict each other are set together: each of them would leave the same file behind."""
+at_once = pytest.mark.parametrize("programs", AT_ONCE, ids=lambda programs: next(iter(programs)))
 
 
 @dataclass(frozen=True)
@@ -181,9 +190,13 @@ def git_head(folder: Path) -> str:
 # a repository that the request brings
 
 
-@pytest.mark.parametrize("key", PROGRAMS)
-def test_no_program_is_run_that_a_repository_of_the_request_names(place: Place, key: str) -> None:
-    place.set(place.bring(), PROGRAMS[key])
+@at_once
+def test_no_program_is_run_that_a_repository_of_the_request_names(
+    place: Place, programs: dict[str, dict[str, str]]
+) -> None:
+    brought = place.bring()
+    for settings in programs.values():
+        place.set(brought, settings)
     status, said = everything(place.project)
     assert not place.is_caught
     assert status == FOUND
@@ -226,10 +239,11 @@ def test_a_git_folder_that_is_none_does_not_lead_to_what_lies_beside_it(place: P
 # the repository itself, whose settings a CI or an archive may bring
 
 
-@pytest.mark.parametrize("key", PROGRAMS)
-def test_no_program_is_run_that_the_repository_itself_names(place: Place, key: str) -> None:
+@at_once
+def test_no_program_is_run_that_the_repository_itself_names(place: Place, programs: dict[str, dict[str, str]]) -> None:
     place.repository.lose(f"HEAD^1:{PROJECT}/pyproject.toml")
-    place.set(place.repository.folder / ".git/config", PROGRAMS[key])
+    for settings in programs.values():
+        place.set(place.repository.folder / ".git/config", settings)
     status, said = everything(place.project)
     assert not place.is_caught
     assert status != 0
