@@ -11,7 +11,6 @@ from tests.support.git_projects import GitProject, committed
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
-    from tests.conftest import Project
 
 MODEL = """
 [tool.bertsize.models.fits]
@@ -260,13 +259,3 @@ def test_a_config_that_nobody_could_read_names_no_dtype(tmp_path: Path, tiny: di
     project.write("config.json", tiny)
     project.declare(MODEL.format(budget=f"budget.bytes = {F32}"))
     assert [finding.severity for finding in loosened(project)] == ["error"]
-
-
-def test_a_run_passes_and_shows_the_reason(project: Project, tiny: dict[str, Any]) -> None:
-    pytester = project("")
-    changed(pytester.path, tiny, 'budget.total = "60K"', 'budget.total = "70K"\nreason = "a head for ranking"')
-    result = pytester.runpytest("--bert-budget", "--bert-budget-base=main")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(
-        ["*limit of total was 60K at main and is 70K now*", "*a head for ranking*", "1 configured, 1 checked, 0 failed"]
-    )

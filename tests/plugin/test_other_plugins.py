@@ -80,29 +80,21 @@ def quick(run_once: Callable[..., Told]) -> Quick:
 # without parts of pytest, and with its own options
 
 WITHOUT_TERMINAL = ("-p", "no:terminal")
+ABSENT = (
+    *("xdist", "cacheprovider", "junitxml", "logging", "skipping", "warnings"),
+    *("html", "rerunfailures", "pytest_cov", "faulthandler", "stepwise", "reports"),
+)
 OPTIONS: Sequence[tuple[str, ...]] = [
-    *(("-p", f"no:{name}") for name in ("xdist", "cacheprovider", "junitxml", "logging", "skipping", "warnings")),
-    *(("-p", f"no:{name}") for name in ("html", "rerunfailures", "pytest_cov", "faulthandler", "stepwise", "reports")),
-    ("--assert=plain",),
-    ("-p", "no:assertion"),
-    ("-p", "no:debugging"),
-    ("--strict-markers",),
-    ("--strict-config",),
+    tuple(f"-pno:{name}" for name in ABSENT),
+    ("-p", "no:assertion", "-p", "no:debugging"),
+    ("--assert=plain", "--strict-markers", "--strict-config", "-W", "error"),
     ("-o", "strict=true"),
-    ("-W", "error"),
     ("-q",),
-    ("-v",),
+    ("-v", "-s", "-rA"),
     ("--no-header", "--no-summary"),
     ("-qq", "--no-summary", "--tb=no"),
-    ("-s",),
-    ("--capture=sys",),
-    ("--tb=no",),
-    ("--tb=native",),
-    ("--color=yes",),
-    ("-rA",),
-    ("--show-capture=no", "--durations=3"),
-    ("--junitxml=junit.xml", "--log-file=log.txt"),
-    ("-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:logging", "-p", "no:junitxml", "--assert=plain", "--tb=no"),
+    ("--capture=sys", "--tb=native", "--color=yes"),
+    ("--show-capture=no", "--durations=3", "--junitxml=junit.xml", "--log-file=log.txt"),
 ]
 
 
@@ -228,7 +220,6 @@ FLAKY = """
 @pytest.mark.parametrize(
     "options",
     [
-        ("--reruns=2",),
         ("--reruns=2", "--reruns-delay=0.01", "-v", "-rR"),
         ("--reruns=2", "--only-rerun=BudgetFailure"),
         ("--reruns=2", "--rerun-except=BudgetFailure"),

@@ -134,9 +134,7 @@ def annotations_in(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("::")]
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("-q",), ("-v",), ("--color=yes",), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str
-)
+@pytest.mark.parametrize("arguments", [("--color=yes",), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str)
 @pytest.mark.usefixtures("actions")
 def test_a_run_on_github_tells_each_error_once(project: Project, arguments: tuple[str, ...]) -> None:
     result = project(TABLE).runpytest("--bert-budget", *arguments)
@@ -155,7 +153,7 @@ def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.mark.parametrize("arguments", [(), pytest.param(("-n2",), marks=pytest.mark.process), ("-q",)], ids=str)
+@pytest.mark.parametrize("arguments", [("-q",), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str)
 def test_a_run_puts_its_page_once_behind_what_stands_there(
     project: Project, summary: Path, arguments: tuple[str, ...]
 ) -> None:

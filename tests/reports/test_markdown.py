@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,7 +37,6 @@ from tests.support.run_reports import (
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunBase, RunReport
-    from tests.conftest import Project
 
 
 def cells(written: str, name: str) -> list[str]:
@@ -200,17 +198,6 @@ def test_what_is_found_stands_before_what_changed_and_that_before_the_table_with
     split = "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
     places = [written.index(each) for each in ("to accept it, write", "Against main", "| component |", split)]
     assert places == sorted(places)
-
-
-def test_a_real_run_is_told(project: Project) -> None:
-    pytester = project('[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.head = 2_548\n')
-    pytester.runpytest("--bert-budget", "--bert-budget-report=size.md")
-    written = Path("size.md").read_text("utf-8")
-    assert "## ❌ tiny: head 2,549, limit 2,548 (+1)" in written
-    assert (
-        "- ❌ head is 2,549, 1 over its limit of 2,548 (`pyproject.toml:4`)<br>→ to accept it, write 2_549" in written
-    )
-    assert cells(written, "❌ head") == ["**❌ head**", "**2,549**", "4.3%", "2,548", "**-1**"]  # of 59,549
 
 
 # its size
