@@ -235,8 +235,8 @@ class _Reading:
         self._check_layer_types(found.get("num_hidden_layers"))
         for key, value in self.overrides.items():
             if key not in self.wrong and (lacking := describe_what_json_lacks(value)):
-                message = f"overrides.{printable(key)} is {lacking}, which no config can say"
-                self.note(key, message, "write what the config would say")
+                message = f"overrides.{printable(key)} is {lacking}, which JSON cannot contain"
+                self.note(key, message, "write a JSON value")
         dims = None if self.wrong else Dims(by_symbol, switches)
         self.findings |= dict.fromkeys(find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name))
         return Values(

@@ -1,7 +1,7 @@
-"""pytest's side, in the order of a run: options, marker, collection, fixture, reports.
+"""The pytest plugin, in the order of a run: options, marker, collection, fixture, reports.
 
-Imported at every start of pytest wherever the plugin is installed, so it imports nothing but pytest; the gate itself is
-loaded when ``--bert-budget``, the marker or the fixture asks for it.
+Every start of pytest imports this module, so it imports nothing but pytest; ``--bert-budget``, the marker or the
+fixture loads the rest.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pytest
 if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
-MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
-the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
+MARKER = """bert_budget(model=None, **limits): check a model declared in [tool.bertsize.models] before the test \
+runs. model is its name (needed if several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
 _WAYS = tuple(
     f"--bert-budget-{way}" for way in ("no-build", "strict", "base", "python", "update", "reason", "tighten", "report")
 )
-"""Options that say how the gate is to run, which ``--bert-budget`` opens."""
+"""Options that need ``--bert-budget``."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,35 +39,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-no-build",
         **_FLAG,
-        help="with --bert-budget: build nothing, and compare budgets with closed forms alone, without torch",
+        help="with --bert-budget: build nothing; compare budgets only with closed forms, without torch",
     )
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail what no config's closed form counts, if code makes it or no lock "
-        "has it",
+        help="with --bert-budget-no-build: fail a model that no closed form of a config counts, if code makes it "
+        "or no lock has it",
     )
     add(
         "--bert-budget-base",
         metavar="REV",
-        help="with --bert-budget: compare with this git revision, or where this branch left it, and refuse a budget "
-        "that was loosened since without a new reason; default: the base of the request that CI runs for; none: "
-        "compare with nothing",
+        help="with --bert-budget: compare with this git revision, or the commit where this branch left it; fail a "
+        "budget that was loosened since without a new reason; default: the base of the request that CI runs for; "
+        "none: compare with nothing",
     )
     add(
         "--bert-budget-python",
         metavar="PATH",
-        help="with --bert-budget: build with this interpreter, whatever the table says",
+        help="with --bert-budget: build with this interpreter, in place of the table's",
     )
     add(
         "--bert-budget-update",
         **_FLAG,
-        help="with --bert-budget: accept what was counted: raise the limits that fail, in pyproject.toml; never in CI",
+        help="with --bert-budget: accept the counts: raise the limits that fail, in pyproject.toml; never in CI",
     )
     add(
         "--bert-budget-reason",
         metavar="WHY",
-        help="with --bert-budget-update: why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
+        help="with --bert-budget-update: the reason, as in 'ADR-12: wider', written beside each raised budget",
     )
     add(
         "--bert-budget-tighten",
@@ -85,13 +85,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "bert_budget",
         type="bool",
         default=False,
-        help="have --bert-budget in every run; outside CI one that selects tests may leave models unchecked",
+        help="use --bert-budget in every run; outside CI a run that selects tests may leave models unchecked",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Have the helper process import torch while conftests are loaded."""
+    """Start the helper process, which imports torch while pytest loads conftests."""
     if early_config.known_args_namespace.bert_budget:
         _import_as_compiled()
         from pytest_bertsize.plugin import startup
@@ -115,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CompiledImports:
-    """Finds our modules as they were compiled: pytest would compile them anew, for the words of their asserts."""
+    """Finds our modules as compiled; pytest would recompile them to rewrite asserts."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
@@ -128,7 +128,7 @@ def _import_as_compiled() -> None:
 
 
 def _arm_run(config: pytest.Config) -> None:
-    """Arm the whole run: ``--bert-budget``. A worker of pytest-xdist builds nothing.
+    """Set up the whole run for ``--bert-budget``. A worker of pytest-xdist builds nothing.
 
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
@@ -144,7 +144,7 @@ def _arm_run(config: pytest.Config) -> None:
 
 
 def _arm_tests(config: pytest.Config) -> None:
-    """Arm the tests that carry the marker or use the fixture, once; a mistake in the table is theirs to report."""
+    """Set up tests with the marker or the fixture, once; they report mistakes in the table."""
     _import_as_compiled()
     from pytest_bertsize.plugin import startup
 
@@ -156,13 +156,13 @@ def _arm_tests(config: pytest.Config) -> None:
 
 
 def is_on(config: pytest.Config) -> bool:
-    """Tell whether every declared model is to be checked: by the option, or by the setting of its name."""
+    """Tell whether the option or the setting of its name asks to check every declared model."""
     return bool(config.getoption("bert_budget") or config.getini("bert_budget"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
-    """Return 0 only if all models are checked, whatever else pytest has to do, such as to list fixtures."""
+    """Return 0 only if all models are checked, even if pytest only lists fixtures."""
     status = yield
     if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session
@@ -175,7 +175,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Fail a module that skips itself: it is no test that was looked at."""
+    """Fail a module that skips itself, as none of its tests is seen."""
     report = yield
     skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
     if skips and b"bert_budget" in collector.path.read_bytes():
@@ -186,9 +186,9 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have models built as soon as a test is known to need one.
+    """Request builds as soon as a collected test needs one.
 
-    :raises pytest.UsageError: for a marker that was probably meant to be ours.
+    :raises pytest.UsageError: for a marker that is probably a misspelling of ours.
     """
     marked = {marker.name: item for item in items for marker in item.iter_markers()}
     alike = {name: item for name, item in marked.items() if "bert" in name or "budget" in name}
@@ -203,7 +203,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Check what the marker names: a model over its budget fails the test before its first line."""
+    """Check the marker's model: one over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
         _arm_tests(item.config)
         from pytest_bertsize.plugin import items
@@ -230,7 +230,7 @@ def bert_budgets(request: pytest.FixtureRequest) -> Callable[[str], Review]:
 
 
 class FailureReports:
-    """Draws failed reviews where the terminal is: in the controller, whether or not workers ran the tests."""
+    """Draws failed reviews in the process with the terminal, also if workers ran the tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -238,7 +238,7 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Draw none of a model that is within its budget: another plugin, which has its own words, failed its test."""
+        """Collect failed reviews. A model within its budget is not drawn: another plugin failed its test."""
         plain = getattr(report, "bertsize", {}).get("model", {})
         if report.failed and plain.get("verdict") == "failed" and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.plugin.failures import Failure

@@ -1,4 +1,4 @@
-"""Test reports of reviews: their data, their one line, their drawing, and a verdict that no mark changes."""
+"""Test reports of reviews: data, headline, drawing, and a verdict that no mark changes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
 _PROPERTY = "bertsize."
-"""Begins the name of each property that we leave on a test."""
+"""Prefix of the properties that we add to a test."""
 
 
 class Attachments:
-    """Puts each review on its test's report as plain data, which survives the way from an xdist worker."""
+    """Attaches each review to its test's report as plain data, which xdist can send."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Runs after pytest's own plugins have had their say, ``skip`` and ``xfail`` among them."""
+        """Attach reviews after pytest's own plugins, such as ``skip`` and ``xfail``."""
         report = yield
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
@@ -55,7 +55,7 @@ class Attachments:
 
 
 def _check_skipped_test(item: pytest.Item) -> BaseException | None:
-    """Hold a test that is skipped before its first line to its markers' budgets all the same."""
+    """Check the markers' budgets of a test that is skipped before its first line."""
     if REVIEW in item.stash or item.get_closest_marker("bert_budget") is None:
         return None
     try:
@@ -66,14 +66,14 @@ def _check_skipped_test(item: pytest.Item) -> BaseException | None:
 
 
 def _fail_report(report: pytest.TestReport, message: str) -> None:
-    """Fail the test whatever a mark has made of it: an expected failure would be green."""
+    """Fail the test whatever its marks: an expected failure would pass."""
     report.outcome = "failed"
     report.longrepr = message
     vars(report).pop("wasxfail", None)
 
 
 def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
-    """Attach the review as data, and to JUnit's file the model's sizes as far as they are known."""
+    """Attach the review as data, and the model's known sizes for JUnit's file."""
     model, limit = report_model(review), review.limit(TOTAL)
     report.bertsize = {"declared": isinstance(item, BudgetItem), "model": to_plain(model)}  # type: ignore[attr-defined]
     rows = {row.name: row.actual for row in model.components if row.name not in {TOTAL, TRAINABLE}}
@@ -94,7 +94,7 @@ def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport)
 
 
 def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
-    """Return the line of the budget, or of the config's key, so that an annotation lands on it."""
+    """Return the line of the budget, or of the config's key, for annotations."""
     path, line, title = item.location
     if not isinstance(item, BudgetItem):
         return path, line, title
@@ -103,7 +103,7 @@ def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | Non
 
 
 def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
-    """Attach what the model's test asks of its budget, where the run changes budgets."""
+    """Attach the requested budget changes, if the run changes budgets."""
     verb, lock = item.gate.mode.verb, item.gate.lock
     if verb is None:
         return
@@ -119,7 +119,7 @@ def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
 
 
 class Crash(NamedTuple):
-    """One line, and where to look, as the short summary, JUnit and annotations show it."""
+    """A message with its place, for the short summary, JUnit and annotations."""
 
     path: str
     lineno: int
@@ -130,7 +130,7 @@ class Crash(NamedTuple):
 
 
 class Failure:
-    """Stands in for ``report.longrepr``."""
+    """Replaces ``report.longrepr``."""
 
     def __init__(self, model: ModelReport, location: tuple[str, int | None, str], config: pytest.Config) -> None:
         self.model = model
@@ -139,7 +139,7 @@ class Failure:
         self.reprcrash = Crash(path, (line or 0) + 1, model.headline)
 
     def shorten_line(self, width: int) -> None:
-        """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
+        """Shorten the line of the short summary by whole words; pytest would cut numbers."""
         self.reprcrash = self.reprcrash._replace(
             message=textwrap.shorten(self.reprcrash.message, width, placeholder=" ...")
         )
@@ -152,7 +152,7 @@ class Failure:
 
 
 def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
-    """Return width and colour as pytest sees them (NO_COLOR, FORCE_COLOR, ``--color``), and what can be encoded."""
+    """Return width and colour as pytest sees them (NO_COLOR, FORCE_COLOR, ``--color``), and the encoding."""
     return Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
 
 
@@ -165,7 +165,7 @@ def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.T
     common, rest = take_common([failure.model for failure in failures], style)
     if common:
         terminalreporter.ensure_newline()
-        terminalreporter.section("bert size: what several models have alike")
+        terminalreporter.section("bert size: findings of several models")
         terminalreporter.write_line(common)
     for report, failure, model in zip(reports, failures, rest, strict=True):
         failure.model = model
@@ -174,7 +174,7 @@ def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.T
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Trim our summary lines before pytest trims them to the terminal; on CI it does not, and neither do we."""
+    """Trim our summary lines before pytest does; on CI neither trims."""
     if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
         return
     config = terminalreporter.config

@@ -1,4 +1,4 @@
-"""The gate in pytest: a declared model as a test item, tests with the marker or the fixture ``bert_budget``."""
+"""Test items of declared models, and checks of tests with the marker or the fixture ``bert_budget``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REVIEW = pytest.StashKey["Review"]()
 
 
 class BudgetFailure(Exception):
-    """A review that did not pass: a test failure without a traceback."""
+    """A failed review: a test failure without a traceback."""
 
     def __init__(self, review: Review) -> None:
         super().__init__(review.headline)
@@ -30,7 +30,7 @@ class BudgetFailure(Exception):
 
 
 class Mistaken(Exception):
-    """A marker, or the table that it refers to, is wrong: a test failure without a traceback."""
+    """A mistake in a marker or its table: a test failure without a traceback."""
 
 
 def hold(item: pytest.Item, review: Review) -> None:
@@ -43,7 +43,7 @@ def hold(item: pytest.Item, review: Review) -> None:
 
 
 class Collector:
-    """Collects the declared models whatever ``testpaths`` and the command line say."""
+    """Collects the declared models, whatever ``testpaths`` and the command line select."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
@@ -85,7 +85,7 @@ class BudgetItem(pytest.Item):
         hold(self, self.gate.review(self.name))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the headline: pytest need not draw a traceback that nobody is shown."""
+        """Return the headline, so that pytest draws no traceback."""
         failure = excinfo.value
         return failure.review.headline if isinstance(failure, BudgetFailure) else super().repr_failure(excinfo, style)
 
@@ -100,7 +100,7 @@ _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  
 
 
 def hold_marked(item: pytest.Item) -> None:
-    """Check every model that the test's markers name, each against all of their limits; keep the nearest's review.
+    """Check every model of the test's markers with all their limits; keep the review of the nearest.
 
     A model's own item checks itself.
     """
@@ -118,7 +118,7 @@ def review_for_test(item: pytest.Item) -> Review:
 
 
 def review_by_name(config: pytest.Config, name: str) -> Review:
-    """Return what ``bert_budgets`` gives of a name."""
+    """Return the review of a name for ``bert_budgets``."""
     try:
         gate = _armed_gate(config)
         name = find_declared(name, gate.settings, "bert_budgets", 'bert_budgets("NAME")')
@@ -129,7 +129,7 @@ def review_by_name(config: pytest.Config, name: str) -> Review:
 
 def _require_build(review: Review, fixture: str) -> Review:
     if review.unbuilt and review.verdict != "failed":
-        raise Mistaken(f"the fixture {fixture} gives what was built: run it without --bert-budget-no-build")
+        raise Mistaken(f"the fixture {fixture} needs a build: run it without --bert-budget-no-build")
     if review.actual is None or review.unbuilt:
         raise BudgetFailure(review)
     return review

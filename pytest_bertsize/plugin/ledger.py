@@ -1,4 +1,4 @@
-"""The ledger of a run: it collects the reports of the tests as they come in, and gives pytest the outcome."""
+"""The ledger of a run: collects the reports of tests, and gives pytest the outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXIT: Mapping[Status, pytest.ExitCode] = {
 
 
 class Ledger:
-    """Kept by the process that talks to the user: the only one, or xdist's controller."""
+    """Collects results in the only process, or in xdist's controller."""
 
     def __init__(
         self,
@@ -40,25 +40,25 @@ class Ledger:
         selection: Selection,
         rewriter: Rewriter | None = None,
     ) -> None:
-        """:param rewriter: ``None`` where the run changes no budgets."""
+        """:param rewriter: ``None`` if the run changes no budgets."""
         self.config = config
         self.settings = settings
         self.versions = versions
         self.reports = reports
         self.selection = selection
         self.rewriter = rewriter
-        self.terminal: pytest.TerminalReporter | None = None  # once it has said what was checked
+        self.terminal: pytest.TerminalReporter | None = None  # true after the summary
         self._models: dict[str, ModelReport] = {}
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome by what has come in so far."""
+        """The outcome of the reports so far."""
         checked = [self._models[name] for name in self.settings.names if name in self._models]
         return Outcome(checked, self.versions, self.reports, self.selection.excuse)
 
     @property
     def status(self) -> pytest.ExitCode:
-        """The run's exit status, as far as the ledger has a say."""
+        """The exit status of the declared models."""
         return EXIT[self.outcome.status]
 
     def pytest_report_header(self) -> str:
@@ -66,16 +66,16 @@ class Ledger:
         return f"bertsize: {plural(count, 'model')} declared in {self.settings.path}"
 
     def pytest_sessionstart(self) -> None:
-        """Write an incomplete report before anything runs: a run that dies leaves it, and not that of the run before.
+        """Write an incomplete report before the run: a crash then leaves no earlier report.
 
-        :raises pytest.UsageError: when it cannot be written.
+        :raises pytest.UsageError: if it cannot be written.
         """
         self.reports.write(self.outcome.checked, self.versions)
         if self.reports.problems:
             raise pytest.UsageError(*self.reports.problems)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Enter what was found; a model that failed once stays failed, however often it runs."""
+        """Record a report; a model that failed once stays failed, also after reruns."""
         found = getattr(report, "bertsize", None)
         if found and found["declared"]:
             model = model_from_plain(found["model"])
@@ -84,7 +84,7 @@ class Ledger:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
+        """Write the reports, and never exit with 0 if a declared model failed or was not checked."""
         if self.rewriter:
             self.reports = replace(self.reports, settings=self.rewriter.settings)
             self._models |= self.rewriter.taken_back
@@ -104,7 +104,7 @@ class Ledger:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
-        """Name what was not checked, behind pytest's own last line."""
+        """Name the unchecked models, after pytest's own last line."""
         if self.terminal:
             for line in name_unchecked(self.outcome):
                 self.terminal.write_line(line.text, **{line.colour: True})

@@ -1,6 +1,4 @@
-"""Refuse what would leave a model or a marked test unchecked in silence: another table, a misspelt marker, a module
-that skips itself.
-"""
+"""Refuse runs that would silently check too little: another table, a misspelt marker, a module that skips itself."""
 
 from __future__ import annotations
 
@@ -25,10 +23,10 @@ def table_path(config: pytest.Config) -> Path:
 
 
 def refuse_other_tables(config: pytest.Config) -> None:
-    """Look for other tables in the folder in which pytest was called, and in its arguments.
+    """Look for other tables in pytest's working directory and arguments.
 
-    :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
-        the root, has another table than the root.
+    :raises SettingsError: if the working directory, an argument, or a folder between these and the root has
+        another table than the root.
     """
     here, root = config.invocation_params.dir, config.rootpath.resolve()
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
@@ -40,9 +38,9 @@ def refuse_other_tables(config: pytest.Config) -> None:
 
 
 def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Look where pytest has found tests, whether it was given their folder, one around it, or ``testpaths``.
+    """Look for other tables beside the collected tests.
 
-    :raises pytest.UsageError: when a folder between a test and the root has another table than the root.
+    :raises pytest.UsageError: if a folder between a test and the root has another table than the root.
     """
     root = config.rootpath.resolve()
     first = {item.path.parent: item for item in reversed(items)}
@@ -53,7 +51,7 @@ def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Ite
 
 
 def _describe_other_table(config: pytest.Config, folder: Path) -> str:
-    """Return what is wrong with a folder that has another table than the root, or ``""``."""
+    """Return the message about a folder that has another table than the root, or ``""``."""
     read, other = table_path(config), folder / "pyproject.toml"
     if not other.is_file() or other.resolve() == read.resolve() or tables_of_models(other) is None:
         return ""
@@ -66,17 +64,17 @@ def _describe_other_table(config: pytest.Config, folder: Path) -> str:
 
 
 def _folders_up_to(root: Path, path: Path) -> Iterator[Path]:
-    """Return a folder, or that of a file, and those above it, up to the root or to what the root is in as well."""
+    """Return a path's folder and the folders above it, up to the root or a folder that contains the root."""
     path = path.resolve()
     above = takewhile(lambda folder: folder != root and folder not in root.parents, (path, *path.parents))
     yield from above if path.exists() else ()
 
 
 def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config) -> None:
-    """Refuse a marker that is nearly ours and that nobody has registered: it would check nothing.
+    """Refuse an unregistered marker that resembles ours: it would check nothing.
 
-    :param names: of markers that have something of ours in their name, each with a test that carries it.
-    :raises pytest.UsageError: with the test's place and what was probably meant.
+    :param names: markers with a similar name, each with a test that has it.
+    :raises pytest.UsageError: with the test's place and our marker's name.
     """
     registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
     for name, item in names.items():
@@ -86,9 +84,9 @@ def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config
 
 
 def _stop_run(message: str, item: pytest.Item, config: pytest.Config) -> None:
-    """Refuse the run, or, in an xdist worker, which cannot, fail the test.
+    """Refuse the run; in an xdist worker, which cannot, fail the test.
 
-    :raises pytest.UsageError: but in a worker.
+    :raises pytest.UsageError: except in a worker.
     """
     if not hasattr(config, "workerinput"):
         raise pytest.UsageError(message)
@@ -96,7 +94,7 @@ def _stop_run(message: str, item: pytest.Item, config: pytest.Config) -> None:
 
 
 class _FailingTest:
-    """Fails one test before any mark of it can skip it."""
+    """Fails one test before its marks can skip it."""
 
     def __init__(self, item: pytest.Item, message: str) -> None:
         self.item = item
@@ -109,14 +107,14 @@ class _FailingTest:
 
 
 def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collector) -> None:
-    """Fail a module that skips itself on import although it uses the marker or the fixture; a comment is no use."""
+    """Fail a module that skips itself on import although its code uses the marker or the fixture."""
     uses = (
         node.lineno
         for node in ast.walk(ast.parse(collector.path.read_bytes()))
         if isinstance(node, ast.Attribute | ast.arg | ast.Constant) and {NAME, f"{NAME}s"} & {*vars(node).values()}
     )
     if line := min(uses, default=0):
-        skips = "skips itself on import, and has tests with bert_budget, which are never looked at"
-        instead = "declare the budget in pyproject.toml, or skip inside of the tests"
+        skips = "skips itself on import, so that its tests with bert_budget never run"
+        instead = "declare the budget in pyproject.toml, or skip inside the tests"
         report.outcome = "failed"
         report.longrepr = f"{printable(collector.nodeid)}:{line}: the module {skips}; {instead}"

@@ -1,6 +1,6 @@
-"""Runs that only list tests, or select some: they may leave models unchecked, and say so in their last line.
+"""Runs that only list or select tests: they may leave models unchecked, and report this in their last line.
 
-An editor has pytest list the tests, or run the one at the cursor, a hundred times a day. A selection is an error in CI.
+An editor lists tests, or runs the one at the cursor, a hundred times a day. In CI a selection is an error.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ LISTING = (
     "help",
     "version",
 )
-"""Options of pytest with which it runs no test."""
+"""Options of pytest that run no test."""
 LEFT_OUT = "bertsize_left_out"
 """Key of xdist's ``workeroutput``: whether tests were left out."""
 RESULTS = "bertsize_results"
-"""Key of xdist's ``workerinput``: the file in which workers find what was built."""
+"""Key of xdist's ``workerinput``: the file with the builds."""
 LISTED = "tests were only listed"
 SELECTED = "the run selects other tests, which is an error in CI"
 
 
 def only_lists(config: pytest.Config) -> bool:
-    """Tell whether pytest was asked for something else than to run tests."""
+    """Tell whether pytest runs no tests."""
     return any(config.getoption(name, default=False) for name in LISTING)
 
 
 def is_lenient(config: pytest.Config) -> bool:
-    """Tell whether the setting alone has the gate in this run, and somebody at a desk has started it."""
+    """Tell whether only the setting enables the gate, outside CI."""
     return not config.getoption("bert_budget") and not sign_of_ci()
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
-    """Tell whether pytest was given files or single tests, none of them ours; ``pytest tests`` is any run."""
+    """Tell whether pytest got only other files or tests; ``pytest tests`` counts as a whole run."""
     if hasattr(config, "workerinput"):
-        return RESULTS not in config.workerinput  # as the controller has decided
+        return RESULTS not in config.workerinput  # the controller decides
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
         return False
     table, here = config.rootpath / "pyproject.toml", config.invocation_params.dir
@@ -53,22 +53,22 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 
 def may_run_nothing(config: pytest.Config) -> bool:
-    """Tell whether a run that has not even armed the gate may succeed: one that lists, or is for other tests."""
+    """Tell whether a run without the gate may succeed: it lists tests, or runs others."""
     return only_lists(config) or is_lenient(config)
 
 
 class Selection:
-    """Sees whether a run lists or selects tests, in xdist's workers too."""
+    """Records whether a run lists or selects tests, in xdist's workers too."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         chosen = config.args_source == pytest.Config.ArgsSource.ARGS and any("::" in each for each in config.args)
         self.left_out = chosen
-        """Whether there are tests that this run was not meant to run."""
+        """True if the run deselected tests."""
 
     @property
     def excuse(self) -> str:
-        """Why models may be left unchecked; ``""`` where they may not."""
+        """The reason that allows unchecked models, or ``""``."""
         if only_lists(self.config):
             return LISTED
         return SELECTED if self.left_out and not sign_of_ci() else ""
@@ -84,7 +84,7 @@ class Selection:
 
 
 class Notice:
-    """Says of a run for other tests that no model was checked."""
+    """Reports that a run for other tests checked no model."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"NOT CHECKED: any model of bert_budget = true: {SELECTED}", yellow=True)

@@ -1,4 +1,4 @@
-"""A run is armed: every declared model is examined, and what there is to build is asked for."""
+"""The setup of a run: examine every declared model, and request the builds."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ LEDGER = pytest.StashKey[Ledger]()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
-    """Examine every declared model, and have it checked by an item of its own.
+    """Examine every declared model, and register an item that checks it.
 
-    What is registered has no name, so that no ``-p no:NAME`` takes a part of the gate away.
+    The registered plugins have no name, so that no ``-p no:NAME`` disables a part of the gate.
 
-    :param helper: ``None`` in a worker of xdist, which reads what its controller had built.
+    :param helper: ``None`` in a worker of xdist, which reads the controller's builds.
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
     builds = not config.getoption("bert_budget_no_build")
@@ -87,13 +87,13 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
 
 
 def read_verb(config: pytest.Config) -> Verb | None:
-    """Return what the run is to do with budgets.
+    """Return the action of the run on budgets.
 
-    :raises SettingsError: when it may do nothing with them.
+    :raises SettingsError: if the action is not allowed.
     """
     updates, tightens = (config.getoption(f"bert_budget_{verb}") for verb in ("update", "tighten"))
     if config.getoption("bert_budget_reason") is not None and not updates:
-        raise SettingsError("--bert-budget-reason needs --bert-budget-update: it is why a budget is raised")
+        raise SettingsError("--bert-budget-reason needs --bert-budget-update: it is the reason for raising a budget")
     if not (updates or tightens):
         return None
     option = "--bert-budget-update" if updates else "--bert-budget-tighten"
@@ -101,7 +101,7 @@ def read_verb(config: pytest.Config) -> Verb | None:
         both = f"{option} and --bert-budget-tighten"
         raise SettingsError(f"{both}: one raises budgets and the other lowers them; run one of them")
     if config.getoption("bert_budget_no_build"):
-        raise SettingsError(f"{option} needs a build: a budget is not changed for a count that nothing was built to")
+        raise SettingsError(f"{option} needs a build: only a built count may change a budget")
     refuse_ci(option)
     return "update" if updates else "tighten"
 
@@ -115,7 +115,7 @@ def _read_reason(config: pytest.Config) -> str:
 def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
     """Read the table's lock.
 
-    :raises SettingsError: for one that cannot be read, and where what the run is to change cannot be replaced.
+    :raises SettingsError: if it cannot be read, or a file to change cannot be replaced.
     """
     if not verb:
         return read_lock(settings)
@@ -125,7 +125,7 @@ def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
 
 
 def arm_tests(config: pytest.Config, helper: Helper) -> None:
-    """Examine every declared model for the tests that name one."""
+    """Examine every declared model, for tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
         settings = load(refusals.table_path(config))
@@ -149,7 +149,7 @@ def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bo
 
 
 def status_of_run(config: pytest.Config) -> int:
-    """Return the status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
+    """Return the status of a run without tests, such as ``--help`` and ``--fixtures``."""
     found = config.stash.get(LEDGER, None)
     if found is None and may_run_nothing(config):
         return pytest.ExitCode.OK
@@ -165,7 +165,7 @@ def status_of_run(config: pytest.Config) -> int:
 
 
 class Controller:
-    """Hands the helper's results to the workers, if there are any."""
+    """Passes the helper's results to the workers."""
 
     def __init__(self, names: Sequence[str], helper: Helper) -> None:
         self.names = names
@@ -180,7 +180,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Workers start and collect while the models are built, and run no test before this hook is through."""
+        """Wait for the builds; workers start and collect meanwhile, but run no test before this hook ends."""
         if self.folder is not None:
             answers = {name: wrap_result(self.helper.result(name)) for name in self.names}
             (self.folder / "results.json").write_bytes(msgspec.json.encode(answers))
@@ -192,7 +192,7 @@ class Controller:
 
 
 def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
-    """Return a reader of what the controller had built, for a worker that first needs it when a test runs."""
+    """Return a function that reads the controller's builds when a worker's test first needs one."""
     path = Path(config.workerinput[RESULTS])  # type: ignore[attr-defined]  # set by xdist in its workers
 
     @cache

@@ -1,4 +1,4 @@
-"""How the helper process is started: before conftests are loaded and the gate is imported, while it imports torch."""
+"""The early start of the helper process: it imports torch while pytest loads conftests and the gate."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.gate import Gate
     from pytest_bertsize.table.settings import SettingsError
 
-Surroundings = tuple[dict[str, str], str]  # the environment and the folder, which a process inherits
+Surroundings = tuple[dict[str, str], str]  # environment and working directory, which a process inherits
 EARLY = pytest.StashKey[tuple[Helper, Surroundings]]()
-"""A helper that was started before any conftest was loaded."""
+"""A helper that started before any conftest."""
 GATE: pytest.StashKey[Gate | SettingsError] = pytest.StashKey()
 
 
 def start_early(config: pytest.Config) -> None:
-    """Start the helper process as soon as the command line is known; a worker of xdist has none."""
+    """Start the helper process as soon as the command line is known, except in a worker of xdist."""
     if "PYTEST_XDIST_WORKER" not in os.environ and _builds_here(config, config.known_args_namespace):
         config.stash[EARLY] = _make_helper(config, config.known_args_namespace), _find_surroundings()
 
 
 def take_helper(config: pytest.Config) -> Helper:
-    """Return the helper that was started early, or start one where that has inherited what a conftest has changed."""
+    """Return the early helper, or a new one if a conftest changed the environment that it inherited."""
     if EARLY in config.stash:
         helper, inherited = config.stash[EARLY]
         if inherited == _find_surroundings():
             return helper
-        helper.stop()  # a conftest has changed what the process would have inherited
+        helper.stop()  # a conftest changed the environment
     return _make_helper(config, config.option)
 
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
-    """Return a helper that does not outlive the run, started where there is something to build by this interpreter."""
+    """Return a helper that ends with the run, started if this interpreter builds models."""
     helper = Helper()
     config.add_cleanup(helper.stop)
     if _builds_here(config, given):
@@ -48,7 +48,7 @@ def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
 
 
 def _builds_here(config: pytest.Config, given: Namespace) -> bool:
-    """Tell whether models are built, as far as the options say, and the table by a glance."""
+    """Guess from the options and the table's text whether models are built."""
     if given.bert_budget_no_build or given.collectonly or given.bert_budget_python:
         return False
     return not may_be_named(config.rootpath / "pyproject.toml")

@@ -1,4 +1,4 @@
-"""``--bert-budget-update`` and ``-tighten``: what is asked for comes with the reports of tests."""
+"""``--bert-budget-update`` and ``-tighten``: collect budget changes from the reports of tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DONE: Mapping[Verb, str] = {"update": "raised", "tighten": "lowered"}
 
 
 class Rewriter(Writer):
-    """Collects what is asked for, in the process that talks to the user, and writes it."""
+    """Collects budget changes in the process with the terminal, and writes them."""
 
     def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
         super().__init__(settings, verb, lock, reason)
@@ -49,11 +49,11 @@ class Rewriter(Writer):
             self._before[before["name"]] = model_from_plain(before)
 
     def pytest_keyboard_interrupt(self) -> None:
-        """Note an interrupt, as ``pytest.exit`` is one too, whose exit status may be any."""
+        """Record an interrupt, because ``pytest.exit`` can have any exit status."""
         self._is_broken_off = True
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write, unless the run was broken off; what could not be written has not been accepted."""
+        """Write the changes, unless the run was interrupted."""
         self.write(is_broken_off=self._is_broken_off or session.exitstatus not in _OVER)
         if self.problem and session.exitstatus in _OVER:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

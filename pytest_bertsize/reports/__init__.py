@@ -1,5 +1,5 @@
-"""For readers: reviews as one report of typed structs, and that as text, JSON, Markdown, HTML, for GitHub.
+"""Reports: one report of typed structs, drawn as text, JSON, Markdown, HTML and GitHub's annotations.
 
 In: Reviews. Out: ModelReport and RunReport (``report``, made by ``from_review``), files, lines, the status of a run.
-Views read the report alone: ``terminal``, ``markdown``, ``html``, ``ci``. rich and jinja2 load where they draw.
+The views (``terminal``, ``markdown``, ``html``, ``ci``) read only the report. rich and jinja2 are imported for drawing.
 """

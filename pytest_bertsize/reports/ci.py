@@ -1,4 +1,4 @@
-"""What a CI service sets, and what GitHub Actions reads of a run: annotations in its log, and the page of the step."""
+"""CI services: the variables that they set, and GitHub's annotations and step summary."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ VARIABLES = (
     *("CI", "BUILD_NUMBER"),
     *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "BUILDKITE", "CODEBUILD_BUILD_ID"),
 )
-"""What services set in all that they run; the first two are those by which pytest itself knows them."""
+"""Variables that CI services set; pytest itself looks for the first two."""
 MOST = 10
-"""Errors, and warnings, that GitHub shows of a step."""
+"""Annotations of one level that GitHub shows for a step."""
 LARGEST_SUMMARY = 1024 * 1024
-"""Bytes; of a longer one GitHub shows nothing."""
+"""Bytes; GitHub drops a longer summary."""
 _LONGEST = 2_000
 """Characters of a message."""
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the variable that a service sets, as in ``"CI=true"``; ``""`` at a desk."""
+    """Return the variable that a CI service sets, as in ``"CI=true"``; ``""`` outside CI."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
 
@@ -37,24 +37,24 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
 def refuse_ci(option: str) -> None:
     """Refuse to change budgets in CI.
 
-    :raises SettingsError: with the variable that says so.
+    :raises SettingsError: in CI; it names the variable.
     """
     if sign := sign_of_ci():
         from pytest_bertsize.table.settings import SettingsError
 
         raise SettingsError(
-            f"{option}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
+            f"{option}: this runs in CI ({sign}), where nobody reviews what it accepts: run it on your own machine, "
             "and commit pyproject.toml"
         )
 
 
 def append_to_summary(path: Path, report: RunReport) -> None:
-    """Put the report behind what others have written there.
+    """Append the report to the step summary.
 
-    :raises OSError: when it cannot be written, or when GitHub would not show it.
+    :raises OSError: if the file cannot be written, or would be too large for GitHub.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise OSError("it is no regular file")
+        raise OSError("it is not a regular file")
     from pytest_bertsize.reports.markdown import render_page
 
     text = render_page(report).encode("utf-8", "backslashreplace")
@@ -67,19 +67,19 @@ def append_to_summary(path: Path, report: RunReport) -> None:
 
 
 def annotate_run(report: RunReport, root: Path) -> list[str]:
-    """Return the annotations of a run, with paths from the folder that GitHub has checked out."""
+    """Return the annotations of a run, with paths relative to GitHub's checkout."""
     outer = os.environ.get("GITHUB_WORKSPACE")
     try:
         inner = root.resolve().relative_to(Path(outer).resolve()).as_posix() if outer else ""
-    except (OSError, ValueError, RuntimeError):  # the two have nothing to do with each other
+    except (OSError, ValueError, RuntimeError):  # the project is not in the checkout
         inner = ""
     return list_commands(report, inner)
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
-    """Return workflow commands: the run's line, at most ten errors, the worst first, and at most ten warnings.
+    """Return workflow commands: the run's line, at most ten errors (worst first), and at most ten warnings.
 
-    :param folder: the project's, within the workspace; ``""`` where it is the workspace.
+    :param folder: the project's, relative to the workspace; ``""`` for the workspace itself.
     """
     from pytest_bertsize.reports.sentences import list_removed
 
@@ -98,7 +98,7 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:
-    """Put first what has no number, as what kept a model from being checked; then totals; then the largest."""
+    """Sort errors without a number first, as they keep a model from being checked; then totals; then the largest."""
     bound = finding.expected if finding.limit is None else finding.limit
     if finding.actual is None:
         return 0, 0
@@ -108,7 +108,7 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
 def _write_commands(
     level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
 ) -> list[str]:
-    """GitHub drops what is too much without a word, so the last that it shows says so."""
+    """Write at most :data:`MOST` commands. GitHub drops more in silence, so the last one counts the rest."""
     commands = [_write_command(level, printable(each, _LONGEST)) for each in about_run]
     for name, finding in findings:
         fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""

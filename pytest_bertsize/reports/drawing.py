@@ -1,4 +1,4 @@
-"""Tools that draw in a terminal: the width and colour that it has, ASCII where it encodes no more."""
+"""Drawing in a terminal: its width and colour, and ASCII if it encodes nothing else."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Column = TypeVar("Column", bound=str)
 NARROWEST = 60
 """Columns; a narrower terminal wraps."""
 MOST_BYTES = 60_000
-"""Of what is drawn of one model."""
+"""Bytes drawn for one model."""
 NAME = 24
-"""Cells that a name gets before columns are dropped for it."""
+"""Cells of a name before columns are dropped for it."""
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
-"""One cell for one cell, so that columns stay where they are."""
+"""Each replacement is one cell wide, so that columns stay aligned."""
 
 
 class Style(NamedTuple):
-    """A terminal's abilities, and how much is asked for."""
+    """A terminal's abilities, and the requested verbosity."""
 
     width: int = 80
     colour: bool = False
@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 def can_show(encoding: str | None) -> bool:
-    """Tell whether an encoding has all that reports are drawn with."""
+    """Tell whether an encoding has every character that reports use."""
     try:
         "✗·²─█▶".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -45,7 +45,7 @@ def can_show(encoding: str | None) -> bool:
 
 
 def draw(style: Style, *parts: RenderableType) -> str:
-    """Draw parts one under the other; ``""`` where there are none, without the time that it takes to load rich."""
+    """Draw parts one below the other; ``""`` for none, without importing rich."""
     if not parts:
         return ""
     from rich.console import Console, Group
@@ -74,23 +74,23 @@ def colour_text(text: str, colour: str = "") -> Text:
 
 
 def to_terminal(text: str, style: Style) -> str:
-    """Replace characters that the terminal cannot encode; a line stays one, whatever its length."""
+    """Replace characters that the terminal cannot encode; never wrap a line."""
     return text if style.unicode else text.translate(_ASCII)
 
 
 def bound_lines(lines: list[str]) -> str:
-    """Keep as many lines as a log is asked to take for one model."""
+    """Drop the lines past :data:`MOST_BYTES` and count them."""
     sizes = accumulate(len(line.encode()) + 1 for line in lines)
     fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
     if len(fitting) < len(lines):
-        fitting.append(f"({len(lines) - len(fitting):,} more lines are not shown: the JSON report has what they say)")
+        fitting.append(f"({len(lines) - len(fitting):,} more lines are not shown: the JSON report has them)")
     return "\n".join(fitting)
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence that wraps under itself, not under its mark; what is to be pasted stays on one line.
+    """Return a sentence that wraps under itself, not under its mark; text to paste stays on one line.
 
-    :param colour: of the mark or, where there is none, of the sentence.
+    :param colour: of the mark, or of the sentence if there is no mark.
     """
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
 
 
 def _wrap(text: str, room: int) -> list[str]:
-    """Break a text between words; a word that is longer than a line is folded, unless it is to be pasted."""
+    """Break a text between words; fold a word that is longer than a line, unless a user pastes it."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -117,12 +117,12 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 def draw_marked(mark: str, text: str, style: Style) -> str:
-    """Draw a sentence that wraps under itself behind its mark; one without a mark, as it is."""
+    """Draw a sentence that wraps under itself, after its mark if it has one."""
     return draw(style, hanging(mark, "", text, style))
 
 
 _KEPT = "\ue000"
-"""A space at which no line is broken."""
+"""A space that never breaks a line."""
 _VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
 _ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|[^\s;,()"]+))?)"""
 _PASTED = re.compile(
@@ -132,13 +132,13 @@ _PASTED = re.compile(
     r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
     rf"|\b(?:bertsize|git|pytest)(?: [\w./:-]+){{0,3}}?{_ARGUMENT}+"
 )
-"""What is written in one line of TOML, JSON or a shell, which no line of the terminal may break."""
+"""Text to paste: a line of TOML, JSON or a shell command, which must not wrap."""
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
-    """Drop whole columns, the least important ahead, until the rest fits.
+    """Drop whole columns, the least important first, until the rest fits.
 
-    :param needed: the cells of every column, with the gap beside it.
+    :param needed: the cells of every column, its gap included.
     """
     columns = list(needed)
     for dropped in dropped_first:
@@ -152,12 +152,12 @@ def usable(style: Style) -> int:
 
 
 def powers(text: str, style: Style) -> str:
-    """Write superscripts out before anything is laid out: they need two cells in ASCII."""
+    """Write superscripts out before the layout: in ASCII they take two cells."""
     return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
 
 
 def fit(text: str, width: int) -> str:
-    """Shorten a name to a number of cells from its left: its end tells it from its neighbours and has the numbers."""
+    """Shorten a name from the left to a number of cells: its end differs from its neighbours and has the numbers."""
     if cell_len(text) <= width:
         return text
     name = text.lstrip("✗ ")

@@ -1,6 +1,6 @@
-"""A run's report files: their allowed places, and their content while the run goes on and when it is over.
+"""The report files of a run: their allowed paths, and their content during and after the run.
 
-A report replaces an earlier one of its own format, and no other file.
+A report replaces only an earlier report of its own format.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 HEAD = 64 * 1024
-"""Bytes of a file that are read to see whether it is one of ours; what says so comes sooner."""
+"""Bytes that are read to recognise a report of ours."""
 SUFFIXES = ".json, .md or .html"
 _OURS = {
     ".json": r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":',
     ".md": "<!-- pytest-bertsize report -->",
     ".html": r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize',
 }
-"""What a report begins with, by the end of its file's name."""
+"""First bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""Escapes of characters that only texts have: they mean the same, and a page can include the report as it is."""
+"""JSON escapes of characters that only strings have, so that a page can include the report unchanged."""
 
 
 def render_report(report: RunReport, suffix: str) -> str:
-    """Render a report in the format that a file's name asks for; what draws it is imported here, and no sooner."""
+    """Render a report in the format of a file's suffix; the renderer is imported only here."""
     if suffix == ".json":
         return render_json(report)
     if suffix == ".md":
@@ -57,7 +57,7 @@ def render_report(report: RunReport, suffix: str) -> str:
 
 
 def render_json(report: RunReport) -> str:
-    """Return the JSON report, of which a page may take in the text as it is."""
+    """Return the JSON report; a page can include its text unchanged."""
     return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
 
@@ -66,24 +66,24 @@ def render_json(report: RunReport) -> str:
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The files that one run was asked to write."""
+    """The report files of one run."""
 
     paths: tuple[Path, ...]
     settings: Settings
     base: RunBase | None = None
-    """What the run is compared with."""
+    """The revision that the run compares with."""
     step_summary: Path | None = None
-    """GitHub's page of the step, to which the report is appended when the run is over."""
+    """GitHub's step summary; the report is appended after the run."""
     builds: bool = True
-    """Whether the run builds what it reports on."""
+    """True if the run builds its models."""
     asked: AskedAbout | None = None
-    """The release of transformers that closed forms are asked about; of a build, its process says which it imported."""
+    """The release of transformers that closed forms describe; a build reports the one that it imported."""
     problems: list[str] = field(default_factory=list)
-    """Those that could not be written, a sentence each."""
+    """One sentence for each file that could not be written."""
 
     @cached_property
     def commit(self) -> str | None:
-        """The commit that is checked out."""
+        """The checked-out commit."""
         from pytest_bertsize.base.git import find_head
 
         return find_head(self.settings.root)
@@ -92,10 +92,10 @@ class ReportFiles:
         return bool(self.paths or self.step_summary)
 
     def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        """Return the report of the run; git is asked for the commit where a file has it.
+        """Return the report of the run, with the commit if a file is written.
 
-        :param models: those that were checked, in the order in which they are declared.
-        :param versions: of the libraries that built them.
+        :param models: the checked models, in the order of their declaration.
+        :param versions: of the libraries that built the models.
         """
         checked, names = {model.name for model in models}, self.settings.names
         not_checked = [name for name in names if name not in checked]
@@ -123,7 +123,7 @@ class ReportFiles:
         return replace(run, **lines, changed=headline.has_news(run))
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""
+        """Replace every file by a report of the models so far, marked as incomplete until the run ends."""
         self.problems.clear()
         if not self.paths:
             return
@@ -133,7 +133,7 @@ class ReportFiles:
                 files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Write what the run has found, once it is over."""
+        """Write the final report."""
         self.write(models, versions)
         if self.step_summary:
             with self._note_problem(self.step_summary):
@@ -141,7 +141,7 @@ class ReportFiles:
 
     @contextlib.contextmanager
     def _note_problem(self, path: Path) -> Iterator[None]:
-        """Note a file that cannot be written as a problem of the run, which goes on."""
+        """Record that a file cannot be written; the run goes on."""
         try:
             yield
         except OSError as error:
@@ -149,10 +149,10 @@ class ReportFiles:
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
-    """Return the files that an option names, relative to where the command was called.
+    """Return the files that an option names, relative to the working directory.
 
-    :param option: what messages call the option: ``"--bert-budget-report"``.
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no report of ours.
+    :param option: its name in messages: ``"--bert-budget-report"``.
+    :raises SettingsError: if one cannot be written, has another suffix, or is another file.
     """
     paths = []
     for name in given:
@@ -166,9 +166,9 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
 
 
 def what_if_path(given: str) -> Path:
-    """Return the page that ``bertsize explain`` is asked to write by ``--page``.
+    """Return the path of ``bertsize explain --page``.
 
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no such page.
+    :raises SettingsError: if it cannot be written, has another suffix, or is another file.
     """
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
@@ -178,9 +178,9 @@ def what_if_path(given: str) -> Path:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replace a page, at once or not at all.
+    """Replace a page atomically.
 
-    :raises SettingsError: where it cannot be written.
+    :raises SettingsError: if it cannot be written.
     """
     try:
         files.replace_file(path, text.encode(errors="backslashreplace"))
@@ -190,45 +190,45 @@ def write_page(path: Path, text: str) -> None:
 
 
 def _check_path(path: Path, called: str, begins: str, settings: Settings | None, written: str) -> None:
-    """Refuse a file that must not be written or replaced.
+    """Refuse a path that must not be written or replaced.
 
-    :param called: what may be replaced, in words, and how it ``begins``.
-    :param written: the option with what it was given.
+    :param called: the replaceable kind of file, in words; it ``begins`` with these bytes.
+    :param written: the option with its value.
     """
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
-            problem = "not a file in an existing folder; create the folder, or name another"
+            problem = "this is not a file in an existing folder; create the folder, or name another"
         elif settings and _leads_out(path.parent, settings.root):
-            problem = "its folder leads out of the project by a symlink; name another"
+            problem = "its folder is a symlink out of the project; name another"
         elif settings and path.resolve() in _list_inputs(settings):
-            problem = "that belongs to a model, and is never overwritten; name another file"
+            problem = "this file is an input of a model, and is never overwritten; name another file"
         elif path.exists() and not _may_be_replaced(path, begins):
-            problem = f"that is not {called}, and is not overwritten; name another file"
+            problem = f"this file is not {called}, and is not overwritten; name another file"
         else:
             return
-    except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
+    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL byte, a loop of symlinks
         problem = f"the path cannot be followed: {reason(error)}; name another file"
     raise SettingsError(f"{written}: {problem}")
 
 
 def _may_be_replaced(path: Path, begins: str) -> bool:
-    """Return whether a file is an earlier report of ours, or empty."""
+    """Tell whether a file is an earlier report of ours, or empty."""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
     return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:
-    """List the files that the models of a table are made from."""
+    """List the files that the declared models are read from."""
     for model in settings.models.values():
         adapter = model.adapter_file
         for location in filter(None, (model.file, model.checkpoint, model.tokenizer, adapter)):
             named = settings.root / location
-            with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # the model itself reports a broken path
                 yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))
 
 
 def _leads_out(folder: Path, root: Path) -> bool:
-    """Tell whether a folder that is written as one of the project is another one's."""
+    """Tell whether a folder inside the project resolves to one outside it."""
     written_inside = Path(os.path.abspath(folder)).is_relative_to(root)  # noqa: PTH100  (symlinks left as they are)
     return written_inside and not folder.resolve().is_relative_to(root.resolve())

@@ -1,4 +1,4 @@
-"""The report of a model, made from its review; nothing downstream computes a verdict again."""
+"""Make a model's report from its review; nothing after this computes a verdict."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ SEVERITIES = ("error", "warning", "note")
 
 
 def _copy(kind: type[T], source: object, **given: Any) -> T:
-    """Return a struct with the fields that its source has under the same names; the others are given."""
+    """Return a struct from the fields of the same name in its source, and the given others."""
     same = (name for name in kind.__struct_fields__ if name not in given)
     return kind(**{name: getattr(source, name) for name in same}, **given)
 
 
 def report_model(review: Review) -> ModelReport:
-    """Return all that any view shows of a review."""
+    """Return the report of one review, which every view reads."""
     actual, expected, held = review.actual, review.expected, review.held
     subject, locked = review.subject, review.locked
     form, stored = subject.form, subject.stored
@@ -107,7 +107,7 @@ def report_model(review: Review) -> ModelReport:
 
 
 def report_base(baseline: Baseline | None) -> RunBase | None:
-    """Return what a run is compared with."""
+    """Return the report's account of the base."""
     if baseline is None:
         return None
     return _copy(
@@ -125,7 +125,7 @@ def report_change(row: Moved) -> Change:
 
 
 def _count_unrolled(review: Review) -> int | None:
-    """Count by the closed form, which knows how often a layer is passed through; ties are those of what is held."""
+    """Count a copy of each shared layer for every pass by the closed form; the ties are those of the held inventory."""
     form, held = review.subject.form, review.held
     if form is None:
         return None
@@ -202,7 +202,7 @@ def _report_measure(measured: Measured, review: Review) -> Measure:
 
 
 def _held_to(name: str, review: Review) -> dict[str, Any]:
-    """Return the fields of a row that say what its budget is, and whether an error is about it."""
+    """Return the fields of a row about its limit, and whether it has an error."""
     limit, failed = review.limit(name), name in review.failed_components
     if limit is None:
         return {"min": None, "max": None, "limit": None, "failed": failed}
@@ -210,7 +210,7 @@ def _held_to(name: str, review: Review) -> dict[str, Any]:
 
 
 def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
-    """Return the tensors of both sides, those that one side lacks among them."""
+    """Return the tensors of the closed form and of the build, also those that one of them lacks."""
     theirs = {_key(row): row for row in expected.folded} if expected else {}
     ours = {_key(row): row for row in actual.folded} if actual else {}
     return [
@@ -231,14 +231,14 @@ def _key(row: Fold) -> tuple[object, ...]:
     return row.pattern, row.component, row.shape, row.tied_to, row.trainable, row.times
 
 
-# layers: those in which base, closed form and built model differ, and those that do not train
+# layers in which base, closed form and build differ, and layers that do not train
 
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 
 
 def list_differing_layers(base: Inventory | None, expected: Inventory | None, actual: Inventory | None) -> list[Layer]:
-    """Return a row for each layer that differs, or for neighbours that differ alike."""
+    """Return a row for each layer that differs; neighbours with the same difference share one."""
     inventories = (base, expected, actual)
     sides = [_find_stacks(side) if side else {} for side in inventories]
     known = [place for place, side in enumerate(inventories) if side]
@@ -261,7 +261,7 @@ def list_differing_layers(base: Inventory | None, expected: Inventory | None, ac
 
 
 def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]]:
-    """Return tensors by the name of their stack, the index of their layer, and their name inside the layer."""
+    """Return tensors by stack, index of the layer, and name inside the layer."""
     found: dict[str, dict[int, dict[str, Tensor]]] = {}
     for tensor in inventory.tensors:
         if named := _LAYER.fullmatch(tensor.name):
@@ -270,7 +270,7 @@ def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]
 
 
 def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> Layer | None:
-    """Compare one layer of base, closed form and built model; ``None`` where the ``known`` ones are the same."""
+    """Compare one layer of base, closed form and build; ``None`` if the ``known`` ones are equal."""
     differing = []
     for name in dict.fromkeys(name for place in known for name in sides[place]):
         found = [sides[place].get(name) for place in known]
@@ -286,17 +286,17 @@ def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) 
 
 
 def describe_frozen(inventory: Inventory) -> list[str]:
-    """Return a line for each part that does not train: whole components, else whole layers, else tensors."""
+    """Return a line for each frozen component, else for each frozen layer, else for frozen tensors."""
     if inventory.trainable == inventory.unique:
         return []
     rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
 
     def take(tensors: Iterable[Tensor]) -> int:
-        """Count those that no line has yet."""
+        """Count the tensors that no earlier line has."""
         return sum(rest.pop(tensor.name).owned for tensor in tensors if tensor.name in rest)
 
     lines = []
-    for component in inventory.components:  # the outermost first
+    for component in inventory.components:  # outermost first
         own = [*inventory.under(component)]
         if all(tensor.name in rest for tensor in own) and (count := take(own)):
             lines.append(f"{component}: {number(count)}")

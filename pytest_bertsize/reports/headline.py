@@ -1,4 +1,4 @@
-"""The one line that a report begins with, and a terminal ends with: what changed, what did it, and the verdict."""
+"""The headline of a report: what changed, the key that changed it, and the verdict."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import Base, Component, ModelReport, RunReport
 
 MOST_NAMED = 3
-"""Models that a line names, before the rest is counted."""
+"""Models that a line names before it counts the rest."""
 LONGEST = 140
-"""Characters of the line of several models."""
+"""Characters of a headline about several models."""
 _SHORT: Mapping[Kind, str] = {
     "config-refused": "its config is refused",
     "config-invalid": "its config or table is invalid",
     "unknown-closed-form": "no closed form",
     "build-failed": "not built",
-    "read-otherwise": "its config is read otherwise",
-    "off-closed-form": "off its closed form",
-    "untied": "a tie is lost",
+    "read-otherwise": "its config is read differently",
+    "off-closed-form": "not equal to its closed form",
+    "untied": "a tie is missing",
     "over-budget": "over its budget",
     "under-budget": "under its budget",
-    "over-growth": "it grew by more than its limit",
-    "differs-from-lock": "not as in its lock",
-    "checkpoint-differs": "not as in its checkpoint",
-    "budget-loosened": "a looser budget",
+    "over-growth": "its growth exceeds its limit",
+    "differs-from-lock": "not equal to its lock",
+    "checkpoint-differs": "not equal to its checkpoint",
+    "budget-loosened": "a loosened budget",
     "not-compared": "not compared with the base",
 }
-"""What fails a model, the most urgent first."""
+"""Kinds of errors, the most urgent first."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
-"""Errors that say more than a limit that does not hold."""
+"""Errors that matter more than an exceeded limit."""
 
 
 def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     """``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M``.
 
-    :param verdict: the review's own line, which is enough where a model failed and nothing is compared.
-    :param failure: what fails the model, without its name and without a way out.
+    :param verdict: the review's own line, for a failed model without a base.
+    :param failure: the model's worst error, without its name and its fix.
     """
     count, base = model.parameter_count, model.base
     if count is None or has_way_out(model):
@@ -56,12 +56,12 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
 
 
 def has_way_out(model: ModelReport) -> bool:
-    """Return whether the line of a failed model is the review's own, which says what to write as well."""
+    """Tell whether the headline of a failed model is the review's own line, which has the fix."""
     return model.verdict == "failed" and (model.base is None or model.parameter_count is None)
 
 
 def names_error(model: ModelReport) -> bool:
-    """Tell whether the line of a failed model names the worst of its errors, and not the limit of its total alone."""
+    """Tell whether the headline of a failed model names its worst error, not only the limit of its total."""
     whole, errors = model.total_row, {finding.kind for finding in model.findings if finding.severity == "error"}
     is_within = whole is None or (whole.room_left or 0) >= 0
     return has_way_out(model) or is_within or bool(_BEFORE_A_LIMIT & errors)
@@ -83,7 +83,7 @@ def _describe_change(base: Base, count: int, model: ModelReport) -> str:
 
 
 def _find_cause(base: Base, model: ModelReport) -> str:
-    """Return the key that moved most, else the largest change of tensors, else the component that changed most."""
+    """Name the key that moved most, else the largest change of tensors, else the component that changed most."""
     changes = (row for row in base.changes if row.key != "together")
     if keys := sorted(changes, key=lambda row: -abs(row.total)):
         return f"{name_change(keys[0])}{_count_rest(keys)}"
@@ -112,7 +112,7 @@ def _describe_verdict(model: ModelReport, failure: str) -> str:
 
 
 def _describe_debt(model: ModelReport, component: str) -> str:
-    """Say by how much the base had already broken the limit of a component."""
+    """Describe the excess over a component's limit that the base already had."""
     found = next((each for each in model.findings if each.component == component and each.base is not None), None)
     if found is None or found.base is None or found.limit is None or model.base is None:
         return ""
@@ -120,7 +120,7 @@ def _describe_debt(model: ModelReport, component: str) -> str:
 
 
 def _describe_pass(model: ModelReport, whole: Component | None) -> str:
-    """Say what the model is within, or which limit it broke at the base already."""
+    """Describe the budget that holds, or the limit that was already exceeded at the base."""
     held = "within its budget"
     passing = [each.component for each in model.findings if each.kind == "over-budget" and each.component]
     if passing:
@@ -137,7 +137,7 @@ def _describe_pass(model: ModelReport, whole: Component | None) -> str:
 
 
 def _describe_loosening(model: ModelReport) -> str:
-    """Name the limits that let more pass than at the base, for a reason that the table gives."""
+    """Name the limits that were loosened since the base with a reason in the table."""
     found = [each.component for each in model.findings if each.kind == "budget-loosened"]
     named = [name for name in found if name]
     if not found:
@@ -146,7 +146,7 @@ def _describe_loosening(model: ModelReport) -> str:
 
 
 def _name_limit(row: Component) -> str:
-    """Return the limit as its author wrote it, without the sign that a table puts before it."""
+    """Return the limit as its author wrote it, without the sign of the table."""
     return (row.limit or "").lstrip("=≥")
 
 
@@ -154,7 +154,7 @@ def _name_limit(row: Component) -> str:
 
 
 def describe_run(report: RunReport) -> str:
-    """``4 of 5 models failed: cls, lora, tagger, tiny (worst: cls, 967K over 37.5M)``; of one model its own line."""
+    """``4 of 5 models failed: cls, lora, tagger, tiny (worst: cls, 967K over 37.5M)``; for one model its headline."""
     if only := report.only_model:
         missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
         return "; ".join([only.headline, *missing])
@@ -162,7 +162,7 @@ def describe_run(report: RunReport) -> str:
 
 
 def describe_news(report: RunReport) -> str:
-    """Return the second line of several models: what changed since the base, which did most, what was not compared."""
+    """Return the second line for several models: what changed since the base, the largest change, gaps."""
     if report.only_model:
         return ""
     base, changed = report.base, [model for model in report.models if model.is_compared and not model.is_unchanged]
@@ -198,7 +198,7 @@ def _describe_verdicts(report: RunReport) -> Iterator[str]:
 
 
 def _name_failed(failed: Sequence[ModelReport], count: str) -> str:
-    """Name as many as the line has room for, and the one that is off by most."""
+    """Name as many failed models as fit, and the worst."""
     worst = max(failed, key=lambda model: -_find_room(model))
     why = f" ({f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)})"
     names = [model.name for model in failed]
@@ -207,14 +207,14 @@ def _name_failed(failed: Sequence[ModelReport], count: str) -> str:
 
 
 def _find_room(model: ModelReport) -> int:
-    """Return the room that a limit leaves: of the total, else of the component that is off by most."""
+    """Return the room under the limit of the total, else of the component with the largest excess."""
     whole = model.total_row
     rows = [whole] if whole and (whole.room_left or 0) < 0 else model.components
     return min((row.room_left for row in rows if row.room_left is not None), default=0)
 
 
 def _describe_worst(model: ModelReport) -> str:
-    """``967K over 37.5M``, ``head 2.5K over 1K``, else what kind of finding fails it."""
+    """``967K over 37.5M``, ``head 2.5K over 1K``, else the kind of its worst error."""
     room = _find_room(model)
     row = next((row for row in reversed(model.components) if row.room_left == room), None)
     errors = [each.kind for each in model.findings if each.severity == "error"]
@@ -226,17 +226,17 @@ def _describe_worst(model: ModelReport) -> str:
 
 
 def _describe_changes(report: RunReport) -> Iterator[str]:
-    """Say what became of the models that both sides have, and count those that only one has."""
+    """Count the models that changed, that did not, that are new, and that were removed."""
     models, base = report.models, report.base
     if base is None or base.problem:
         return
     compared = [model for model in models if model.is_compared]
     if moved := [model for model in compared if not model.is_unchanged]:
-        yield f"{exact(len(moved))} changed"  # models that share a config add up to no number
+        yield f"{exact(len(moved))} changed"  # a sum over models with a common config means nothing
     elif compared and any(model.parameter_count is None for model in models):
-        yield f"{exact(len(compared))} as at {base.revision}"
+        yield f"{exact(len(compared))} unchanged since {base.revision}"
     elif compared:
-        yield f"none changed against {base.revision}"
+        yield f"none changed since {base.revision}"
     absent = [model.name for model in models if model.base and model.base.config is None]
     if new := [name for name in absent if name not in base.not_compared]:
         yield f"{exact(len(new))} new"
@@ -247,7 +247,7 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
 
 
 def has_news(report: RunReport) -> bool:
-    """Tell whether there is news: a failure, what was not checked or compared, what is not as at the base."""
+    """Tell whether there is news: a failure, a model not checked or compared, a change since the base."""
     base = report.base
     if report.failed or not report.complete or report.not_counted:
         return True

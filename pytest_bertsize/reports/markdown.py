@@ -1,6 +1,6 @@
-"""The report as Markdown, for a pull request's comment, and for the page of a step of GitHub Actions.
+"""The report as Markdown, for a pull request's comment and GitHub's step summary.
 
-A page has parts that are shown whole or not at all. No text that is put in has an effect on what stands around it.
+Each part of a page is shown whole or not at all. Inserted text is escaped, so that it changes nothing around it.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from pytest_bertsize.reports.report import Component, FindingRow, Layer, ModelRe
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
-"""How a comment, and a file, of ours is recognised."""
+"""First line of our comments and files, which identifies them."""
 LONGEST = 60_000
-"""Characters of a page; GitHub takes no comment of more than 65,536."""
+"""Characters of a page; GitHub refuses comments of more than 65,536."""
 MOST_NAMES = 20
-"""Names in a sentence, removed models, and findings of a model."""
+"""Names in a sentence, removed models, findings of a model."""
 MOST_MODELS = 100
 """Models in the overview, and stand-ins."""
 MOST_ROWS = 60
-"""Components of a table; the total and those that fail are among them."""
+"""Components of a table, the total and failed ones included."""
 MOST_LAYERS = 30
 _NAME = 60
 """Characters of a name in the overview, and in a list of names."""
 _TEXT = 1_000
-"""Characters of a text that is put in."""
+"""Characters of an inserted text."""
 _FOR_WHAT_IS_MISSING = 400
-"""Characters kept for the sentence that says what is not shown."""
+"""Characters kept for the sentence that counts what is not shown."""
 _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
-"""Of findings and verdicts: emoji, because GitHub colours no other sign."""
+"""Marks of findings and verdicts: emoji, because GitHub colours nothing else."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
-"""Is not shown, and keeps apart what GitHub would join to a mention, a reference, an address or a picture."""
+"""An invisible character that keeps GitHub from reading a mention, reference, address or picture."""
 _DOLLAR = "<span>$</span>"
-"""What GitHub's documentation says to write for one that begins no mathematics."""
+"""A dollar sign that starts no mathematics, as GitHub documents it."""
 _JOINED = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE
 )
 _PLAIN_CODE = re.compile(r"[^`|$\\\s](?:[^`|$\\]*[^`|$\\\s])?")
 
 
-# pieces of Markdown as GitHub reads it
+# pieces of GitHub's Markdown
 
 
 def text(foreign: str, longest: int = _TEXT) -> str:
-    """Write a text as it stands: on one line, without Markdown, HTML, mentions, references, addresses and emoji."""
+    """Escape a text: one line, without Markdown, HTML, mentions, references, addresses and emoji."""
     parts = _JOINED.split(printable(foreign, longest))
     return _NOTHING.join(_PUNCTUATION.sub(r"\\\g<0>", part) for part in parts).replace("$", _DOLLAR)
 
 
 def code(foreign: str, longest: int = 200) -> str:
-    """Write a path, a key or a value, in a table too."""
+    """Write a path, a key or a value as code; safe inside tables."""
     shown = printable(foreign, longest)
     return f"`{shown}`" if _PLAIN_CODE.fullmatch(shown) else f"<code>{text(shown)}</code>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """Write rows of cells that are Markdown already.
+    """Write a table; its cells are already Markdown.
 
-    :param left: how many columns are of words; all others are of numbers.
+    :param left: the number of columns with words; all others have numbers.
     """
     aligned = [":--"] * left + ["--:"] * (len(columns) - left)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
@@ -78,12 +78,12 @@ class Part:
 
     text: str
     is_detail: bool = False
-    """Whether the report is understood without it."""
+    """True if the report is clear without this part."""
     fits: bool = False
 
 
 def render_page(report: RunReport) -> str:
-    """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
+    """Return at most :data:`LONGEST` characters; leave out whole parts, later models and details first."""
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
     told = [model for model in models if not model.is_quiet]
     top = "\n\n".join([MARK, *_describe_top(report)])
@@ -91,7 +91,7 @@ def render_page(report: RunReport) -> str:
     after_title = 1 if report.only_model else 0  # the title is its headline
     described = [_describe_model(each)[after_title:] for each in told]
     stand_ins = [text(each) for each in sentences.name_stand_ins(report.models)]
-    folded = _fold_away("Stand-ins for what is not there", _list_lines(stand_ins, MOST_MODELS, "more are"))
+    folded = _fold_away("Stand-ins for modules that are not installed", _list_lines(stand_ins, MOST_MODELS, "more are"))
     others = [_describe_overview(told, len(models) - len(told)), [folded] if stand_ins else []]
     sections = [section for section in (others[0], *described, others[1]) if section]
     _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
@@ -100,7 +100,7 @@ def render_page(report: RunReport) -> str:
 
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
-    """Mark the parts that fit, details last; once a part was too long, no other model is begun."""
+    """Mark the parts that fit, details last; after the first part that does not fit, start no other model."""
     is_full = False
     for is_detail in (False, True):
         for section in sections:
@@ -115,7 +115,7 @@ def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
 
 
 def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
-    """Say what is not shown: whole models, and parts of those that are."""
+    """Count what is not shown: whole models, and parts of shown ones."""
     models = sum(not section[0].fits for section in described)
     begun = [part for section in described if section[0].fits for part in section]
     parts = sum(not part.fits for part in (*begun, *others))
@@ -123,11 +123,13 @@ def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) 
         return []
     what = [plural(models, "model")] if models else []
     what += [plural(parts, "table or list", "tables and lists")] if parts else []
-    return [f"**Not shown here: {' and '.join(what)}.** A comment takes no more; the JSON report has everything."]
+    return [
+        f"**Not shown here: {' and '.join(what)}.** The comment is at GitHub's limit; the JSON report has everything."
+    ]
 
 
 def _describe_top(report: RunReport) -> Iterator[str]:
-    """Describe the run: its headline, what was not checked or not compared, and which models are gone."""
+    """Describe the run: headline, models not checked or not compared, and removed models."""
     base = report.base
     mark = "❌" if report.failed or not report.complete else "⚠️" if report.not_counted else "✅"
     yield f"## {mark} {text(report.headline)}"
@@ -136,7 +138,7 @@ def _describe_top(report: RunReport) -> Iterator[str]:
     if not report.complete:
         yield (
             f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>\n"
-            "> What was not checked has not passed: it was deselected or never reached, or the run has not ended."
+            "> A model that was not checked has not passed: it was deselected or not reached, or the run has not ended."
         )
     if base and (base.problem or base.commit is None):
         yield f"> [!WARNING]\n> **Not compared with {code(base.revision)}**: {text(base.problem)}"
@@ -159,9 +161,9 @@ def _describe_removed(model: Removed) -> str:
 
 
 def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
-    """Draw the models with something to report in one table, those that failed first, and count the others.
+    """Draw the models with news in one table, failed ones first, and count the others.
 
-    :param quiet: the number of models that passed and did not change.
+    :param quiet: the number of passed models without a change.
     """
     parts = []
     if len(models) > 1:
@@ -189,7 +191,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
 
 
 def _describe_run(report: RunReport) -> str:
-    """Say what was counted, against what, and with which libraries."""
+    """Describe what was counted, what it was compared with, and the libraries."""
     base, at = report.base, "work tree on " if sentences.is_of_work_tree(report) else ""
     build = "" if report.mode == "full" else "; not compared with a build"
     compared = f" Compared with {code(base.revision)} ({code(base.commit[:12])})." if base and base.commit else ""
@@ -206,7 +208,7 @@ def _describe_run(report: RunReport) -> str:
 
 
 def _describe_model(model: ModelReport) -> list[Part]:
-    """The headline is the first, then what is found with what to write to accept it, and then what changed."""
+    """Describe a model: its headline, its findings with their fixes, then its changes."""
     choices, changes = model.choices, sentences.compare_with_base(model)
     parts = [Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"), Part(_describe_subject(model))]
     if findings := [*map(_describe_finding, model.own_findings)]:
@@ -228,7 +230,7 @@ def _describe_model(model: ModelReport) -> list[Part]:
     if model.layers:
         parts.append(_fold_away("Layers that differ", _draw_layers(model.layers)))
     formulas = [
-        # formulas of ours as GitHub sets them; any other text as code
+        # our formulas as mathematics; any other text as code
         (_name_part(row), f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT), _show_count(row.expected))
         for row in model.components
         if row.formula
@@ -246,7 +248,7 @@ def _describe_finding(finding: FindingRow) -> str:
 
 
 def _describe_subject(model: ModelReport) -> str:
-    """Describe the model, and what it is not compared with."""
+    """Describe the model, and name what it is not compared with."""
     said = [
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
@@ -258,17 +260,19 @@ def _describe_subject(model: ModelReport) -> str:
 
 
 def _describe_components(model: ModelReport) -> list[Part]:
-    """The table, folded away for a model that passed, and what it leaves out."""
+    """Draw the table, folded for a model that passed, and count what it leaves out."""
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
     totals, count = model.totals, model.parameter_count
-    is_off = any(finding.kind == "off-closed-form" for finding in model.findings)  # tensors may, where counts agree
+    is_off = any(
+        finding.kind == "off-closed-form" for finding in model.findings
+    )  # tensors may differ although counts agree
     deltas = [row.form_delta for row in rows if row.form_delta is not None]
     is_alike, hidden = bool(deltas) and not any(deltas) and not is_off, len(rows) - len(shown)
     notes = [
         _capitalize(sentences.describe_embedding(model)),
-        "Every component is what its closed form says" if is_alike else "",
+        "Every component matches its closed form" if is_alike else "",
         f"{plural(hidden, 'component is', 'components are')} not shown" if hidden else "",
         "" if totals.stored in {None, count} else f"With ties written out {_show_count(totals.stored)}",
         "" if totals.trainable in {None, count} else f"Trainable {_show_count(totals.trainable)}",
@@ -292,7 +296,7 @@ def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> 
         "off formula": signed(row.form_delta) if row.form_delta else "",
         "base": _show_count(row.base) if has_changed else "",
         "change": signed(row.base_delta) if row.base_delta else "",
-        "budget": limit if is_broken else bold(limit),  # bold where it is the limit that is wrong, not what is left
+        "budget": limit if is_broken else bold(limit),  # bold if the limit is wrong, not the room
         "left": "" if left is None else bold(signed(left)) if is_broken else signed(left),
     }
 
@@ -320,13 +324,13 @@ def _capitalize(sentence: str) -> str:
 
 
 def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
-    """Leave out columns in which nothing is said."""
+    """Leave out empty columns."""
     used = [column for column in rows[0] if any(row[column] for row in rows)]
     return table(used, [[row[column] for column in used] for row in rows], left=left)
 
 
 def _fold_away(summary: str, content: str) -> Part:
-    """GitHub reads Markdown between the tags where empty lines are around it."""
+    """Fold content away; GitHub reads its Markdown only between empty lines."""
     folded = f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
     return Part(folded, is_detail=True)
 

@@ -1,4 +1,4 @@
-"""The outcome of a run, whichever door it came in by: what was checked, its status, and the lines of its summary."""
+"""The outcome of a run of pytest or a command: checked models, status, and summary lines."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run: what it checked, and what became of it."""
+    """A run with its results."""
 
     checked: Sequence[ModelReport]
-    """In the order of their declaration."""
+    """Reports in the order of declaration."""
     versions: Mapping[str, str]
-    """Of the libraries that built them."""
+    """Releases of the libraries that built the models."""
     reports: ReportFiles
     excuse: str
-    """Why models may have been left unchecked; ``""`` where that is an error."""
+    """The reason that allows unchecked models; ``""`` if they are an error."""
 
     @cached_property
     def report(self) -> RunReport:
@@ -38,25 +38,27 @@ class Outcome:
 
     @property
     def status(self) -> Status:
-        """``good`` where all was checked and all is within, and every report could be written."""
+        """Return ``good`` if every model was checked and passed, and every report was written."""
         if self.reports.problems:
             return "mistaken"
         return "found" if self.report.failed or (self.report.not_checked and not self.excuse) else "good"
 
 
 class Line(NamedTuple):
-    """One line of a summary; it may have several of the terminal's."""
+    """One line of a summary; it may wrap."""
 
     text: str
     colour: Literal["", "red", "yellow"] = ""
-    """Red where it says what is wrong with the run itself, and not with a model."""
+    """Red for a problem of the run itself, not of a model."""
 
 
 def name_unchecked(outcome: Outcome) -> Iterator[Line]:
-    """Yield the last lines of a run that left models unchecked, or counted nothing of them."""
+    """Yield the last lines of a run that did not check or count some models."""
     if outcome.report.not_counted:
         named = listed(outcome.report.not_counted, MOST_NAMED)
-        yield Line(f"NOT COUNTED: {named}: nothing is built, and no closed form or lock counts them", "yellow")
+        yield Line(
+            f"NOT COUNTED: {named}: nothing is built, and neither a closed form nor a lock counts them", "yellow"
+        )
     if outcome.report.not_checked:
         named = listed(outcome.report.not_checked, MOST_NAMED)
         text = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
@@ -64,10 +66,10 @@ def name_unchecked(outcome: Outcome) -> Iterator[Line]:
 
 
 def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
-    """Yield the lines at the end of a run, after the failures themselves.
+    """Yield the lines at the end of a run, after the failures.
 
-    :param tables: whether models that passed are unfolded here, where that is asked for.
-    :param accepting: whether the run changes budgets itself.
+    :param tables: whether passed models may show their tables here.
+    :param accepting: whether the run itself changes budgets.
     """
     models, reports, base = outcome.checked, outcome.reports, outcome.reports.base
     report = outcome.report
@@ -88,13 +90,13 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
         yield Line(f"closed forms are those of transformers {reports.asked}")
     written = "" if reports.problems else "".join(f"; {path.name} written" for path in reports.paths)
     yield Line(f"{sentences.describe_run(report)}{written}")
-    if base or report.failed:  # of any other run the table has said it
+    if base or report.failed:  # in any other run the table has it
         yield Line("\n".join(to_terminal(each, style) for each in (report.headline, report.news) if each))
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """Draw the overview, unless each model failed and has its report; for each that passed its table if asked for,
-    else its changes; then the stand-ins.
+    """Draw the overview, unless each model failed and has its report; then the table of each passed model if requested,
+    else its changes; then stand-ins.
     """
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:

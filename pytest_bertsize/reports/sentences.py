@@ -1,4 +1,4 @@
-"""Sentences and numbers that all views show alike: what changed against the base, what would fit, what comes next."""
+"""Sentences and numbers that all views share: changes since the base, shapes that would fit, costs of next changes."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     )
 
 NOTHING = "\N{EN DASH}"
-"""Where there is no number."""
+"""A missing number."""
 SHORT = 10
-"""Characters of a commit's name that tell it from others."""
+"""Characters of a shortened commit hash."""
 MOST_PARTS = 3
-"""Components that one key moved, before the rest is counted."""
+"""Components of one key that are named before the rest is counted."""
 MOST_FROZEN = 6
-"""Parts that do not train, before the rest is counted."""
+"""Frozen parts that are named before the rest is counted."""
 MOST_CHANGES = 40
-"""Changes of keys, or of tensors, that are shown of a model."""
+"""Changes of keys, or of tensors, that are shown for a model."""
 
 
 # numbers
 
 
 def show_difference(delta: int | None) -> str:
-    """``'+768'``, ``'='``, or a dash where nothing is compared."""
+    """Return ``'+768'``, ``'='``, or a dash if nothing is compared."""
     return NOTHING if delta is None else signed(delta) if delta else "="
 
 
 def show_percent(change: int, before: int) -> str:
-    """``(7_087_872, 109_514_298)`` → ``'+6.5 %'``; what would round to nothing is ``'<0.1 %'``."""
+    """``(7_087_872, 109_514_298)`` → ``'+6.5 %'``; ``'<0.1 %'`` for less."""
     share = _in_tenths(change, before)
     return f"{share:+,} %" if share else "<0.1 %"
 
 
 def show_share(part: int | None, whole: int | None) -> str:
-    """``'21.8%'``, ``'<0.1%'``, ``'0%'`` of the whole; ``''`` where either is not known."""
+    """``'21.8%'``, ``'<0.1%'``, ``'0%'`` of the whole; ``''`` if either is unknown."""
     if part is None or not whole:
         return ""
     tenths = 100 if part == whole else _in_tenths(part, whole)
@@ -67,11 +67,11 @@ def _in_tenths(part: int, whole: int) -> Decimal:
     return (Decimal(100 * part) / whole).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
-# against the base
+# comparison with the base
 
 
 def compare_with_base(model: ModelReport) -> list[str]:
-    """The comparison in a sentence, then what changed, a line for each thing; empty for a run without a base.
+    """Return the comparison in a sentence, then a line for each change; empty without a base.
 
     The first is ``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, with bytes and FLOPs.
     """
@@ -81,7 +81,7 @@ def compare_with_base(model: ModelReport) -> list[str]:
     head = f"against {name_revision(base.revision, base.commit)}"
     if base.total is not None and now is not None:
         beside = f"; {also}" if (also := name_changed_measures(model.measures)) else ""
-        came = f"; {exact(base.grown)} came, {exact(base.shrunk)} went" if base.grown and base.shrunk else ""
+        came = f"; {exact(base.grown)} added, {exact(base.shrunk)} removed" if base.grown and base.shrunk else ""
         moved = f"{exact(base.total)} → {exact(now)} ({signed(now - base.total)}{came})"
         head += " by its lock" if base.by == "lock" else ""
         head += f": {moved if base.grown or base.shrunk else 'no count changed'}{beside}"
@@ -90,7 +90,7 @@ def compare_with_base(model: ModelReport) -> list[str]:
 
 
 def list_changes(base: Base) -> list[str]:
-    """List what became of the model and its tensors, beside what keys moved."""
+    """List the changes of the model and its tensors besides those of keys."""
     return [*base.said, *_shorten([each.said for each in base.tensors])]
 
 
@@ -100,7 +100,7 @@ def _shorten(lines: Sequence[str]) -> list[str]:
 
 
 def name_changed_measures(measures: Sequence[Measure]) -> str:
-    """``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` where neither changed."""
+    """``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if neither changed."""
     return ", ".join(
         f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
         for row in measures
@@ -109,7 +109,7 @@ def name_changed_measures(measures: Sequence[Measure]) -> str:
 
 
 def short_revision(revision: str, commit: str | None) -> str:
-    """Return the revision as it was asked for; a commit is shortened."""
+    """Return the revision as requested; shorten a commit hash."""
     return revision[:SHORT] if commit and commit.startswith(revision) else revision
 
 
@@ -121,12 +121,12 @@ def name_revision(revision: str, commit: str | None) -> str:
 
 
 def is_of_work_tree(report: RunReport) -> bool:
-    """Tell whether the base is the commit that is checked out: what differs from it is not committed."""
+    """Tell whether the base is the checked-out commit, so that every difference is uncommitted."""
     return bool(report.base and report.base.commit and report.base.commit == report.commit)
 
 
 def describe_change(row: Change | Moved) -> str:
-    """``num_hidden_layers 12 → 13: +7,087,872``, and where it went."""
+    """Return ``num_hidden_layers 12 → 13: +7,087,872``, with its components."""
     lowest = pick_deepest(row.components)
     where = f" ({name_moved(row.components, MOST_PARTS)})" if lowest else ""
     if len(lowest) == 1 and row.total:
@@ -135,15 +135,15 @@ def describe_change(row: Change | Moved) -> str:
 
 
 def name_moved(components: Mapping[str, int], most: int) -> str:
-    """``encoder.attention +4,727,808, …``: where a key's cost is, without the levels above; the largest first."""
+    """Return ``encoder.attention +4,727,808, …``: the deepest components that a key moved, the largest first."""
     largest = sorted(pick_deepest(components), key=lambda name: -abs(components[name]))
     return listed([f"{name} {signed(components[name])}" for name in largest], most)
 
 
 def name_change(row: Change | Moved) -> str:
-    """``num_hidden_layers 12 → 13``: numbers as everywhere in a report, words without their quotes."""
+    """Return ``num_hidden_layers 12 → 13``, with words unquoted."""
     if row.key == "code":
-        return "in the code or a file that it reads, which no key explains"
+        return "in the code, or a file that it reads: no key explains it"
     if row.key == "together":
         return "these keys together, beyond each of them alone"
     before, after = (exact(int(each)) if each.isdecimal() else each.strip('"') for each in (row.before, row.after))
@@ -151,16 +151,16 @@ def name_change(row: Change | Moved) -> str:
 
 
 def pick_deepest(components: Iterable[str]) -> list[str]:
-    """Return the components that have no other below them."""
+    """Return the components without children."""
     names = [*components]
     return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
 
 
-# models that left, and stand-ins
+# removed models, and stand-ins
 
 
 def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
-    """``encoder, tagger: not installed and not used: wandb``: each kind of stand-in once, with its models."""
+    """Return ``encoder, tagger: not installed and not used: wandb``: each kind of stand-in once, with its models."""
     names: dict[str, list[str]] = {}
     for model in models:
         for finding in model.findings:
@@ -170,7 +170,7 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
 
 
 def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
-    """Models that left: those whose limit may have left with them, with what to write, or all others."""
+    """List removed models: those that lost a limit without a reason, with the fix, or all others."""
     lost = ", and this table does not" if failed else ""
     for model in base.removed:
         if model.failed is failed:
@@ -178,7 +178,7 @@ def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
 
 
 def describe_former(model: Removed) -> str:
-    """``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, of which nothing has to be known."""
+    """``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as it is known."""
     if model.problem:
         return f"{model.name} (its table there cannot be read: {model.problem})"
     count = "" if model.total is None else f"{exact(model.total)} parameters"
@@ -188,18 +188,18 @@ def describe_former(model: Removed) -> str:
 
 
 def describe_reason(model: Removed) -> str:
-    """``; its reason: ADR-14``, or what to write where one is missing: ``[tool.bertsize.removed] encoder = "…"``."""
+    """Return ``; its reason: ADR-14``, or the line to write: ``[tool.bertsize.removed] encoder = "…"``."""
     if not model.failed:
         return f"; its reason: {model.reason}" if model.reason else ""
     name = model.name if re.fullmatch(r"[\w-]+", model.name, re.ASCII) else f'"{model.name}"'
-    return f'; if that is meant, say why in the same change: [tool.bertsize.removed] {name} = "…"'
+    return f'; if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] {name} = "…"'
 
 
-# beside the table
+# lines next to the table
 
 
 def describe_fits(choices: Choices) -> str:
-    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` where nothing has to, or nothing near does."""
+    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the model passes, or no near shape does."""
     found = [f"{fit.change} ({exact(fit.total)})" for fit in choices.fits]
     return f"would fit: {'; or '.join(found)}" if found else ""
 
@@ -211,7 +211,7 @@ def describe_costs(choices: Choices) -> str:
 
 
 def describe_measures(model: ModelReport) -> Iterator[str]:
-    """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for a view that does not draw measures."""
+    """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views without a row for it."""
     for row in model.limited_measures:
         count = row.known_count or 0
         used = f": {percent_used(count, row.max)} of it" if row.max is not None else ""
@@ -222,7 +222,7 @@ def describe_measures(model: ModelReport) -> Iterator[str]:
 
 
 def describe_parts(row: Measure) -> str:
-    """Say where a forward pass multiplies: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
+    """Return the FLOPs by component: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
     whole = row.known_count or 0
     shares = {name: 100 * row.components[name] // whole if whole else 0 for name in pick_deepest(row.components)}
     return ", ".join(f"{name} {exact(row.components[name])} ({of or '<1'}%)" for name, of in shares.items())
@@ -231,7 +231,7 @@ def describe_parts(row: Measure) -> str:
 def describe_embedding(model: ModelReport) -> str:
     """``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
 
-    As scaling laws divide a model (Kaplan et al. 2020, arXiv 2001.08361, section 2.1); ``""`` without embeddings.
+    The division is that of scaling laws (Kaplan et al. 2020, arXiv 2001.08361, section 2.1); ``""`` without embeddings.
     """
     counts = {row.name: row.known_count or 0 for row in model.components}
     whole = counts.get(TOTAL)
@@ -243,13 +243,13 @@ def describe_embedding(model: ModelReport) -> str:
 
 
 def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
-    """Add up a component of every backbone, but none that is a part of another such."""
+    """Add up a component over all backbones, without counting a nested one twice."""
     found = [name for name in counts if name.rpartition(".")[2] == part]
     return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
 
 
 def describe_rest(model: ModelReport) -> Iterator[str]:
-    """Describe what trains, and the checkpoint."""
+    """Describe the trainable share, and the checkpoint."""
     totals, row = model.totals, model.checkpoint
     trainable, actual = totals.trainable, model.parameter_count
     if trainable is not None and actual and trainable != actual:
@@ -260,7 +260,7 @@ def describe_rest(model: ModelReport) -> Iterator[str]:
 
 
 def describe_run(report: RunReport) -> str:
-    """``3 configured, 3 checked, 0 failed``, and what they were not compared with."""
+    """``3 configured, 3 checked, 0 failed``, and comparisons that were left out."""
     builds = report.mode == "full"
     alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
     held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"

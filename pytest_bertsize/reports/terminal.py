@@ -1,4 +1,4 @@
-"""The reports in a terminal: one model that failed, one that passed, all of a run."""
+"""Terminal reports: a model that failed, one that passed, and the whole run."""
 
 from __future__ import annotations
 
@@ -40,26 +40,28 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
 
 MOST_SENTENCES = 40
-"""Findings that are shown of a model, errors first; who has more has one of them many times."""
+"""Findings shown for a model, errors first; more are usually repetitions."""
 MOST_ROWS = 30
-"""Models that passed, as a row each, and lines of more."""
+"""Rows for passed models, and lines that group more."""
 FEWEST = 3
-"""Models of one pattern that are a line; fewer are rows."""
+"""Models of one pattern that make a line; fewer are rows."""
 MOST_PLACES = 3
-"""Places of one finding of several models."""
+"""Places shown for one finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
-"""Notes that are shown without ``-v``."""
+"""Notes shown without ``-v``."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
-    """Draw the report of a model that failed: headline, table, changes, each finding with its fix.
+    """Draw the report of a failed model: headline, table, changes, each finding with its fix.
 
-    A finding that is the headline itself is drawn as its fix alone, below the headline.
+    The headline's own finding is drawn as its fix alone, below the headline.
     """
     if not model.components and not any(each.severity == "error" for each in model.own_findings):
-        return draw(style, *_finding_lines(model.own_findings, style, f"{model.name}: "))  # others fail for it as well
+        return draw(
+            style, *_finding_lines(model.own_findings, style, f"{model.name}: ")
+        )  # other models have the same error
     if not model.components and len(model.own_findings) == 1:
         (only,) = model.own_findings
         line = ": ".join(filter(None, (model.name, only.place, only.message)))
@@ -82,15 +84,15 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(finding: FindingRow) -> bool:
-    """Tell whether the headline has all that the message says: its words, or the numbers of a limit."""
+    """Tell whether the headline contains the message: its words, or the numbers of a limit."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
-    """Return what the headline does not say of the finding that it names.
+    """Return the parts of a finding that the headline leaves out.
 
-    :param is_whole: whether it says the way out as well, where it says more than numbers.
+    :param is_whole: whether the headline includes the fix.
     """
     if finding.limit is not None:
         return f"{finding.fix} ({finding.place})" if finding.place else finding.fix
@@ -98,13 +100,13 @@ def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
-    """Draw title and table of a model that passed, for ``-v``."""
+    """Draw title and table of a passed model, for ``-v``."""
     beside = [*_base_lines(model, style), *_choice_lines(model, style)]
     return _draw_blocks([_table_parts(model, style), beside], style)
 
 
 def _draw_blocks(blocks: Iterable[Sequence[RenderableType]], style: Style) -> str:
-    """Draw blocks of lines with an empty line between them."""
+    """Draw blocks of lines, separated by empty lines."""
     parts = [part for block in blocks if block for part in (colour_text(""), *block)]
     return draw(style, *parts[1:])
 
@@ -118,9 +120,9 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
-    """Draw the warnings of a model that passed, and its notes where detail is asked for.
+    """Draw the warnings of a passed model, and with ``-v`` its notes.
 
-    Without ``-v`` a note prints of a loosened budget, and of the lock unless the base has said the same.
+    Notes on a loosened budget always appear, and those on the lock unless the base reports the same.
     """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
@@ -131,7 +133,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
-    """Draw each error and warning that several models have alike, once with their names; return the models without."""
+    """Draw each error and warning of several models once, with their names; return the models without these."""
     found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
         for each in model.own_findings:
@@ -180,7 +182,7 @@ def _without_line(finding: FindingRow) -> str:
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
-    """Draw the stand-ins, each once for all models."""
+    """Draw each stand-in once for all models."""
     found = sentences.name_stand_ins(models)
     lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
     if rest := len(found[MOST_SENTENCES:]):
@@ -189,12 +191,12 @@ def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
 
 
 def draw_comparison(model: ModelReport, style: Style) -> str:
-    """Draw what became of a model that passed."""
+    """Draw the changes of a passed model."""
     return draw(style, *_base_lines(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
-    """Draw what the whole run was compared with, where there is something to say."""
+    """Draw the base of the run if there is something to report."""
     lines = []
     missing = f"not compared with {base.revision}"
     if base.problem:
@@ -211,12 +213,12 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, style: Style) -> str:
-    """Draw the command that raises budgets, where they alone are what fails a model; ``""`` where there is none."""
+    """Draw the command that raises budgets if models fail for nothing else; else ``""``."""
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
     budgets = {*BROKEN, "budget-loosened"}
     acceptable = any(kinds & budgets and kinds <= {*budgets, "differs-from-lock"} for kinds in errors)
     since = f" --base {shlex.quote(base.revision)}" if base else ""
-    said = f'to accept what was counted: bertsize accept{since} --reason "…"'
+    said = f'to accept these counts: bertsize accept{since} --reason "…"'
     return draw(style, hanging("→ ", "cyan", said, style)) if acceptable else ""
 
 
@@ -234,7 +236,7 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
 
 
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
-    """Draw what would fit, and what the next change would cost."""
+    """Draw shapes that would fit, and the costs of next changes."""
     choices = model.choices
     if choices is None or style.verbosity < 1:
         return []
@@ -257,9 +259,9 @@ BOLD, RED = "1", "31"
 
 
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
-    """Draw a row for each model; where many have passed, those that failed, and a line for each pattern of names.
+    """Draw a row for each model; if many passed, rows for failed ones and a line for each pattern of names.
 
-    :param patterns: the table that declares several models, ``"bert-{stem}"``, by the name of each.
+    :param patterns: the name of a table for several models, ``"bert-{stem}"``, by the name of each model.
     """
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
@@ -269,7 +271,7 @@ def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping
 
 
 def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
-    """Draw columns that are as wide as their widest cell, without the time that it takes to load rich."""
+    """Draw columns as wide as their widest cell, without importing rich."""
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in rows[0]}
     needed = {column: (min(width, NAME) if column == "model" else width) + 2 for column, width in widths.items()}
     shown = drop_columns(needed, ("architecture", "left", "budget"), usable(style))
@@ -288,7 +290,7 @@ def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
 
 
 def _fold_passed(models: Sequence[ModelReport], patterns: Mapping[str, str]) -> tuple[list[ModelReport], list[str]]:
-    """Return the models that are rows, and lines that count all others."""
+    """Return the models to draw as rows, and lines that count the others."""
     passed = [model for model in models if model.verdict == "passed"]
     if len(passed) <= MOST_ROWS:
         return [*models], []
@@ -322,7 +324,7 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
 
 
 def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Name the model with the least room under its total, or what is limited where no total is."""
+    """Name the model with the least room under its total, or the limited quantities if no total is limited."""
     if models[0].report_only:
         return "report-only"
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
@@ -349,18 +351,18 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
     }
 
 
-# the table of one model's components: a number is never cut, whole columns go first, the least important one ahead
+# the table of one model's components; numbers are never cut: whole columns are dropped, the least important first
 
 COMPONENT = "  component"
 COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
 DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
 DROPPED_LAST = ("vs formula",)
-"""Columns that are dropped where names are as narrow as they can be."""
+"""Columns that are dropped once names are at their narrowest."""
 NARROWEST_NAME = 14
 TENSOR = 40
-"""Cells that a tensor's name gets before columns are dropped for it."""
+"""Cells of a tensor's name before columns are dropped for it."""
 MOST_LINES = 200
-"""Of a table; a model whose layers all differ has thousands of them."""
+"""Lines of a table; a model whose layers all differ has thousands."""
 BAR = 9
 """Cells of a full bar."""
 
@@ -397,12 +399,12 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
 
 
 def _says_something(row: Component) -> bool:
-    """Return whether a row has more to say than that there is nothing of a component, as it should be."""
+    """Tell whether a row is worth showing: a count, a failure, or a difference."""
     return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
 
 
 def _describe_totals(model: ModelReport) -> Iterator[str]:
-    """The embedding's share, and totals with what is tied or shared counted again."""
+    """Yield the embedding's share, and totals that count ties and shared layers again."""
     yield sentences.describe_embedding(model)
     stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
     totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
@@ -412,9 +414,9 @@ def _describe_totals(model: ModelReport) -> Iterator[str]:
 
 
 def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
-    """Sentences under the table: what its last lines are of, what trains, and what it leaves out.
+    """Yield sentences under the table: on its last lines, on trainable parameters, and on lines left out.
 
-    :param cut: lines of a table that is too long.
+    :param cut: the number of lines left out of a long table.
     """
     yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
     yield from map(sentences.describe_parts, model.limited_measures)
@@ -422,7 +424,7 @@ def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
     if cut:
         yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
     if not model.built:
-        yield f"not built: these are the {model.counted_by}'s counts"
+        yield f"not built: the {model.counted_by} gives these counts"
 
 
 def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[_Line]:
@@ -431,7 +433,7 @@ def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterat
     label = f"{'  ' * depth}{row.name.rpartition('.')[2]}{times}"
     yield _line_of(row, label, {"share": sentences.share_of_total(row, model)})
     indent = "  " * (depth + 2)
-    if row.form_delta:  # a long formula stands in the finding alone
+    if row.form_delta:  # only the finding shows a long formula
         formula = row.formula if row.formula and len(row.formula) <= NAME else "closed form"
         expected: dict[str, str] = {"actual": exact(row.expected or 0), "vs formula": "expected"}
         yield _Line({COMPONENT: powers(f"{indent}{formula}", style), **expected}, dim=True)
@@ -469,13 +471,13 @@ def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
     }
     if row.actual is None:  # nothing was built
         return _Line({**cells, "actual": "", "vs formula": ""}, dim=True)
-    if row.expected is None:  # there is no closed form to compare with
+    if row.expected is None:  # no closed form to compare with
         return _Line({**cells, "vs formula": ""}, dim=True)
     return _Line(cells, failed=actual != expected, dim=actual == expected)
 
 
 def _draw_bar(actual: int, limit: int) -> str:
-    """The share of the limit that is used, rounded down; an arrow where it runs over."""
+    """Draw the used share of the limit, rounded down; with an arrow if it is exceeded."""
     if actual > limit:
         return "█" * BAR + "▶"
     eighths = 8 * BAR * actual // limit if limit else 0
@@ -483,13 +485,13 @@ def _draw_bar(actual: int, limit: int) -> str:
 
 
 def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str, int]]:
-    """Drop whole columns until the rest fits; only names of components are ever shortened."""
+    """Drop whole columns until the rest fits; shorten only the names of components."""
     widths = {column: [cell_len(line.cells.get(column, "")) for line in lines] for column in COLUMNS}
     natural = {column: max(cell_len(column), *widths[column]) for column in COLUMNS}
     columns = [column for column in COLUMNS if any(widths[column])]
-    if style.verbosity < 1 and "actual" in columns and "closed form" in columns:  # shown where it is all there is
+    if style.verbosity < 1 and "actual" in columns and "closed form" in columns:  # shown only if nothing is built
         columns.remove("closed form")
-    room = min(natural[COMPONENT], TENSOR if style.verbosity > 1 else NAME)  # a longer tensor name is shortened
+    room = min(natural[COMPONENT], TENSOR if style.verbosity > 1 else NAME)  # shortens a longer tensor name
     for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), DROPPED_LAST)):
         needed = {column: (name if column == COMPONENT else natural[column]) + 1 for column in columns}
         columns = drop_columns(needed, dropped, usable(style))

@@ -1,5 +1,5 @@
-"""The verdict: one model from its config to its Review, and what would accept it.
+"""The review of one model, from its config to its findings, and the budgets that would accept it.
 
-In: the closed form, what was built, the budget, the checkpoint, the base. Out: a Review with its findings.
-Doors: ``gate`` for a run, ``check`` for one model, ``review``, ``accept``, ``measures``.
+In: closed form, build, budget, checkpoint, lock and base. Out: a Review with its findings.
+Entry points: ``gate`` for a run, ``check`` for one model, ``review``, ``accept``, ``measures``.
 """

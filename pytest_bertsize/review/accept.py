@@ -1,4 +1,4 @@
-"""Which budgets a run changes: accepting raises those that fail, tightening lowers those with room."""
+"""The budget changes of a run: accepting raises limits that fail, tightening lowers limits with room."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Verb = Literal["update", "tighten"]
 
 @dataclass(frozen=True)
 class Refused:
-    """A budget that fails and is not changed."""
+    """A failing limit that is not changed."""
 
     model: str
     component: str
@@ -28,20 +28,20 @@ class Refused:
 
 @dataclass(frozen=True)
 class BudgetChanges:
-    """The limits of one model that a run changes, and those that it does not."""
+    """The limits of one model that a run changes or leaves."""
 
     review: Review
-    """Of the model as its budget is now."""
+    """Findings with the current budget."""
     changes: list[Change] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     asks_why: bool = False
-    """Whether a base asks for a reason of it: a limit is raised or was loosened by hand, or cannot be compared."""
+    """True if a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
 
 
 def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
-    """Return what the budget has to say to let a model pass that fails for nothing else.
+    """Return the limits with which a model passes, if it fails for nothing else.
 
-    :param shared: whether other models are declared by the same table.
+    :param shared: whether the same table declares other models.
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
     unexplained = [finding for finding in review.errors if finding.asks_why]
@@ -50,7 +50,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     if not broken:
         return BudgetChanges(review, asks_why=bool(unexplained) and not others)
     if others:
-        why = f"it fails for another reason as well ({others[0].kind}), which comes first"
+        why = f"the model has another error ({others[0].kind}), which you must fix first"
         return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
     limits = {limit.table_key: limit for limit in review.budget}
     changes, refused = [], []
@@ -66,14 +66,14 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
 
 def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:
     if limit.written_at(bound) in NAMED:
-        return f"{limit.written_at(bound)!r} is not the project's to change"
+        return f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
     if bound == "exact" and shared:
-        return "an exact limit of several models cannot be that of one"
+        return "several models share this exact limit, so it cannot follow one of them"
     return ""
 
 
 def lower_limits(review: Review) -> BudgetChanges:
-    """Return the least that each limit can say in its own style, and pass; no more than it says now."""
+    """Return the lowest value of each limit, in its own style, that passes; never a higher one."""
     lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
     if review.verdict == "failed" or review.held is None:
         return BudgetChanges(

@@ -1,4 +1,4 @@
-"""Hold a model against the base: its growth, the limits that it broke there already, and those that were loosened."""
+"""Compare a model with the base: its growth, limits exceeded there already, and loosened limits."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit, Measure
 
-GIVE_ONE = "give it one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
+GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 TOKENS = 128
-"""Of the text whose forward pass is counted where the budget says no number of them, if the model takes as many."""
+"""Tokens of the forward pass if the budget names no number, or the model's maximum if that is less."""
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add what became of the model, what that says of its limits, and which of them were loosened."""
+    """Add the changes since the base, limits that they exceed, and loosened limits."""
     subject, baseline = found.subject, accepted.baseline
     former = baseline.find_former(found.name) if baseline else None
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, accepted.put_back)
@@ -66,11 +66,11 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     return found.with_findings(*loose, *find_not_compared(subject.model, baseline))
 
 
-# bytes and FLOPs: of the base nothing is built, and they are those of its parameters and of its closed form
+# bytes and FLOPs of the base, which is not built, follow from its parameters and its closed form
 
 
 def _add_base(found: Review, former: ModelAtCommit, base: Inventory) -> Iterator[Measured]:
-    """Yield what is limited, with what it was at the base; ``None`` where the base does not say it."""
+    """Yield each limited quantity with its value at the base, ``None`` if unknown."""
     for each in found.measured:
         limit = found.limit(each.name)
         is_known = not each.buffers and (each.name != FLOPS or each.expected in {None, each.actual})
@@ -94,7 +94,7 @@ def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
 
 
 def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
-    """Yield bytes and FLOPs that are not limited, and that a change of the model has changed."""
+    """Yield bytes and FLOPs without a limit that changed with the model."""
     subject = found.subject
     today = Measurable(held, subject.form, subject.written_keys)
     asked: list[Measure] = [AsBytes(None, "unique")]
@@ -118,14 +118,14 @@ def _count_tokens(*sides: Derivation | None) -> int:
 
 
 def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | None) -> Finding:
-    """Say of a broken limit whether it was broken at the base, by how much, and whether that passes."""
+    """Add to an exceeded limit its excess at the base, and whether ``already_over`` lets it pass."""
     if finding.kind != "over-budget" or finding.actual is None or finding.limit is None:
         return finding
     model = found.subject.model
     is_passed = model.budget.passes_already_over and finding.table_key is not None  # a marker tightens
     before = _count_at_base(finding, found)
     if before is None or baseline is None:
-        unknown = 'what it was at the base is not known, and already_over = "pass" lets nothing pass'
+        unknown = 'its count at the base is unknown, so already_over = "pass" does not apply'
         why = unknown if baseline and baseline.commit else f'already_over = "pass" needs a base: {GIVE_ONE}'
         return finding._replace(fix=f"{finding.fix}; {why}") if is_passed else finding
     if before <= finding.limit:
@@ -145,14 +145,14 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
 
 
 def _count_at_base(broken: Finding, found: Review) -> int | None:
-    """Return what the broken limit would have held at the base; ``None`` where nobody can tell."""
+    """Return the quantity of an exceeded limit at the base; ``None`` if unknown."""
     if measured := found.find_measured(broken.component or ""):
         return measured.base
     return found.base.count_of(broken.component or "") if found.base else None
 
 
 def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
-    """Hold what each component may have grown by since the base."""
+    """Compare each component's growth since the base with its limit."""
     parts = {limit: limit.measure.part for limit in found.budget if isinstance(limit.measure, Growth)}
     held, base = found.held, found.base
     if not parts or held is None:
@@ -183,7 +183,7 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
 
 
 def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | None) -> Finding:
-    """Say why growth is not held: an error, unless the model is new, or today's table says why."""
+    """Report that growth cannot be checked: an error, unless the model is new or today's table has a reason."""
     model = found.subject.model
     severity: Severity = "error"
     former = mistake = None
@@ -195,27 +195,27 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
         former, mistake = baseline.find_former(model.name), baseline.find_mistake(model)
         way_out = f"compare with a commit in which it can be counted, or {REASON}"
         if not model.closed_form and not (former and former.locked):
-            way_out = f"{REASON}, and commit a lock with it, which later ones are held against: {WRITTEN}"
+            way_out = f"{REASON}, and commit a lock with it, with which later commits are compared: {WRITTEN}"
         if former:
             severity, fix = judge_reason(model, former.model.reason, way_out)
-            why = f"what it was at {baseline.revision} is not known: {former.problem}"
+            why = f"its count at {baseline.revision} is unknown: {former.problem}"
         elif mistake:
             severity, fix = judge_reason(model, mistake.reason, way_out)
-            why = f"what it was at {baseline.revision} is not known: {mistake.problem}"
+            why = f"its count at {baseline.revision} is unknown: {mistake.problem}"
         else:
             severity, fix = "note", ""
-            why = f"{baseline.revision} declares no such model: it is new, and nothing is held"
-    message = f"budget.{GROWTH} is held against a base, and {why}"
+            why = f"{baseline.revision} does not declare this model: it is new, and has no growth to check"
+    message = f"budget.{GROWTH} needs a base, and {why}"
     asks_why = bool(former or mistake) and severity == "error"
     finding = Finding("not-compared", message, fix, severity, GROWTH, asks_why=asks_why)
     return finding._replace(file=limit.file, table_key=limit.table_key)
 
 
-# what was loosened
+# loosened limits
 
 
 def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Row]:
-    """Yield what the budget lets pass that the base's did not."""
+    """Yield a finding for each limit that is looser than at the base."""
     subject, before = found.subject, former.model
     model, settings = subject.model, subject.settings
     if subject.form is None and found.actual and before.components != model.components:
@@ -224,16 +224,18 @@ def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
         then = count_by_components(before.components, found.actual, limited)
         yield from list_moved_components(baseline.revision, (then, found.actual), limited)
-    was = _read_dtype(_list_keys(former)) if former.config else None  # what nobody can read names no dtype
+    was = _read_dtype(_list_keys(former)) if former.config else None  # an unreadable config names no dtype
     dtypes = was, _read_dtype(subject.written_keys)
     yield from list_loosened(before, model, baseline.revision, dtypes, found.base)
     if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
-        strict = f"{baseline.revision} makes a difference from the lock an error (strict), and this table does not"
+        strict = (
+            f"{baseline.revision} declares strict = true (a difference from the lock fails), and this table does not"
+        )
         yield strict, None, ()
 
 
 def _read_dtype(config: dict[str, object]) -> str | None:
-    """Return what the config says of its weights, ``None`` where that is not one dtype."""
+    """Return the dtype in the config, ``None`` if it is not one dtype."""
     try:
         return dtype_of(config)
     except BadValue:

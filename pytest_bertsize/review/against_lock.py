@@ -1,4 +1,4 @@
-"""Compare a model with the lock: a note on every difference, an error where the lock is strict."""
+"""Compare a model with the lock: a note on every difference, an error if the lock is strict."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class AgainstLock:
 
     file: str
     is_there: bool
-    """Whether the lock has the model."""
+    """True if the lock has the model."""
     changes: tuple[Difference, ...] = ()
     why: str = ""
-    """What else has changed, or has not."""
+    """Other changes, or their absence."""
 
 
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
-    """Return the review with its differences from the lock."""
+    """Add the differences from the lock to a review."""
     before = lock.models.get(found.name)
     if before is None:
         against = AgainstLock(lock.file, is_there=False)
     else:
         changes = compare_inventories(Inventory(before.tensors), Inventory(now.tensors))
-        if found.unbuilt:  # a class of the project may have more names for one tensor than its closed form, or fewer
+        if found.unbuilt:  # a class of the project and its closed form may name one tensor differently often
             changes = [each for each in changes if not each.is_name_alone]
         is_other = changes or (found.subject.model.has_config_of_build and not _has_same_sizes(before, now))
         why = _explain(before, now, in_hand=found.in_hand is not None) if is_other and not found.unbuilt else ""
@@ -48,7 +48,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
     finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
-        by_hand = f"if that is meant, its table comes first, and then {ANEW}"
+        by_hand = f"if that is meant, write its table first, then {ANEW}"
         finding = finding._replace(fix="" if found.subject.model.init_command else by_hand)
     return found.with_findings(finding)
 
@@ -58,7 +58,7 @@ def _has_same_sizes(before: Locked, now: Locked) -> bool:
 
 
 def _has_growth_by_lock(found: Review) -> bool:
-    """Return whether the lock, once committed, is what the growth of the model is counted from."""
+    """Tell whether the model's growth is counted from the lock once it is committed."""
     model = found.subject.model
     is_counted_by_lock = not model.closed_form or model.has_config_of_build
     return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
@@ -68,22 +68,22 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     file = printable(lock.file)
     if lock.text is None:
         message = f"there is no {file}, which the table names as its lock"
-        return Finding("differs-from-lock", message, f"have it written: {ANEW}", severity)
+        return Finding("differs-from-lock", message, f"write it: {ANEW}", severity)
     if not against.is_there:
         message = f"{file} does not have this model"
-        return Finding("differs-from-lock", message, f"have it written there: {ANEW}", severity, file=lock.file)
+        return Finding("differs-from-lock", message, f"add it: {ANEW}", severity, file=lock.file)
     line = line_in_toml(lock.text, ("models", found.name))
     why = f" ({against.why})" if against.why else ""
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
     fix = f"if that is meant, accept it: {ANEW}"
-    if found.in_hand is not None:  # which a run does not build
-        fix = f"if that is meant, have the table make it as well (its config, kwargs or code), and accept it: {ANEW}"
-    message = f"it is not as {file} has it: {differences}{why}"
+    if found.in_hand is not None:  # no run builds it
+        fix = f"if that is meant, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
+    message = f"it differs from {file}: {differences}{why}"
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 
 
 def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
-    """Return whether the config has a part in it, or the library."""
+    """Explain a difference by the config, the library, or neither."""
     if changed := [
         f"{printable(key)} was {shown(before.sizes.get(key))} and is {shown(now.sizes.get(key))}"
         for key in dict.fromkeys((*before.sizes, *now.sizes))
@@ -91,8 +91,8 @@ def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
     ]:
         return listed(changed, MOST_NAMED)
     if before.config != now.config:
-        return "what its table names has changed as well"
-    same = "what its table names is the same"
+        return "its config or another input of its table has changed too"
+    same = "the inputs of its table are unchanged"
     if before.built_with != now.built_with:
-        return f"{same}; it was built with {printable(before.built_with)}, and is with {printable(now.built_with)}"
+        return f"{same}; it was built with {printable(before.built_with)}, and now with {printable(now.built_with)}"
     return f"{same}: the code has changed, or {'its options, or ' if in_hand else ''}a file that it reads"

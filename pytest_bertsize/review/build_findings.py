@@ -1,4 +1,4 @@
-"""Findings about a build beside its counts: values that the closed form does not assume, ties, buffers, origins."""
+"""Findings about a build besides its counts: keys read differently, ties, buffers, origins of configs."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 LARGE_BUFFERS = 100
-"""Buffers are reported from a hundredth of the parameters on."""
+"""Buffers are reported if they exceed a hundredth of the parameters."""
 MOST_NAMED = 3
 """Buffers in one message."""
 
 
 def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
-    """Return an error where the library that was imported is not the release that the closed form is asked about."""
+    """Return an error if the imported release is not the one that the closed form describes."""
     if derivation is None or not built.transformers:
         return []
     asked = min(derivation.family.release, NEWEST)
     try:
         imported = min(read_version(built.transformers), NEWEST)
     except Unsupported as error:
-        return [Finding("build-failed", str(error), "build with a release that it knows")]
+        return [Finding("build-failed", str(error), "build with a release that it supports")]
     if imported == asked:
         return []
-    message = f"transformers {built.transformers} has built it, and the closed form is that of {asked}"
-    return [Finding("build-failed", message, "have one transformers only where it is built")]
+    message = f"transformers {built.transformers} built it, and the closed form is that of {asked}"
+    return [Finding("build-failed", message, "keep only one transformers in the environment that builds it")]
 
 
 def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid, *, is_off: bool) -> Iterator[Finding]:
-    """Find keys that are one thing to the closed form and another to the library: a default, an alias, a new meaning.
+    """Find keys that the closed form and the library read differently: a default, an alias, a new meaning.
 
-    A key that the config object does not have says nothing unless the model is off its closed form: the class does what
+    A key that the config object lacks matters only if the model differs from its closed form: the class does what
     its code says, and the tensors show whether that is what the closed form assumes.
     """
     for key, assumed in values.assumed.items():
@@ -62,12 +62,12 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
         path = tuple(key.split("."))
         message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
         if _is_written(values.for_build, path):
-            fix, line = "report it: the library does not take the file at its word", config.line(*path)
+            fix, line = "report it: the library ignores the value in the file", config.line(*path)
         else:
-            fix, line = f"write {shown(path[-1])} with the value that is meant", None
+            fix, line = f"write {shown(path[-1])} with the value that you mean", None
         yield Finding("read-otherwise", message, fix, file=config.file, line=line)
-    for key in library.read:  # of the file, and not handed over
-        message = f"{library.by} reads {printable(key)}, which the closed form does not know"
+    for key in library.read:  # a key of the file that is not passed on
+        message = f"{library.by} reads {printable(key)}, a key that the closed form does not know"
         fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
         yield Finding("read-otherwise", message, fix, file=config.file, line=config.line(*key.split(".")))
 
@@ -75,9 +75,9 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
 def find_other_configs(
     values: Values, config: ModelConfig, model: Model, finished: Iterable[Finished]
 ) -> Iterator[Finding]:
-    """Find keys that the config of the table and the one that the finished model has say otherwise.
+    """Find keys whose values differ between the table's config and the finished model's.
 
-    Labels are those of the class of the project, where that has one.
+    A class of the project may set its own labels.
     """
     backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
     for each in (each for each in finished if each.path in backbones):
@@ -94,7 +94,7 @@ def find_other_configs(
             there = f"{_show_value(each.config[own])} in the config of the finished {each.architecture}"
             message = f"{printable(key)} is {_show_value(assumed)} in {config.reference}, and {there}"
             file, line = config.file, config.line(*key.split("."))
-            yield Finding("read-otherwise", message, "correct the one that is not meant", file=file, line=line)
+            yield Finding("read-otherwise", message, "correct the one that is wrong", file=file, line=line)
 
 
 def _is_same(assumed: object, said: object) -> bool:
@@ -104,7 +104,7 @@ def _is_same(assumed: object, said: object) -> bool:
 
 
 def _is_none_of_it(assumed: object) -> bool:
-    """Return whether the library may also say it by ``None``, or by not having the key."""
+    """Tell whether ``None``, or a missing key, means the same to the library."""
     return assumed is False or assumed == ()
 
 
@@ -113,7 +113,7 @@ def _show_value(value: object) -> str:
 
 
 def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:
-    """Return whether the file, or the table, has the key under this name."""
+    """Tell whether the file, or the table, has the key under this name."""
     inside: object = handed_over
     for key in path:
         if not isinstance(inside, dict) or key not in inside:
@@ -123,19 +123,19 @@ def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> boo
 
 
 def check_ties(built: Built) -> list[Finding]:
-    """Return an error where the tensors that the built model shares are not those that its class declares."""
+    """Return an error if the built model shares other tensors than its class declares."""
     found = [*_find_untied(built)]
     lost = built.lost_ties()
     if not lost:
         return found
     named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
-    message = f"{named}: what shares a tensor in the built model is not what its class declares"
-    fix = "report it: the class has lost a tie, or made one that it does not declare"
+    message = f"{named}: the ties of the built model are not those that its class declares"
+    fix = "report it: the class lacks a declared tie, or makes one that it does not declare"
     return [*found, Finding("untied", message, fix)]
 
 
 def _find_untied(built: Built) -> Iterator[Finding]:
-    """Find ties that another release would make, of each class and way those of its first model."""
+    """Find ties that another release would make, once for each class and way."""
     for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
         pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
         prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
@@ -149,32 +149,32 @@ def _find_untied(built: Built) -> Iterator[Finding]:
             fix = f"{fix}, or tie_word_embeddings = false in its config"
         tied = listed([f"{prefix}{name} to {prefix}{source}" for name, source in pairs.items()], MOST_NAMED)
         ties = f"{by} ties {tied} in transformers {other}"
-        message = f"{ties}, and not in {built.transformers}, which has built it"
-        yield Finding("untied", message, f"{fix}; or build it with the release that it is written for")
+        message = f"{ties}, and not in {built.transformers}, which built it"
+        yield Finding("untied", message, f"{fix}; or build it with that release")
 
 
 def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:
-    """Report large buffers: no optimiser trains them, and no budget of parameters counts them.
+    """Report large buffers: no optimiser trains them, and no parameter budget counts them.
 
-    :param own: whether a function of the project built them, and so it can be mended.
+    :param own: whether code of the project built them, which its author can change.
     """
     large = [each for each in found if each.dtype.startswith(("float", "bfloat", "complex")) or _is_saved(each)]
     numbers = sum(each.numbers for each in large)
     if LARGE_BUFFERS * numbers > actual.unique:
         large.sort(key=lambda each: -each.numbers)
         named = listed([f"{each.name} {exact(each.numbers)}" for each in large], MOST_NAMED)
-        message = f"its buffers hold {exact(numbers)} numbers, which are no parameters: {named}"
-        fix = "if they are weights, make them parameters: budget.bytes alone counts buffers"
+        message = f"its buffers hold {exact(numbers)} numbers, which are not parameters: {named}"
+        fix = "if they are weights, make them parameters: only budget.bytes counts buffers"
         yield Finding("dead-weight", message, fix if own else "", "warning" if own else "note")
 
 
 def _is_saved(buffer: Buffer) -> bool:
-    """Return whether a checkpoint has it; a mask is neither weights nor large."""
+    """Tell whether a checkpoint saves a buffer; masks are excluded."""
     return buffer.saved and buffer.dtype != "bool"
 
 
 def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[Finding]:
-    """Return an error where ``from_pretrained`` would add an adapter to a model whose table declares none."""
+    """Return an error if ``from_pretrained`` would add an adapter that the table does not declare."""
     if model.adapter is not None or model.factory:
         return []
     files = [PurePosixPath(each.file) for each in (*config.parts.values(), config)]
@@ -184,21 +184,21 @@ def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[
         return []
     away = "move that file to another folder"
     fix = away if config.modules else f'write adapter = "{printable(str(found))}", or {away}'
-    message = f"{printable(str(found))} is an adapter, which from_pretrained adds to what its folder holds"
+    message = f"{printable(str(found))} is an adapter, which from_pretrained adds to the model in its folder"
     return [Finding("config-invalid", message, fix, table_key=("config",), elsewhere=(away,))]
 
 
 def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
-    """Return the name that ``config`` gives, where that is no file."""
+    """Return the published name in ``config``, if that is not a file."""
     return (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
 
 
 def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
-    """Note where they are from: the same name may mean another config on another machine, or tomorrow.
+    """Note the origin of published configs: the name may mean another config on another machine, or tomorrow.
 
-    :param key: of the model's table, by which they were named.
+    :param key: the key of the model's table that names them.
     """
-    what = "from_pretrained({!r}) was answered with a config" if key == "factory" else "the published config {} is"
+    what = "from_pretrained({!r}) got a config" if key == "factory" else "the published config {} is"
     notes = []
     for each in found:
         kind: Kind = "stood-in" if each.by_hub else "published-config"
@@ -208,4 +208,4 @@ def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]
 
 
 def _describe_tokens(number: int | None) -> str:
-    return "" if number is None else f", and its tokenizer taken to have the {number:,} tokens of its vocab_size"
+    return "" if number is None else f", and its tokenizer is assumed to have the {number:,} tokens of its vocab_size"

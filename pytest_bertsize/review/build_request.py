@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def ask_with_closed_form(
     model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
 ) -> Request:
-    """Ask for a model that the closed form has bounded."""
+    """Request a model whose size the closed form has bounded."""
     architecture = found.form.architecture
     own = model.factory is not None
     if config.modules:
@@ -55,7 +55,7 @@ def ask_with_closed_form(
 
 
 def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
-    """Yield what the folder's files write, module by module, and nothing that the closed form takes for granted."""
+    """Yield the config of each module in the folder's files, without defaults of the closed form."""
     for_build: dict[str, Any] = found.values.for_build
     written = make_factory_config(model, config)
     for each in config.modules:
@@ -71,12 +71,12 @@ _SETTINGS = ("transformer_task", "model_args", "model_kwargs")
 def ask_without_closed_form(
     model: Model, settings: Settings, config: ModelConfig, registry: Registry, adapter: Adapter | None
 ) -> Request:
-    """Request a model that is compared with its budget alone.
+    """Request a model without a closed form.
 
-    :raises Unusable: for a config that names no class, has a key which is refused, or asks for too much.
+    :raises Unusable: for a config that names no class, has a refused key, or is too large.
     """
     common = _list_common(model, settings, adapter, runs_code=model.factory is not None)
-    if model.factory:  # as far as anything says what it builds
+    if model.factory:  # the declared class, or a guess
         named = model.family or config.model_type
         family, architecture = named if isinstance(named, str) else "", model.architecture or model.factory
     else:
@@ -88,13 +88,13 @@ def ask_without_closed_form(
 
 
 def ask_for_factory(model: Model, settings: Settings, adapter: Adapter | None) -> Request:
-    """Ask for what a factory makes without a config."""
+    """Request the model of a factory without a config."""
     common = _list_common(model, settings, adapter, runs_code=True)
     return Request(model.name, "", model.factory or "", {}, model.options, **common)
 
 
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return the config as the project's own code knows it: by its own names, with the table's overrides."""
+    """Return the config for the project's own code: under its own names, with the table's overrides."""
     if config.parts:
         overrides = {name: model.overrides.get(name) for name in config.parts}
         own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}
@@ -109,15 +109,15 @@ def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
 
 
 def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
-    """Copy it with another value at a path."""
+    """Copy a config with another value at a path."""
     key, *below = path
     return {**data, key: _put_value(data[key], tuple(below), value) if below else value}
 
 
 def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
-    """Return what a class has in common with a function of the project.
+    """Return the parts of a request that a library class and a factory share.
 
-    :param runs_code: whether code of the project builds it, which may ask for configs by name.
+    :param runs_code: whether code of the project builds it, which may read configs by published name.
     """
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
     return {
@@ -138,9 +138,9 @@ def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, r
 
 
 def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return what to build from: every key of the config but for those that steer the library itself.
+    """Return the config to build from, without keys that configure the library itself.
 
-    :raises Unusable: for a config that has a key which is refused, or that asks for too much.
+    :raises Unusable: for a config that has a refused key, or is too large.
     """
     runs_code = model.factory is not None
     found = [
@@ -158,17 +158,17 @@ def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
 def _find_wrong(
     values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """Yield the path of every key that a config may not have, or not with its value; why, and the fix.
+    """Yield each refused key: its path, the reason, and the fix.
 
-    :param are_of_the_project: whether its own code reads them, which calls by ``_name`` what it likes below the top.
+    :param are_of_the_project: whether the project's code reads them, which may use ``_name`` below the top level.
     """
     inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
         is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
-        if why := explain_refusal(key, value) or ("it is a name of the library's own" if is_private else ""):
+        if why := explain_refusal(key, value) or ("the library uses this name itself" if is_private else ""):
             yield (key,), (f"is refused: {why}", "remove it")
         elif beyond := describe_what_json_lacks(value):
-            yield (key,), (f"is {beyond}, which no config can say", "write what the config would say")
+            yield (key,), (f"is {beyond}, which JSON cannot contain", "write a JSON value")
         elif too_much := _explain_size(key, value):
             yield (key,), too_much
         elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
@@ -179,27 +179,27 @@ def _find_wrong(
 
 
 def _explain_size(key: str, value: object) -> tuple[str, str] | None:
-    """Bound single numbers: without a closed form, nothing else bounds a model before it is built."""
+    """Refuse absurd numbers: without a closed form, nothing else bounds a model before its build."""
     layers = key in SYNONYMS["L"] or "layers" in key or "blocks" in key
     most = MOST_LABELS if key == "num_labels" else MOST_LAYERS if layers else LARGEST_SIZE
     if type(value) is int and value > most:
         return f"is {number(value)}, more than {most:,}", "write the number that the model has"
     if key in _SIZES and not (type(value) is int and value > 0):
-        return f"is {shown(value)}, which is no size", "write a whole number, at least 1"
+        return f"is {shown(value)}, which is not a size", "write a whole number, at least 1"
     if isinstance(value, list) and len(value) > LONGEST_LIST:
-        return f"has {len(value):,} entries, more than {LONGEST_LIST:,}", "write those that the model has"
+        return f"has {len(value):,} entries, more than {LONGEST_LIST:,}", "write the entries that the model has"
     return None
 
 
 def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """Note that a model is compared without a closed form; warn if there is a closed form for it."""
-    note = f"{architecture} is compared with its budget alone: closed_form = false"
+    """Note that a model is not compared with a closed form; warn if there is one for it."""
+    note = f"{architecture} is compared only with its budget: closed_form = false"
     found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
     if registry.find(family, architecture) is None:
         return (found,)
-    there_is = f"there is a closed form for {architecture}, and closed_form = false keeps it from being compared"
+    there_is = f"there is a closed form for {architecture}, and closed_form = false turns it off"
     return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")
 
 
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
-"""Keys that hold a size in every library; positions and token types may be none."""
+"""Keys that are sizes in every library; positions and token types may be ``None``."""

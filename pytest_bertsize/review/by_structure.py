@@ -1,4 +1,4 @@
-"""A model without a closed form: its components by the modules that it has, and a budget that holds nothing of it."""
+"""A model without a closed form: its components by module, and limits too loose to notice a change."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 TIMES = 2
-"""What is that many times the count of a model without layers notices nothing."""
+"""A limit this many times the count of a model without layers notices nothing."""
 
 
 def name_components(
     limits: Iterable[Limit], model: Model, tensors: Iterable[Tensor], former: Locked | None
 ) -> dict[str, str]:
-    """Return the component of every tensor of today and of the base.
+    """Return the component of every tensor, of today's model and the base.
 
-    :raises Unusable: for a component of the table that holds nothing.
+    :raises Unusable: for a component of the table without tensors.
     """
     asked = [
         limit.measure.part if isinstance(limit.measure, Growth) else limit.component
@@ -44,7 +44,7 @@ def name_components(
 def count_by_components(
     components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]
 ) -> Inventory:
-    """Return today's tensors by the components of another table, such as hold anything of them."""
+    """Return today's tensors by the components of another table, without its empty components."""
     there = dict(components)
     while True:
         try:
@@ -55,13 +55,13 @@ def count_by_components(
 
 
 def list_components(actual: Inventory) -> list[str]:
-    """Return what a budget may name: components, and modules that are none of the rows."""
+    """Return the names that a budget may limit: components, and modules without a row."""
     modules = structure.list_modules(each.name for each in actual.tensors)
     return parents_first(dict.fromkeys((*actual.components, *modules)))
 
 
 def note_insensitive(review: Review) -> list[Finding]:
-    """Note a limit that one more layer would pass, or twice what there is where there are no layers."""
+    """Note a limit that would pass one more layer, or twice the parameters of a model without layers."""
     actual = review.actual
     counts = [limit for limit in review.budget if limit.measure is None and limit.maximum is not None]
     if actual is None or len(counts) < len(review.budget):
@@ -85,7 +85,7 @@ def note_insensitive(review: Review) -> list[Finding]:
 def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
     count = actual.count_of(limit.component)
     times = (
-        f", which is {limit.maximum // count:,} times what there is"
+        f", which is {limit.maximum // count:,} times the count"
         if limit.maximum and count and limit.maximum >= TIMES * count
         else ""
     )
@@ -95,7 +95,7 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
 
 
 def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:
-    """Return the list whose layers are largest, the size of one, and the component that it is in; ``""`` for none."""
+    """Return the list with the largest layers, the size of a layer, and its component; ``""`` for none."""
     sizes: dict[str, dict[str, int]] = {}
     within: dict[str, str] = {}
     for tensor in actual.tensors:

@@ -1,4 +1,4 @@
-"""Hold one model against everything it is compared with: closed form, budget, checkpoint, lock and base."""
+"""Compare one model with its closed form, budget, checkpoint, lock and base."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Accepted(NamedTuple):
-    """The base, the lock and the keys put back, which a model is compared with as well."""
+    """The base, the lock and the builds with keys put back that a model is compared with."""
 
     baseline: Baseline | None = None
     lock: Lock | None = None
@@ -38,7 +38,7 @@ class Accepted(NamedTuple):
 
 NOTHING = Accepted()
 ABSURD = 1_000_000
-"""A number given to the project's code that may be what takes the memory."""
+"""Numbers from here on, given to the project's code, may explain an exhausted memory."""
 
 
 def conclude(
@@ -48,11 +48,11 @@ def conclude(
     accepted: Accepted = NOTHING,
     in_hand: Any = None,
 ) -> Review:
-    """Hold what was built against the closed form, the budget, the checkpoint, the lock and the base.
+    """Compare a build with closed form, budget, checkpoint, lock and base.
 
-    :param built: ``None`` for a model that is refused.
-    :param extra: limits that a marker adds to those of the table.
-    :param in_hand: the module, where nobody built it for this.
+    :param built: ``None`` for a refused model.
+    :param extra: limits of a marker, in addition to the table's.
+    :param in_hand: the module, if it was not built for this check.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
     if isinstance(built, NotBuilt):
@@ -70,9 +70,9 @@ def conclude(
 def conclude_unbuilt(
     subject: Subject, extra: tuple[Limit, ...] = (), accepted: Accepted = NOTHING, *, strict: bool = False
 ) -> Review:
-    """Hold what the closed form, else the lock, says against the budget and the base: nothing is built, and it says so.
+    """Compare the closed form, else the lock, with budget and base, and report that nothing is built.
 
-    :param strict: whether it is an error that a build alone knows what the model counts today.
+    :param strict: whether it is an error that only a build can count the model.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, unbuilt=True)
     if subject.model.checkpoint:
@@ -80,7 +80,7 @@ def conclude_unbuilt(
         found = found.with_findings(Finding("checkpoint-differs", message, "", "warning"))
     if subject.expected and not subject.model.has_config_of_build:
         found = _check_counts(found, subject.expected)
-        if accepted.lock:  # which is held against every tensor by name: the repeats are unrolled for it
+        if accepted.lock:  # the comparison is by tensor name, so repeated layers are unrolled
             from pytest_bertsize.base.lock import Locked
             from pytest_bertsize.review.against_lock import compare_with_lock
 
@@ -91,16 +91,16 @@ def conclude_unbuilt(
 
 
 def _check_counts(found: Review, counted: Inventory) -> Review:
-    """Hold the counts of a model that is not built against its budget."""
+    """Compare the counts of a model that is not built with its budget."""
     found = _measure(found, counted, None)
     found = found.with_findings(*check_limits(found, counted))
     return found.with_findings(*_note_insensitive(found))
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Hold a model whose count only a build or its lock knows to its budget by the lock; say why where it cannot.
+    """Compare a model that only a build or its lock counts with its budget by the lock, or report why it cannot.
 
-    :param severity: of a model that is not counted, and of one that code makes, which may make another today.
+    :param severity: of the finding on a model that is not counted, or that code makes, which may have changed.
     """
     subject, lock = found.subject, accepted.lock
     locked = lock.models.get(found.name) if lock else None
@@ -119,17 +119,17 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         return found.with_findings(*unusable.findings)
     found = replace(found, locked=AgainstLock(lock.file, is_there=True))
     if subject.model.factory:
-        message = f"counted by {printable(lock.file)}, not built: what its code makes today is not known"
+        message = f"counted by {printable(lock.file)}, not built: its code may make another model today"
         found = found.with_findings(Finding("build-failed", message, "check it with a build", severity))
     assert found.actual
     return _check_counts(found, found.actual)
 
 
 def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
-    """Return the review with the tensors that are built or locked, by components.
+    """Add the components of the built or locked tensors to a review.
 
-    :param former: of the base, whose modules are components of today as well.
-    :raises Unusable: where no closed form has components, for a limit of none.
+    :param former: the base's inventory, whose modules are components of today's model too.
+    :raises Unusable: without a closed form, for a limit on an unknown component.
     """
     subject, components = found.subject, None
     if subject.form is None:
@@ -140,26 +140,26 @@ def _list_components(found: Review, built: Built, former: Locked | None) -> Revi
 
 
 def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
-    """Return why a lock counts nothing of a model without a closed form; ``""`` where it does."""
+    """Return why a lock cannot count a model without a closed form; ``""`` if it can."""
     subject = found.subject
     if subject.awaits_build:
-        return "the sizes of its backbone are those that the built model has; nothing is built, and no lock has them"
+        return "the sizes of its backbone come from the built model; nothing is built, and no lock has them"
     without = "closed_form = false, nothing is built, and"
     if lock is None:
         return f"{without} the table names no lock"
     if locked is None:
         return f"{without} {lock.file} does not have it"
     if limit := next((limit for limit in found.budget if limit.measure), None):
-        return f"{without} no lock says what its limit of {limit.component} is held against"
+        return f"{without} no lock has the quantity of its limit {limit.component}"
     if locked.config != subject.sources:
-        return f"{without} {lock.file} was written for another config or table of it"
+        return f"{without} {lock.file} was written for another config or table"
     return ""
 
 
 def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
-    """Hold a build against closed form, budget and checkpoint.
+    """Compare a build with closed form, budget and checkpoint.
 
-    :param former: of the base, whose modules are components of today as well.
+    :param former: the base's inventory, whose modules are components of today's model too.
     """
     subject = found.subject
     found = replace(found, answered=built.answered).with_findings(
@@ -182,7 +182,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         command = subject.model.init_command if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
     found = found.with_findings(*check_limits(found, actual))
-    otherwise = _find_read_otherwise(found, built)  # the cause of what is off, and told before it
+    otherwise = _find_read_otherwise(found, built)  # the cause comes before the difference
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
         *build_findings.check_ties(built),
         *build_findings.note_large_buffers(actual, built.buffers, own=is_own),
@@ -192,7 +192,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:
-    """Return what there is with all tensors as trainable as their class makes them, whatever was frozen since."""
+    """Return an inventory with every tensor as trainable as its class makes it, undoing later freezing."""
     known = expected.by_name
     return Inventory(
         tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
@@ -220,7 +220,7 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
 
 
 def _name_absurd(subject: Subject) -> str:
-    """Name the largest number that the project's code was given, where it may be what takes the memory."""
+    """Name the largest number that the project's code was given, if it may explain an exhausted memory."""
     model = subject.model
     given = {**(subject.config.flat if subject.config else {}), **model.overrides, **(model.kwargs or {})}
     numbers = {key: value for key, value in given.items() if isinstance(value, int)}
@@ -230,9 +230,9 @@ def _name_absurd(subject: Subject) -> str:
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
-    """Add what the budget limits beside parameter counts.
+    """Add the limited quantities other than parameter counts.
 
-    :param built: ``None`` where nothing is built.
+    :param built: ``None`` if nothing is built.
     """
     if all(limit.measure is None for limit in found.budget):
         return found
@@ -248,7 +248,7 @@ def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
 
 
 def _find_read_otherwise(found: Review, built: Built) -> Iterator[Finding]:
-    """Find where the library reads the file otherwise than the closed form does; without a closed form, nothing."""
+    """Find keys that the library and the closed form read differently; none without a closed form."""
     derivation, config = found.subject.derivation, found.subject.config
     is_off = found.is_off_closed_form
     if derivation and config and built.config:
@@ -266,7 +266,7 @@ def _compare_checkpoint(subject: Subject, built: Built, actual: Inventory) -> li
 
 
 def _note_insensitive(found: Review) -> list[Finding]:
-    """Note a budget that one more layer would pass."""
+    """Note a budget that would pass one more layer."""
     derivation = found.subject.derivation
     if found.verdict == "failed" or not found.budget:
         return []
@@ -278,7 +278,7 @@ def _note_insensitive(found: Review) -> list[Finding]:
 
 
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add what became of the model, what was loosened, and the line of every finding."""
+    """Add the changes since the base, loosened limits, and the line of every finding."""
     model = found.subject.model
     if (
         accepted.baseline
@@ -292,7 +292,7 @@ def _hold_against_base(found: Review, accepted: Accepted) -> Review:
 
 
 def place_in_table(finding: Finding, subject: Subject) -> Finding:
-    """Complete a place in the model's own table, with file, full key and line; a limit's own lacks its line alone."""
+    """Complete a finding's place in the model's table with file, full key and line; a limit's lacks only the line."""
     key, table = finding.table_key, subject.model.table_key
     if key is None:
         return finding

@@ -1,4 +1,4 @@
-"""A declared model before it is built: read its config, derive its closed form, and make the request to build it."""
+"""A declared model before its build: read its config, derive its closed form, and request the build."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """A declared model, as far as it is known without building it."""
+    """Everything about a declared model that needs no build."""
 
     model: Model
     settings: Settings
     family: str = ""
     architecture: str = ""
     detail: bool = True
-    """Whether anybody is shown its tensors, what the next change costs, and notes."""
+    """True if a report shows its tensors, notes, and the costs of next changes."""
     shows_formulas: bool = False
     config: ModelConfig | None = None
     published: tuple[Answered, ...] = ()
-    """Where its config is from, if it was named as the hub names it."""
+    """The origin of its config, if it is named by its name on the hub."""
     stored: Stored | None = None
-    """The contents of its checkpoint; ``None`` where none is declared."""
+    """The contents of its checkpoint; ``None`` if none is declared."""
     derivation: Derivation | None = None
     """``None``: without a closed form, or refused."""
     request: Request | None = None
     """``None``: refused."""
     findings: tuple[Finding, ...] = ()
     awaits_build: bool = False
-    """Whether its closed form is derived when it is built, from the configs of what was built."""
+    """True if its closed form is derived after the build, from the configs of the built model."""
 
     @property
     def form(self) -> ClosedForm | None:
@@ -81,7 +81,7 @@ class Subject:
         return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
 
     def _list_sizes_of(self, built: Built) -> dict[str, object]:
-        """Return the keys that the closed form reads of a built model, where no file says them."""
+        """Return the keys that the closed form reads from a built model because no file has them."""
         if not (self.derivation and self.model.has_config_of_build):
             return {}
         backbones = {each: f"{each}." for each in self.model.backbones} or {self.model.backbone: ""}
@@ -93,11 +93,11 @@ class Subject:
 
     @property
     def sources(self) -> str:
-        """A hash of all that its table names for the build, as the lock records it."""
+        """A hash of all inputs of the build, as the lock records it."""
         return hash_sources(self.model, self.config, self.request.adapter if self.request else {})
 
     def to_locked(self, built: Built) -> Locked:
-        """Return what was built as the lock records it."""
+        """Return the built model as the lock records it."""
         return lock_model(built, self.sources, self._list_sizes_of(built))
 
     @property
@@ -116,13 +116,13 @@ def examine(
     built: Built | None = None,
     locked: Locked | None = None,
 ) -> Subject:
-    """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
+    """Read the config and derive the closed form. Mistakes become findings, never exceptions.
 
-    :param registry: the closed forms that there are.
-    :param formulas: whether a report shows them.
-    :param detail: whether anybody is shown tensors, what the next change costs, and notes.
-    :param built: what was built of it, where its table leaves its sizes to that.
-    :param locked: what its lock has of it, where nothing is built.
+    :param registry: all closed forms.
+    :param formulas: whether a report shows formulas.
+    :param detail: whether a report shows tensors, notes, and the costs of next changes.
+    :param built: the built model, if its table takes sizes from it.
+    :param locked: the model in the lock, if nothing is built.
     """
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
     try:
@@ -165,7 +165,7 @@ def examine(
 
 
 def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
-    """Add to the first mistake the size that is built and, where ``init`` writes that key, the command."""
+    """Add to the first mistake the built size and, if ``init`` writes that key, the command."""
     first, *others = findings
     total = sum(each.owned for each in built.tensors)
     limit = next((each.maximum for each in model.limits if each.component == TOTAL), None)
@@ -173,12 +173,12 @@ def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tup
     is_written = first.kind == "unknown-closed-form" or (first.table_key or ("",))[0] in FOUND
     fix = first.fix
     if model.init_command and is_written:
-        fix = f"if that is meant, {model.init_command} --write writes its table anew; else {fix}"
+        fix = f"if that is meant, {model.init_command} --write rewrites its table; else {fix}"
     return first._replace(message=f"{first.message}; it is built with {counted}", fix=fix), *others
 
 
 def _await_build(known: Subject) -> Subject:
-    """Ask for a model whose closed form is derived from what is built."""
+    """Request a model whose closed form is derived from its build."""
     model = known.model
     adapter = _read_adapter(model, known.settings, source.read_locked(model, {}))
     request = build_request.ask_for_factory(model, known.settings, adapter)

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The work of a run on the declared models."""
+    """The options of a run."""
 
     formulas: bool = False
-    """Whether they are written out, for a report file."""
+    """True if formulas are derived, for a report file."""
     detail: bool = True
-    """Whether anybody is shown tensors, costs and notes."""
+    """True if a report shows tensors, costs and notes."""
     verb: Verb | None = None
-    """What is done with budgets that fail, or that have room."""
+    """The action on budgets that fail, or that have room."""
     strict: bool = False
-    """Whether a model is an error that nothing counts because nothing is built."""
+    """True if a model that only a build can count is an error."""
     reason: str = ""
-    """Why budgets are raised, which the tables of their models then say."""
+    """The reason for raising budgets, which is written to the tables."""
 
 
 class Gate:
-    """Everything that one process knows of the declared models, whether pytest called it or nobody's code did."""
+    """Examines, requests and reviews the declared models, under pytest or a command."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Gate:
         mode: Mode = Mode(),
         lock: Lock | None = None,
     ) -> None:
-        """Examine nothing yet: a worker of xdist pays for the models of its own tests alone.
+        """Examine nothing yet: a worker of xdist examines only the models of its own tests.
 
-        :param result: what became of a model that was asked for; ``None`` where nothing is built, and budgets are held
-            against the closed form alone.
-        :param lock: what the table's lock says; ``None`` where it names none.
+        :param result: the result of a requested build; ``None`` if nothing is built, and the closed form is compared
+            with budgets.
+        :param lock: the table's lock; ``None`` if it names none.
         """
         self.settings = settings
         self.mode = mode
@@ -68,9 +68,9 @@ class Gate:
         self._baseline = baseline
         self._result = result
         self.subject = cache(self._examine)
-        """Return a model as it is known without building it."""
+        """Return the subject of a model, without building it."""
         self.changes = cache(self._change_budget)
-        """Return what the budget of a model is to say instead, and what is not changed although it fails."""
+        """Return the changes of a model's budget, and the failing limits that stay."""
         self._plan = cache(self._plan_rebuilds)
 
     def _examine(self, name: str) -> Subject:
@@ -93,20 +93,20 @@ class Gate:
         return lower_limits(found)
 
     def _list_beside(self, name: str) -> list[str]:
-        """Return the models that the same table declares."""
+        """Return the models of the same table."""
         return self.settings.declared_by(self.settings.models[name].table_key)
 
     def list_needed(self, names: Iterable[str]) -> list[str]:
-        """Return the models that have to be built for some: where budgets are raised, all of their tables."""
+        """Return the models to build for the given ones: if budgets are raised, all models of their tables."""
         if self.mode.verb is None:
             return [*names]
         return [*dict.fromkeys(beside for name in names for beside in self._list_beside(name))]
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
-        """Review one declared model, with ``extra`` limits too; wait for it to be built."""
+        """Review one declared model, also with ``extra`` limits; wait for its build."""
         subject = self.subject(name)
         is_explained = False
-        if self.mode.verb == "update":  # held to what its budget will say: one table may declare several models
+        if self.mode.verb == "update":  # with its future budget: one table may declare several models
             from pytest_bertsize.table.rewrite import limits_after, raised
 
             asked = [self.changes(each) for each in self._list_beside(name)]
@@ -117,7 +117,7 @@ class Gate:
                 model = model.replace(reason=self.mode.reason)
             subject = replace(subject, model=model)
         found = self._conclude(subject, extra)
-        if is_explained and self._baseline and not self._baseline.is_asked_for:  # an earlier one may say the same
+        if is_explained and self._baseline and not self._baseline.is_asked_for:  # an earlier model may ask for the same
             found = replace(found, findings=tuple(each for each in found.findings if not each.asks_why))
         return found
 
@@ -132,14 +132,14 @@ class Gate:
         return check.conclude(known, None if known.errors else built, extra, accepted)
 
     def _complete(self, subject: Subject, built: Built | NotBuilt | None) -> Subject:
-        """Return a subject with the closed form that its own build gives the sizes of."""
+        """Return a subject with the closed form derived from its build."""
         if not subject.awaits_build or not isinstance(built, Built):
             return subject
         known = self._examined(subject.model, built=built)
         return replace(known, request=subject.request)
 
     def to_lock(self, name: str) -> str:
-        """Return the block of a model for the lock; ``""`` for one that fails for what is no budget."""
+        """Return the lock's block of a model; ``""`` if it fails for anything but its budget."""
         subject = self.subject(name)
         built = self._result(name) if self._result and subject.request else None
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
@@ -148,11 +148,11 @@ class Gate:
 
     @property
     def requests(self) -> dict[str, Request]:
-        """The requests to build every declared model."""
+        """Build requests of every declared model."""
         return self.find_requests(self.settings.names)
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
-        """Return the requests to build models that the closed form has bounded, and those with keys put back."""
+        """Return the build requests of models, and those with keys put back."""
         names = () if self._result is None else tuple(names)
         subjects = {name: self.subject(name) for name in names}
         found = {name: subject.request for name, subject in subjects.items() if subject.request}

@@ -1,4 +1,4 @@
-"""Hold a module that is there already against what a run holds its build against, as far as nothing has to be built."""
+"""Check a module that exists already, as a run checks a build, without building anything."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
 
-BUILDS = "pytest --bert-budget checks it, where the model is built"
+BUILDS = "pytest --bert-budget checks it, as it builds the model"
 DECLARE = (
-    "declare it in a table with its modules beside the library's class (bertsize init) and name that, or check limits "
-    "alone: closed_form=False"
+    "declare it in a table with its modules (bertsize init) and pass that table's name, or check only limits: "
+    "closed_form=False"
 )
 TIE = "tie them again (model.tie_weights()), or write tie_word_embeddings = false"
-KEEP_APART = "make each a module of its own, or declare by factory what makes this model, with tied = { … }"
+KEEP_APART = (
+    "make each a module of its own, or declare the function that makes this model as factory, with tied = { … }"
+)
 CHANGED = "the model was changed after it was made, or it was made from another config"
 
 
 def conclude_in_hand(
     subject: Subject, built: Built | Finding, held: InHand, extra: tuple[Limit, ...], lock: Lock | None
 ) -> Review:
-    """Hold a module against closed form, budget and lock.
+    """Compare a module with closed form, budget and lock.
 
-    :param built: its list, or why there is none.
-    :param extra: limits beside those of the table.
+    :param built: its inventory, or why there is none.
+    :param extra: limits in addition to the table's.
     """
     if isinstance(built, Finding):
         found = Review(subject, (*subject.model.limits, *extra), (built, *subject.findings), in_hand=held.module)
@@ -50,14 +52,14 @@ def conclude_in_hand(
 
 
 def note_unchecked(found: Review, declared: Model) -> Review:
-    """Return the review with a warning for each thing that the table asks for and that nobody could check here."""
+    """Add a warning for each declared check that is not possible here."""
     return _place_all(found.with_findings(*_list_unchecked(declared)))
 
 
 def name_run(found: Review, run: str) -> Review:
-    """Return the review with the command that has made a model in hand in place of its table's, in its ways out.
+    """Replace the table's command in a review's fixes by the one that made the model in hand.
 
-    :param run: as ``factory`` would say it.
+    :param run: the command, as in ``factory``.
     """
     model = found.subject.model
     was, now = model.init_command, model.replace(factory=run).init_command
@@ -73,7 +75,7 @@ def _place_all(found: Review) -> Review:
 
 
 def without_unchecked(model: Model) -> Model:
-    """Return a model without what only a run with a build, or with a base, can check."""
+    """Return a model without the parts that only a run with a build, or with a base, can check."""
     limits = tuple(each for each in model.limits if not isinstance(each.measure, Flops | Growth))
     return model.replace(checkpoint=None, budget=model.budget._replace(limits=limits, passes_already_over=False))
 
@@ -81,24 +83,24 @@ def without_unchecked(model: Model) -> Model:
 def _list_unchecked(model: Model) -> Iterator[Finding]:
     for limit in model.limits:
         if isinstance(limit.measure, Flops):
-            message = "budget.flops is not checked here: it takes a forward pass of a model that is built for it"
+            message = "budget.flops is not checked here: it needs a forward pass of a model built for it"
             yield limit.make_finding("not-compared", message, BUILDS, "warning")
         elif isinstance(limit.measure, Growth):
             message = f"budget.{limit.component} is not checked here: there is no base"
             yield limit.make_finding("not-compared", message, "pytest --bert-budget-base REV checks it", "warning")
     if model.budget.passes_already_over:
-        message = "budget.already_over lets nothing pass here: there is no base that was over a limit already"
+        message = "budget.already_over does not apply here: there is no base that exceeded a limit already"
         yield Finding("not-compared", message, "", "warning", table_key=("budget", "already_over"))
     if model.checkpoint:
         message = f"its checkpoint {printable(model.checkpoint)} is not compared here"
         yield Finding("checkpoint-differs", message, BUILDS, "warning", table_key=("checkpoint",))
 
 
-# what a model that is off its closed form was probably made with
+# probable causes of a difference from the closed form
 
 
 def _mend_in_hand(found: Review, built: Built, held: InHand) -> Iterator[Finding]:
-    """Yield the findings on a class of the library, with ways out for whoever has made a model of it."""
+    """Yield the findings on a library class, with fixes for code that made the model."""
     cause = _explain_difference(found.subject, built, held) if found.is_off_closed_form else ""
     for each in found.findings:
         if each.kind == "off-closed-form":
@@ -114,23 +116,23 @@ def _mend_in_hand(found: Review, built: Built, held: InHand) -> Iterator[Finding
 
 
 def _explain_difference(subject: Subject, built: Built, held: InHand) -> str:
-    """Return what probably makes the difference from the closed form, and what to do about it."""
+    """Return the probable cause of a difference from the closed form, and its fix."""
     assert subject.derivation
     form, model = subject.derivation.form, subject.model
     for name, value in subject.derivation.options.items():
         other = form.with_dims(switches={**form.dims.switches, name: not value})
         if not compare_with_closed_form(other, train_as(other, inventory_of(built, other))):
             write = _write_options({**model.options, name: not value}, in_table=bool(model.table_key))
-            return f"it is as {form.architecture.name} is with {name} = {str(not value).lower()}: {write}"
+            return f"it matches {form.architecture.name} with {name} = {str(not value).lower()}: {write}"
     if held.kind == form.architecture.name:
         return CHANGED
     if not model.table_key:
         return f"{held.kind} is a class of your own: {DECLARE}"
     what = f"the model is of the class {held.kind}, and the table declares {form.architecture.name}"
     if not held.is_own:
-        return f'{what}: write architecture = "{held.kind}", or hand over the one that is declared'
+        return f'{what}: write architecture = "{held.kind}", or pass a model of the declared class'
     inner = f" (model.{held.backbones[0]}?)" if held.backbones else ""
-    return f"{what}: hand over the one that is declared{inner}, or declare by factory what makes this one"
+    return f"{what}: pass a model of the declared class{inner}, or declare the function that makes this one as factory"
 
 
 def _write_options(options: Mapping[str, bool], *, in_table: bool) -> str:

@@ -1,8 +1,8 @@
-"""Hold a count against the limits of a budget: what is over or under, and the way out.
+"""Compare a count with the limits of a budget.
 
 A count by hand usually forgets something: some 35 public derivations leave biases out, count one layer instead of all,
-miss the pooler, the head or the position table, or count the tied decoder twice. That is recognised from the number
-itself, and named only where it explains a limit to the parameter.
+miss the pooler, the head or the position table, or count the tied decoder twice. The number itself
+shows which, and a finding names the mistake only if it explains the limit to the parameter.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
 
-CLOSED_FORM_FIRST = "mend the difference from the closed form first: a limit does not accept it"
+CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cannot accept it"
 
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:
-    """Return a finding for every limit that the count exceeds, falls below, or that names nothing.
+    """Return a finding for every exceeded limit, and for every limit on an unknown component.
 
-    :param actual: what was built, or what the closed form says where nothing is built.
+    :param actual: the built inventory, or the closed form if nothing is built.
     """
     found = (_check_limit(limit, actual, review) for limit in review.budget)
     return [finding for finding in found if finding]
@@ -46,20 +46,20 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
         if limit.maximum != 0 and not (review.expected and review.expected.count_of(component)):
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
             fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
-            return limit.make_finding("config-invalid", f"{message}: nothing would be held", fix)
+            return limit.make_finding("config-invalid", f"{message}: the limit would check nothing", fix)
     return _check_bounds(limit, actual.count_of(component), review, actual)
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
-    """Return whether a component that is not there is one by another name: ``pooler`` of ``bert.pooler``."""
+    """Tell whether a missing component exists under another name: ``pooler`` of ``bert.pooler``."""
     parts = {part for each in known for part in each.split(".")}
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 
 
 def refuse_unknown_component(component: str, limit: Limit, review: Review, measures: Sequence[str] = ()) -> Finding:
-    """Return the finding about a limit whose component nothing has.
+    """Return the finding about a limit on an unknown component.
 
-    :param measures: what it may be about beside components.
+    :param measures: other quantities that a limit may name.
     """
     family, names = review.subject.family, [TOTAL, TRAINABLE, *measures, *review.known_components]
     lacking = f"no {family} model has" if family else f"{review.subject.architecture} does not have"
@@ -71,7 +71,7 @@ def refuse_unknown_component(component: str, limit: Limit, review: Review, measu
 def _check_bounds(
     limit: Limit, count: int, review: Review, actual: Inventory, measured: Measured | None = None
 ) -> Finding | None:
-    """:param measured: what the count is of; ``None`` for parameters."""
+    """:param measured: the counted quantity; ``None`` for parameters."""
     kind: Kind
     if limit.maximum is not None and count > limit.maximum:
         kind, side, bound = "over-budget", "over", limit.maximum
@@ -88,7 +88,7 @@ def _check_bounds(
     else:
         is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
         is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
-        is_counted = str(limit.written_at(limit.bound(kind)))[-1].isdigit()  # and not rounded, as "20.0K" is
+        is_counted = str(limit.written_at(limit.bound(kind)))[-1].isdigit()  # not rounded like "20.0K"
         cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived and is_counted else ""
         cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
@@ -97,9 +97,9 @@ def _check_bounds(
 
 
 def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> str:
-    """Return the sentence that derives ``claim`` from the inventory by one usual mistake, or ``""``.
+    """Return the sentence that explains ``claim`` by one common mistake, or ``""``.
 
-    :param claim: the count that somebody wrote down for ``component``.
+    :param claim: the limit that somebody derived for ``component``.
     """
     if claim:
         rows = fold(inventory.under(component))
@@ -107,42 +107,42 @@ def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> st
         return next((sentence for count, sentence in guesses if count == claim), "")
     inside = {} if component == TOTAL else inventory.components
     parts = [f"{name} {exact(count)}" for name, count in inside.items() if name.startswith(f"{component}.") and count]
-    return f"that leaves out {', '.join(parts)}" if parts else ""
+    return f"the limit leaves out {', '.join(parts)}" if parts else ""
 
 
 def _guess_component(rows: list[Fold]) -> Iterator[tuple[int, str]]:
     without = [row for row in rows if not row.pattern.endswith(".bias") or "LayerNorm" in row.pattern]
     weights = sum(row.count for row in without)
     biases = sum(row.count for row in rows) - weights
-    yield weights, f"that is without the biases, which are {exact(biases)}"
+    yield weights, f"the limit leaves out the biases, {exact(biases)}"
     layers = max((row.times for row in rows), default=1)
     if layers > 1:
         one_layer = sum(row.count // row.times for row in rows)
-        yield one_layer, f"that is one layer: ×{layers} is {exact(one_layer * layers)}"
+        yield one_layer, f"the limit is one layer: ×{layers} is {exact(one_layer * layers)}"
         yield (
             sum(row.count // row.times for row in without),
-            f"that is one layer without its biases: ×{layers} is {exact(weights)}, and the biases are {exact(biases)}",
+            f"the limit is one layer without biases: ×{layers} is {exact(weights)}, and the biases are {exact(biases)}",
         )
 
 
 def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, str]]:
     total = inventory.unique
-    yield inventory.stored, f"that counts tied tensors twice, {exact(inventory.stored - total)} too many"
+    yield inventory.stored, f"the limit counts tied tensors twice, {exact(inventory.stored - total)} too many"
     for part in ("pooler", "head", "embeddings.position", "embeddings"):
         if count := inventory.count_of(part):
-            yield total - count, f"that is without the {part}, which is {exact(count)}"
+            yield total - count, f"the limit leaves out the {part}, {exact(count)}"
     yield from _guess_component(rows)
 
 
 def _suggest_float16(count: int, bound: int, measured: Measured) -> str:
-    """Return the size in 16 bits in place of 32, where that fits."""
+    """Suggest float16 if its size fits."""
     half = -(-count // 2)
     halves = measured.dtype == "float32" and not measured.buffers
     return f"as float16 it is {exact(half)}, which fits; " if halves and half <= bound < count else ""
 
 
 def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
-    """Return how many of a component's identical layers its limit affords."""
+    """Name the number of identical layers that fit the limit."""
     have = actual.layers(limit.component)
     if have == 1 or kind != "over-budget":
         return ""
@@ -151,7 +151,7 @@ def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventor
 
 
 def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
-    """Return the parts that are off, where a claimed total is the sum of the claimed parts."""
+    """Name the differing components if the limit of the total is the sum of the other limits."""
     counts = [each for each in budget if each.component not in {TOTAL, TRAINABLE} and not each.measure]
     names = [each.component for each in budget]
     parts = [each for each in counts if not any(name.startswith(f"{each.component}.") for name in names)]
@@ -159,7 +159,7 @@ def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actua
         return ""
     off = [(part.component, actual.count_of(part.component) - (part.maximum or 0)) for part in parts]
     named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
-    return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
+    return f"the limit is the sum of the other limits, which differ by as much: {named}" if named else ""
 
 
 def _write_bound(limit: Limit) -> str:
@@ -170,7 +170,7 @@ def _write_bound(limit: Limit) -> str:
 
 
 def _write_accepted(kind: Kind, limit: Limit, count: int) -> str:
-    """Return how to write the budget that accepts the model as it is."""
+    """Return the line of the budget that accepts the model."""
     bound = limit.bound(kind)
     named = f"{bound} = " if isinstance(limit.written, dict) else ""
     return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"

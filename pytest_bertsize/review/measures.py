@@ -1,4 +1,4 @@
-"""What a budget may limit beside parameter counts: bytes in a file and in training, FLOPs of a forward pass. Pure."""
+"""Limited quantities other than parameter counts: bytes of a file and of training, FLOPs of a forward pass. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit, Measure
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
-"""Which of the totals the bytes are of, in words."""
+"""The total that the bytes are computed from, in words."""
 EXAMPLE = 'write, for example, "float16"'
 
 
@@ -28,38 +28,38 @@ class Measured(NamedTuple):
     """A quantity of one model."""
 
     name: str
-    """``bytes``, ``flops``, ``training_bytes`` or ``growth``: what the budget calls it."""
+    """Its key in the budget: ``bytes``, ``flops``, ``training_bytes`` or ``growth``."""
     what: str
     """``float16, ties once``, ``float32, ties once, buffers 4,096``, or ``128 tokens, eager attention, 2 FLOPs a
     multiply-add``."""
     actual: int
     expected: int | None
-    """By the closed form; ``None`` where there is none."""
+    """The closed form; ``None`` if there is none."""
     components: Mapping[str, int] = MappingProxyType({})
-    """At every level; empty for bytes."""
+    """FLOPs by component at every level; empty for bytes."""
     buffers: int = 0
-    """Bytes of :attr:`actual` that no closed form says."""
+    """Bytes of :attr:`actual` that no closed form covers."""
     dtype: str = ""
     """Of bytes."""
     base: int | None = None
-    """At the base; ``None`` where there is none, or where it is not known there."""
+    """The value at the base; ``None`` without a base, or if unknown."""
 
 
 class Measurable(NamedTuple):
-    """A model, as far as its measures go."""
+    """The facts about a model that its measures need."""
 
     actual: Inventory
     form: ClosedForm | None
     config: Mapping[str, object]
-    """With the table's overrides."""
+    """The config with the table's overrides."""
     built: Built | None = None
-    """``None`` where nothing was built."""
+    """``None`` if nothing was built."""
 
 
 def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
-    """Measure what the limits are about, but for growth, which is known where the base is.
+    """Measure the limited quantities, except growth, which needs the base.
 
-    :raises Unusable: with a finding for everything that cannot be measured.
+    :raises Unusable: with a finding for each quantity that cannot be measured.
     """
     about: dict[str, Limit] = {}
     found, wrong = [], []
@@ -87,7 +87,7 @@ def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]
 def measure_one(measure: Measure, model: Measurable) -> Measured:
     """Measure one quantity of a model.
 
-    :raises BadValue: where it cannot be measured.
+    :raises BadValue: if it cannot be measured.
     """
     if isinstance(measure, Flops):
         return _measure_flops(measure, model)
@@ -117,10 +117,12 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
     dtype = measure.dtype or dtype_of(model.config)
     counts = {"unique": actual.unique, "stored": actual.stored}
     by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled} if form else {}
-    if form:  # a pass through a layer is nothing that a built module says
+    if form:  # a built module does not show how often a layer runs
         counts["unrolled"] = form.unrolled + actual.stored - form.stored
     elif measure.count == "unrolled":
-        raise BadValue("only a closed form says what shared layers unroll to", 'write count = "stored" or "unique"')
+        raise BadValue(
+            "only a closed form gives the unrolled count of shared layers", 'write count = "stored" or "unique"'
+        )
     beside = _count_buffers(model.built.buffers, dtype) if model.built else 0
     what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
     expected = bytes_of(by_form[measure.count], dtype) + beside if form else None
@@ -128,16 +130,16 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
 
 
 def _count_buffers(buffers: Iterable[Buffer], dtype: str) -> int:
-    """Return the bytes of what a checkpoint has beside parameters; float32 follows them to another such dtype."""
+    """Return the bytes of saved buffers; those in float32 take the dtype of the parameters."""
     follows = "float32" if "float" in dtype else None
     saved = [each for each in buffers if each.saved]
     return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
 
 
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
-    """Say why no one dtype gives the bytes of a quantised model, with the two numbers that come nearest.
+    """Explain that no single dtype gives the bytes of a quantised model, with the two nearest numbers.
 
-    :raises BadValue: for a model that the config quantises, unless the limit says a dtype of before.
+    :raises BadValue: for a model that the config quantises, unless the limit names a dtype.
     """
     if model.config.get("quantization_config") is None or "float" in (dtype or ""):
         return
@@ -145,22 +147,22 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     raise BadValue(
-        "the config has a quantization_config, which quantises the weights of linear layers alone: with all parameters "
+        "the config has a quantization_config, which quantises only the weights of linear layers: with all parameters "
         f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
-        "and scales are in neither",
-        f"write the dtype that it has before it is quantised, as in budget.{name} = {{ {example} }}",
+        "and neither number includes scales",
+        f"write the dtype before quantisation, as in budget.{name} = {{ {example} }}",
     )
 
 
 def _is_quantised(tensor: Tensor) -> bool:
-    """Return whether a tensor is a matrix outside of embeddings and heads, which bitsandbytes, GPTQ and AWQ leave."""
+    """Tell whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix outside embeddings and heads."""
     kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
     return len(tensor.shape) > 1 and not kept
 
 
 def _measure_flops(measure: Flops, model: Measurable) -> Measured:
     form, built = model.form, model.built
-    # with sdpa, transformers' default, torch's counter misses the attention on a CPU
+    # with sdpa, the default of transformers, torch's counter misses attention on a CPU
     what = f"{exact(measure.seq_len)} tokens, eager attention, 2 FLOPs a multiply-add"
     expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
     total = None if expected is None else flops.total(expected)
@@ -175,14 +177,14 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
             raise BadValue(f"its FLOPs cannot be counted: {more}")
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:
-        why = built.problems.get("flops", "the helper process said nothing of them")
+        why = built.problems.get("flops", "the helper process reported none")
         raise BadValue(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(built.flops, model.actual)
     return Measured(FLOPS, what, flops.total(components), total, components)
 
 
 def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: Iterable[Limit]) -> Iterator[Finding]:
-    """Find where torch counts other operations than the closed form does; bytes follow from the parameters."""
+    """Compare torch's FLOPs with the closed form; bytes follow from the parameters."""
     seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), 0)
     for each in found:
         if each.name != FLOPS or each.expected in {None, each.actual} or form is None:
@@ -190,34 +192,32 @@ def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: It
         expected = flops.flops(form.architecture, form.dims, seq_len=seq_len) or {}
         names = [name for name in {**expected, **each.components} if "." not in name]
         rows = [(name, each.components.get(name, 0), expected.get(name, 0)) for name in names]
-        off = "; ".join(
-            f"{name} {exact(now)}, by the closed form {exact(then)}" for name, now, then in rows if now != then
-        )
+        off = "; ".join(f"{name} {exact(now)}, closed form {exact(then)}" for name, now, then in rows if now != then)
         delta = signed(each.actual - (each.expected or 0))
         message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
-        fix = "the class does not multiply what the config says: check the class, and report it if it is the library's"
+        fix = "the class multiplies other matrices than its config declares: check it, or report a class of the library"
         yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)
 
 
 def dtype_of(config: Mapping[str, object]) -> str:
-    """Return the dtype of the weights by the config, ``"float32"`` where it has none.
+    """Return the dtype of the weights by the config, ``"float32"`` by default.
 
-    :param config: as in the file: a model that is built from it on the meta device is always ``"float32"``.
-    :raises BadValue: where the config does not name one dtype.
+    :param config: the file's: a model built on the meta device is always ``"float32"``.
+    :raises BadValue: if the config does not name one dtype.
     """
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _read_dtype(key, value) for key, value in named.items()}
     if len(set(dtypes.values())) > 1:
         both = f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
         raise BadValue(f"{both}: keep one")
-    return next(iter(dtypes.values()), "float32")  # which torch and transformers take where a config names none
+    return next(iter(dtypes.values()), "float32")  # the default of torch and transformers
 
 
 def _read_dtype(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadValue(f"{key} is {shown(value)}, not the name of a dtype", EXAMPLE)
     if value == "auto":
-        raise BadValue(f'{key} is "auto", which is that of the weights, whatever it is', EXAMPLE)
+        raise BadValue(f'{key} is "auto", the unknown dtype of the weights', EXAMPLE)
     name = value.removeprefix("torch.")
     try:
         bits_of(name)

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 
-LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
+LIBRARY = "the class builds other tensors than its config declares: check it, or report a class of the library"
 MOST_NAMED = 4
-"""Differences that one sentence names before it counts the rest."""
+"""Differences that a sentence names before it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
-"""Of a word table: the model's own width, or that of factorised embeddings."""
+"""Widths of a word table: that of the model, or of factorised embeddings."""
 
 
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
-    """Return a finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` for none.
+    """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
 
-    :param command: prints the table of a class of the project, ``""`` where none does; ``None`` for one of the library:
-        another name for a tensor is a tie that it has made or lost, where a class of a project differs in no parameter.
+    :param command: the command that prints a project class's table, ``""`` if none does; ``None`` for a library class:
+        there another name for a tensor is a changed tie, while in a project's class it changes no parameter.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
@@ -45,13 +45,13 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
 
 
 def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool:
-    """Return whether only another name for a tensor that both sides have came or went."""
+    """Tell whether the only difference is another name for a tensor that both sides have."""
     tensors = [side[name] for side in sides for name in difference.tensors if name in side]
     return difference.is_name_alone and all(each.tied_to in side for each in tensors for side in sides)
 
 
 def _find_lost_owners(expected: Inventory) -> Iterator[Difference]:
-    """Find ties of the table to tensors that the closed form does not have."""
+    """Find declared ties to tensors that the closed form does not have."""
     for each in expected.tensors:
         if each.tied_to and each.tied_to not in expected.by_name:
             yield Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
@@ -64,7 +64,7 @@ def _make_finding(
     is_number = formula is None or str(formula).isdigit()
     by = f"the closed form {count}" if is_number else f"the closed form {formula} = {count}"
     if not delta:
-        off = f"{component} counts as {by} but differs within"
+        off = f"{component} has as many parameters as {by}, but other tensors"
     elif not expected.count_of(component):
         off = f"{component} is {signed(delta)}, and the closed form has none"
     else:
@@ -75,32 +75,32 @@ def _make_finding(
 
 
 def _describe_in_table(differences: Sequence[Difference], command: str, *, is_first: bool) -> str:
-    """Return what to write in the table of a project's class; where that is a command, of the first finding alone."""
+    """Return the fix in the table of a project's class; a command only for the first finding."""
     for each in differences:
         if each.kind == "tied":
-            return f"write tied = {inline({each.name: each.other})}, or mend the class"
+            return f"write tied = {inline({each.name: each.other})}, or correct the class"
     if not command:
-        return "mend the class, or its table"
-    return f"mend the class; if that is meant, {command} --write writes its table and its lock" if is_first else ""
+        return "correct the class, or its table"
+    return f"correct the class; if that is meant, {command} --write writes its table and its lock" if is_first else ""
 
 
-# causes
+# probable causes
 
 
 class _Parts(NamedTuple):
-    """Tensors in which the built model and the closed form differ, but for whole layers."""
+    """Tensors that differ between build and closed form, without whole layers."""
 
     came: Sequence[Tensor]
-    """Owned by the built model, and by the closed form not there or tied to another."""
+    """Tensors that the build owns, and that the closed form lacks or ties to another."""
     went: Sequence[Tensor]
     resized: Sequence[tuple[Tensor, Tensor]]
-    """As the closed form has it, and as it was built."""
+    """Pairs of a tensor by the closed form and as built."""
 
 
 def guess_cause(
     differences: Sequence[Difference], expected: Inventory, actual: Inventory, symbols: Mapping[str, int]
 ) -> str:
-    """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; ``""`` where nothing comes to mind."""
+    """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; or ``""``."""
     small = [each for each in differences if len({pattern(name) for name in each.tensors}) < DISTINCT]
     names = [(each.kind, name) for each in small for name in each.tensors]
     found = _Parts(
@@ -113,8 +113,8 @@ def guess_cause(
 
 
 def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
-    """V·D more is a decoder with a matrix of its own, V·D less one that shares it."""
-    for what, tensors in (("an untied decoder", found.came), ("a decoder that is tied after all", found.went)):
+    """Recognise a decoder: V·D more is an untied one, V·D less a tied one."""
+    for what, tensors in (("an untied decoder", found.came), ("a tied decoder", found.went)):
         for width in TABLE_WIDTHS:
             for tensor in tensors:
                 if "V" in symbols and tensor.shape == (symbols["V"], symbols.get(width)):
@@ -122,11 +122,11 @@ def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
 
 
 def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
-    """D² + D is a pooler, or another dense layer."""
+    """Recognise a pooler or another dense layer, D² + D."""
     width = symbols.get("D")
     for what, tensors in (
-        ("a pooler or a dense layer more", found.came),
-        ("no pooler, or a dense layer less", found.went),
+        ("an extra pooler or dense layer", found.came),
+        ("a missing pooler or dense layer", found.went),
     ):
         names = {tensor.name: tensor.shape for tensor in tensors}
         square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
@@ -138,7 +138,7 @@ def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
 
 
 def _guess_rows(found: _Parts) -> Iterator[str]:
-    """k·D more is a table with k rows more."""
+    """Recognise k more rows of a table, k·D."""
     for before, after in found.resized:
         if len(after.shape) == len(before.shape) == 2 and before.shape[1] == after.shape[1]:  # noqa: PLR2004
             rows, width = after.shape[0] - before.shape[0], after.shape[1]

@@ -1,4 +1,4 @@
-"""Which changed key moved what, of a class that no closed form describes: it is built again with keys put back."""
+"""Attribute the changes of a class without a closed form to keys: build it again with keys put back."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MOST_KEYS = 15
-"""That are put back: with n of them the model is built n + 1 times more."""
+"""Keys that are put back at most: n of them take n + 1 more builds."""
 NOT_PUT_BACK = ("architecture", "classes", "adapter")
-"""Keys of the table that say what is built, beside those of a request that are put back."""
+"""Keys of the table that change the build and cannot be put back in a request."""
 _NOTHING = object()
 Path = tuple[str, ...]
 
@@ -30,9 +30,9 @@ Path = tuple[str, ...]
 def plan_rebuilds(
     subject: Subject, baseline: Baseline | None, result: Callable[[str], Built | NotBuilt] | None
 ) -> PutBack | None:
-    """Return what changed of a model that a lock of the base has and no closed form compares, and what to build for it.
+    """Return the changed keys of a model that only the base's lock compares, and the builds that attribute them.
 
-    :param result: what became of what was built, which is asked when it is needed; ``None`` where nothing is built.
+    :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
     former = baseline.find_former(subject.model.name) if baseline and result else None
     is_compared = former and (former.derivation and (subject.derivation or subject.awaits_build))
@@ -53,9 +53,9 @@ def plan_rebuilds(
         keys += tuple((key, "", "") for key in others)
         problem = f"the table had another {listed(others, len(others))}"
     elif len(keys) > MOST_KEYS:
-        problem = f"more than {MOST_KEYS} changed, and each would be a build"
+        problem = f"more than {MOST_KEYS} keys changed, and each needs a build"
     elif keys and request.device != "meta":
-        problem = "it is built on the CPU, and once alone"
+        problem = "the model is built on the CPU, so only once"
     requests: dict[int | None, Request] = {}
     if keys and not problem:
         requests[None] = _put_back(request, before, paths, "")
@@ -65,7 +65,7 @@ def plan_rebuilds(
 
 
 def _find_given(subject: Subject, request: Request) -> Mapping[str, Any]:
-    """Return the config as the code that builds the model knows it."""
+    """Return the config that the building code receives."""
     if subject.config and subject.derivation and subject.model.factory:
         return build_request.make_factory_config(subject.model, subject.config)
     return request.config
@@ -82,7 +82,7 @@ def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
 
 
 def _list_values(config: Mapping[str, Any], model: Model) -> dict[Path, Any]:
-    """Return every value that is no object, by its path in the request."""
+    """Return every value that is not an object, by its path in the request."""
     found: dict[Path, Any] = {("factory",): model.factory} if model.factory else {}
     given = {"config": config, "options": model.options, "kwargs": model.kwargs}
     waiting: list[tuple[Path, object]] = [((name,), values) for name, values in given.items()]
@@ -100,15 +100,15 @@ def _show(values: Mapping[Path, Any], path: Path) -> str:
 
 
 def _name_key(path: Path) -> str:
-    """Return its name in the config, or ``kwargs.labels``."""
+    """Return the key in the config, or ``kwargs.labels``."""
     return ".".join(path[1:] if path[0] == "config" else path)
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:
-    """Return the request with the values of before at some paths."""
+    """Return the request with the former values at some paths."""
     given: dict[str, Any] = {"factory": request.factory}
     given |= {name: copy.deepcopy(dict(getattr(request, name))) for name in ("config", "options", "kwargs")}
-    for path in sorted(paths, key=before.__contains__):  # what was not there leaves first
+    for path in sorted(paths, key=before.__contains__):  # remove new entries first
         *outer, key = path
         inner: dict[str, Any] = given
         for each in outer:

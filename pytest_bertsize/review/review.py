@@ -1,4 +1,4 @@
-"""One model held against its budget: the verdict is computed here and nowhere else. Pure: no files, no pytest."""
+"""The review of one model; only this module computes the verdict. Pure: no files, no pytest."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ class Review:
     subject: Subject
     """The model before it was built."""
     budget: tuple[Limit, ...]
-    """Limits; if empty, the model is counted and compared with the closed form alone."""
+    """Limits; if empty, the model is compared only with its closed form."""
     findings: tuple[Finding, ...]
     unbuilt: bool = False
-    """Whether the run builds nothing: the closed form, or else the lock, is compared with the budget."""
+    """True if the run builds nothing, and the closed form, else the lock, is compared with the budget."""
     uncounted: bool = False
-    """Whether nothing is built, and neither closed form nor lock counts the model: its budget is not checked."""
+    """True if neither build, closed form nor lock counts the model, so that its budget is not checked."""
     actual: Inventory | None = None
-    """By the built model, or by its lock where nothing is built; ``None`` when neither counts it."""
+    """The built inventory, or that of the lock if nothing is built; ``None`` if neither counts it."""
     components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
-    """Of each tensor of today and of the base, where no closed form says it."""
+    """The component of each tensor of today and the base, if no closed form has it."""
     answered: tuple[Answered, ...] = ()
-    """Where configs are from that code of the project named as the hub names them."""
+    """Origins of configs that code of the project names by their name on the hub."""
     measured: tuple[Measured, ...] = ()
-    """What its budget limits beside parameter counts."""
+    """Limited quantities other than parameter counts."""
     locked: AgainstLock | None = None
-    """``None``: the table names no lock, or nothing was built to hold against it."""
+    """``None``: the table names no lock, or nothing was built to compare with it."""
     comparison: Comparison | None = None
-    """With the base; ``None``: the run has none."""
+    """The comparison with the base; ``None``: the run has none."""
     in_hand: Any = field(default=None, repr=False, compare=False)
-    """The module itself, where ``check_model`` was given it; ``None``: a run has built it."""
+    """The module that ``check_model`` got; ``None``: a run built it."""
 
     def with_findings(self, *findings: Finding) -> Review:
         return replace(self, findings=(*self.findings, *findings)) if findings else self
@@ -62,12 +62,12 @@ class Review:
 
     @property
     def expected(self) -> Inventory | None:
-        """The inventory by the closed form; ``None`` when the config was refused."""
+        """The inventory by the closed form; ``None`` if the config was refused."""
         return self.subject.expected
 
     @property
     def held(self) -> Inventory | None:
-        """The inventory that the budget is held against: the built one, or the closed form's where nothing is built."""
+        """The inventory that is compared with the budget: the built one, or the closed form if nothing is built."""
         return (self.expected or self.actual) if self.unbuilt else self.actual
 
     @property
@@ -81,7 +81,7 @@ class Review:
 
     @cached_property
     def failed_components(self) -> frozenset[str | None]:
-        """The components that an error is about."""
+        """The components with an error."""
         return frozenset(finding.component for finding in self.errors)
 
     @property
@@ -90,7 +90,7 @@ class Review:
 
     @property
     def freezes_at_will(self) -> bool:
-        """Return whether the model alone decides which tensors train: no config of the library does."""
+        """Tell whether the project's code decides which tensors train: no config of the library does."""
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property
@@ -102,10 +102,10 @@ class Review:
 
     @property
     def model(self) -> Any:
-        """The module that ``check_model`` was given, else one that is built now, on the meta device in this process.
+        """The module that ``check_model`` got, else one that is built now, on the meta device in this process.
 
-        :raises RuntimeError: when the model was not built for the check either, or by another interpreter, whose
-            classes are others.
+        :raises RuntimeError: if the model was not built for the check, or by another interpreter with
+            other classes.
         """
         if self.in_hand is not None:
             return self.in_hand
@@ -114,14 +114,14 @@ class Review:
             raise RuntimeError(self.headline)
         if interpreter:
             where = printable(interpreter.written)
-            raise RuntimeError(f"{self.name} is built by {where}, and there is no module of it in this process")
+            raise RuntimeError(f"{self.name} is built by {where}, so this process has no module of it")
         from pytest_bertsize.builder.child.making import instantiate
 
         return instantiate(request)
 
     @property
     def headline(self) -> str:
-        """One line that stands alone: model, component, actual, limit, signed delta."""
+        """A line with model, component, actual count, limit and signed difference."""
         if self.held and self.verdict == "passed":
             how = f" by {'its lock' if self.actual else 'the closed form'}, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
@@ -134,28 +134,28 @@ class Review:
         return min(self.errors, key=_rank_finding, default=None)
 
     def describe_failure(self, *, with_fix: bool = True) -> str:
-        """Return what fails the model: the most urgent error, and how many others there are."""
+        """Return the most urgent error, and the number of others."""
         if (worst := self.worst_error) is None:
             return "was not built"
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
         return f"{_shorten_finding(worst if with_fix else worst._replace(fix=''))}{rest}"
 
-    # what a report shows beside
+    # additional content of reports
 
     @cached_property
     def formulas(self) -> Mapping[str, Formula]:
-        """Those of a report that shows them, or of a model that is off its closed form."""
+        """Formulas, if the report shows them or the model differs from its closed form."""
         form = self.subject.form
         return form.formulas() if form and (self.subject.shows_formulas or self.is_off_closed_form) else {}
 
     @property
     def _varied(self) -> Derivation | None:
-        """The closed form at other sizes; ``None`` where nothing was counted, or the class does not match it."""
+        """The closed form at other sizes; ``None`` if nothing was counted, or the class does not match it."""
         return self.subject.derivation if self.held and not self.is_off_closed_form else None
 
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
-        """Shapes that hold a budget which is broken, the nearest to today's first."""
+        """Shapes that pass an exceeded budget, the nearest to today's first."""
         found = self._varied
         if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
             return ()
@@ -180,7 +180,7 @@ class Review:
 
     @property
     def component_names(self) -> list[str]:
-        """Every component that any side has or that a limit names, parents first; without the totals."""
+        """Every component of any side or limit, parents first; without the totals."""
         sides = (self.expected, self.actual, self.base)
         names = dict.fromkeys(name for side in sides if side for name in side.components)
         not_components = {TOTAL, TRAINABLE, *names}
@@ -188,11 +188,11 @@ class Review:
         return parents_first([*names, *(component for component in counted if component not in not_components)])
 
     def find_measured(self, name: str) -> Measured | None:
-        """Return what was measured for limits of a name: ``bytes``, ``flops``; ``None`` where that is not known."""
+        """Return the measured quantity of a name, ``bytes`` or ``flops``; ``None`` if unknown."""
         return next((each for each in self.measured if each.name == name), None)
 
     def limit(self, component: str) -> Limit | None:
-        """Return the limit on a component; the tightest, where a marker adds to the table."""
+        """Return the tightest limit on a component, of the table and a marker."""
         return _find_tightest([limit for limit in self.budget if limit.component == component])
 
 
@@ -218,7 +218,7 @@ _ORDER: tuple[Kind, ...] = (
 
 
 def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
-    """The headline is what kept the model from being checked; else what cannot be accepted; else the total first."""
+    """Rank errors that kept the model from being checked first, then those that cannot be accepted, then the total."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))

@@ -1,4 +1,4 @@
-"""Write what models ask for when all of them are reviewed: budgets, their reasons and the lock, or none of them."""
+"""Write budgets, their reasons and the lock after all models are reviewed: all of them or none."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 MOST_NAMED = 10
 """Models in one line on the lock."""
 _NOTHING: Mapping[Verb, str] = {
-    "update": "no budget that was checked fails, and none was raised",
-    "tighten": "no budget that was checked has room that its own decimals can say, and none was lowered",
+    "update": "no checked budget fails, and none was raised",
+    "tighten": "no checked budget can be lowered in its own decimals, and none was lowered",
 }
 
 
 def check_reason(written: str | None, option: str) -> str:
-    """Return a reason that is given; ``""`` where none is.
+    """Return a given reason, or ``""``.
 
-    :raises SettingsError: for one that no reader sees, and for one of several lines.
+    :raises SettingsError: for an invisible reason, and for one of several lines.
     """
     if written is None:
         return ""
     if not visible(written) or written != printable(written):
         raise SettingsError(
-            f"{option}={shown(written)}: no reason of one line that a reader sees: write 'ADR-12: wider', for example"
+            f"{option}={shown(written)}: not a visible reason of one line: write, for example, 'ADR-12: wider'"
         )
     return written
 
 
 def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:
-    """Read the table's lock, where budgets are changed, and the lock with them.
+    """Read the table's lock, if the run changes budgets and the lock.
 
-    :raises SettingsError: for one that cannot be read, and where what is to be changed cannot be replaced.
+    :raises SettingsError: if it cannot be read, or a file to change cannot be replaced.
     """
     refuse_another(settings.path, settings.text)
     lock = read_lock(settings)
@@ -53,7 +53,7 @@ def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:
 
 
 class Line(NamedTuple):
-    """One line of what was written, and of what was not."""
+    """One line about a change, or its absence."""
 
     text: str
     mark: str = ""
@@ -61,15 +61,15 @@ class Line(NamedTuple):
 
 
 class Writer:
-    """Collects what models ask for, and writes it."""
+    """Collects the changes of models, and writes them."""
 
     def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
         """Collect nothing yet.
 
-        :param lock: as the run has read it; ``None`` where the table names none.
-        :param reason: why budgets are raised; ``""`` where nobody says it.
+        :param lock: as the run read it; ``None`` if the table names none.
+        :param reason: for raising budgets, or ``""``.
         """
-        self.settings = settings  # of the file as it is: once it is written, with the changes
+        self.settings = settings  # the current file, with the changes after it is written
         self.verb = verb
         self.lock = lock
         self.reason = reason
@@ -87,10 +87,10 @@ class Writer:
     def ask(
         self, name: str, changes: Iterable[Change], refused: Iterable[Refused], blocks: Mapping[str, str], *, why: bool
     ) -> None:
-        """Collect what one model asks for, perhaps again.
+        """Collect the changes of one model, perhaps again.
 
-        :param blocks: its block of the lock, by its name; ``""`` for a model that fails.
-        :param why: whether a base asks for a reason of it.
+        :param blocks: its block of the lock, by name; ``""`` for a failed model.
+        :param why: whether a base requires a reason.
         """
         self._is_asked = True
         self._asked |= {(change.model, change.key, change.bound): change for change in changes}
@@ -103,7 +103,7 @@ class Writer:
                 self._said_again.append(name)
 
     def write(self, *, is_broken_off: bool = False) -> None:
-        """Write all of it, unless the run was broken off; what could not be written has not been accepted."""
+        """Write everything, unless the run was interrupted."""
         try:
             after, changes = self._change_budgets()
             locked = self._change_lock(self.lock) if self.verb == "update" and self.lock else None
@@ -120,7 +120,7 @@ class Writer:
         if self.lock and locked is not None:
             files.append((self.settings.root / self.lock.file, self.lock.text, locked))
         if files and is_broken_off:
-            raise SettingsError(f"{files[0][0]}: the run was broken off, and nothing was changed")
+            raise SettingsError(f"{files[0][0]}: the run was interrupted, and nothing was changed")
         replace_together(*files)
 
     def _change_budgets(self) -> tuple[Settings, list[Change]]:
@@ -131,18 +131,18 @@ class Writer:
         return settings_after(self.settings, changes, self._explained), changes
 
     def _change_lock(self, lock: Lock) -> tuple[str, list[str]] | None:
-        """Have the lock say what was built, of the models that were looked at and do not fail; name what changed."""
+        """Update the lock for the reviewed models that pass; name the changed ones."""
         now = parse_lock("".join((HEAD, *self._blocks.values())), lock.file)
         models = merge_accepted(lock.models, now, self._read.names)
         text = render_lock(models)
         if text == lock.text or not models:
             return None
         changed = sorted(name for name in models if models[name] is not lock.models.get(name))
-        left = (f"{printable(name)} (which has left)" for name in lock.models if name not in models)
+        left = (f"{printable(name)} (removed)" for name in lock.models if name not in models)
         return text, [*map(printable, changed), *left]
 
     def list_lines(self) -> Iterator[Line]:
-        """Yield what was changed, what was not although it fails, and why."""
+        """Yield the changes, and the failing limits that stay, with the reason."""
         for change in sorted(self.done, key=lambda change: self.settings.line(change.key) or 0):
             yield Line(sentence(change, self._read, self.settings))
         yield from self._list_reasons()
@@ -151,28 +151,31 @@ class Writer:
         for name in (name for name, block in self._blocks.items() if not block):
             yield Line(f"{name}: its tensors are not written to the lock, because it fails", is_bad=True)
         for each in self._refused.values():
-            yield Line(f"{each.model}: {each.component} is left as it is: {each.why}", is_bad=True)
+            yield Line(f"{each.model}: {each.component} is unchanged: {each.why}", is_bad=True)
         if self.problem:
             yield Line(self.problem, is_bad=True)
         elif not self._is_asked:
             yield Line("nothing was checked, and nothing was changed", is_bad=True)
         elif not (self.done or self._refused or self._locked or self._explained):
             locked = self.verb == "update" and self.lock and self.lock.text is not None
-            lock = f"; {self.lock.file} is as it was" if locked and self.lock else ""
+            lock = f"; {self.lock.file} is unchanged" if locked and self.lock else ""
             yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}{lock}")
 
     def _list_reasons(self) -> Iterator[Line]:
-        """Yield where the reason was written, and where it is no new one; else that one is asked for."""
+        """Yield the models whose tables got the reason, and those that had it already; or ask for one."""
         if self._explained and not self.problem:
             yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
             if self._said_again:
-                again = f"{listed(self._said_again, MOST_NAMED)}: the table said {shown(self.reason)} already"
-                yield Line(f"{again}; a check against a base that says it too asks for another reason", "! ")
+                again = f"{listed(self._said_again, MOST_NAMED)}: the table already has {shown(self.reason)}"
+                yield Line(f"{again}; a check against a base with the same reason asks for another", "! ")
         elif self.done and self.verb == "update":
-            yield Line('say why before you commit it, as a run with a base asks: bertsize accept --reason "…"', "→ ")
+            yield Line(
+                'give a reason before you commit it, as a run with a base needs one: bertsize accept --reason "…"',
+                "→ ",
+            )
 
     def _name_explained(self) -> list[str]:
-        """Return the models of each table that says a reason now, with what was raised there."""
+        """Return the models of each table with the new reason, and the raised limits."""
         named = []
         for table in self._explained:
             components = dict.fromkeys(each.component for each in self.done if each.key[: len(table)] == table)

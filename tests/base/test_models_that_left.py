@@ -18,7 +18,7 @@ OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
 REMOVED = '[tool.bertsize.removed]\nfits = "ADR-14: replaced by other"\n'
 FORMER = "fits (config.json, 59,549 parameters under a limit of 90K)"
 SAID = f"removed: main declares {FORMER}"
-SAY_WHY = 'and this table does not; if that is meant, say why in the same change: [tool.bertsize.removed] fits = "…"'
+SAY_WHY = 'and this table does not; if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] fits = "…"'
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     markdown = (change.folder / "r.md").read_text()
     assert "## ❌ 1 model left the table without a reason" in markdown
     assert "<sub>Model size: 1 configured, 1 checked, 1 failed; not compared with a build. " in markdown
-    assert f"- ❌ {FORMER}; if that is meant, say why" in markdown
+    assert f"- ❌ {FORMER}; if you meant to remove it, give the reason" in markdown
     page = (change.folder / "r.html").read_text()
     assert '<h1 class="bad">1 model left the table without a reason: fits' in page
 

@@ -159,7 +159,7 @@ def test_a_table_with_a_mistake_that_is_gone_needs_a_reason(project: GitProject)
     assert status == FOUND
     assert "ERROR: removed: main declares other (its table there cannot be read: pyproject.toml:" in said
     assert (
-        'and this table does not; if that is meant, say why in the same change: [tool.bertsize.removed] other = "…"'
+        'and this table does not; if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] other = "…"'
         in said
     )
 

@@ -156,7 +156,9 @@ def test_the_librarys_own_default_passes(project: Project) -> None:
 
 def test_a_key_that_the_library_reads_and_a_contributed_form_does_not_know_is_an_error(project: Project) -> None:
     """Both sides would be without it: the closed form by its number, and the class by its default, were they the same."""
-    message = f"transformers {transformers.__version__} reads num_key_value_heads, which the closed form does not know"
+    message = (
+        f"transformers {transformers.__version__} reads num_key_value_heads, a key that the closed form does not know"
+    )
     assert ("read-otherwise", message) in seed(project, 128, heads="", keys="2")
 
 

@@ -138,7 +138,7 @@ def test_one_module_that_is_said_to_be_two_fails_with_what_to_write(tmp_path: Pa
     (found,) = review.errors
     assert (found.component, found.expected, found.actual) == ("ctx_model", BERT + POOLER, 0)
     assert "ctx_model is question_model now" in found.message
-    assert found.fix == 'write tied = { ctx_model = "question_model" }, or mend the class'
+    assert found.fix == 'write tied = { ctx_model = "question_model" }, or correct the class'
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -57,7 +57,7 @@ def test_limit_reason_and_lock_are_written_together_and_the_next_check_against_t
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
     assert said()[:2] == (
         GOOD,
-        ["no budget that was checked fails, and none was raised; no reason is written; bertsize.lock is as it was"],
+        ["no checked budget fails, and none was raised; no reason is written; bertsize.lock is unchanged"],
     )
 
 
@@ -65,7 +65,7 @@ def test_a_reason_that_the_table_said_already_is_pointed_out(project: Project) -
     project(f'{LOCKED}    reason = "ADR-12"\n')
     repository(Path()).commit()
     before = text()
-    again = 'bursts: the table said "ADR-12" already; a check against a base that says it too asks for another reason'
+    again = 'bursts: the table already has "ADR-12"; a check against a base with the same reason asks for another'
     assert said()[:2] == (
         GOOD,
         [
@@ -127,8 +127,8 @@ def test_a_model_that_fails_otherwise_is_told_and_left(project: Project, tiny: d
             "ADR-12",
             'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml: there are fits, bursts; did you mean',
         ),
-        ([], " ", 'ERROR: --reason=" ": no reason of one line that a reader sees: write '),
-        ([], "a\nb", 'ERROR: --reason="a\\nb": no reason of one line that a reader sees: write '),
+        ([], " ", 'ERROR: --reason=" ": not a visible reason of one line: write '),
+        ([], "a\nb", 'ERROR: --reason="a\\nb": not a visible reason of one line: write '),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(
@@ -148,7 +148,7 @@ def test_it_refuses_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GITLAB_CI", "true")
     status, lines, mistakes = said()
     assert (status, lines) == (MISTAKEN, [])
-    assert mistakes[0].startswith("ERROR: bertsize accept: this is a CI (GITLAB_CI=true), and nobody looks at ")
+    assert mistakes[0].startswith("ERROR: bertsize accept: this runs in CI (GITLAB_CI=true), where nobody reviews ")
     assert text() == before
     assert not Path("bertsize.lock").exists()
 

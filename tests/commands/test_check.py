@@ -94,7 +94,7 @@ def test_no_conftest_and_no_module_of_the_project_is_run(
             ["--report", "size.txt"],
             "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
         ),
-        (FITS, ["--report", "config.json"], "--report=config.json: that belongs to a model"),
+        (FITS, ["--report", "config.json"], "--report=config.json: this file is an input of a model"),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(

@@ -62,7 +62,7 @@ def test_a_component_that_only_one_has_is_none_in_the_other(compare: Callable[..
     assert ["pooler", "0", "590,592", "+590,592"] in table
     assert ["head", "613,256", "0", "-613,256"] in table
     assert said[0].startswith("- architecture BertForMaskedLM → BertModel: -22,664 ")
-    assert said[-1] == "- net -22,664: 590,592 came, 613,256 went"
+    assert said[-1] == "- net -22,664: 590,592 added, 613,256 removed"
 
 
 def test_several_keys_are_counted_alone_and_together(compare: Callable[..., Any]) -> None:

@@ -97,7 +97,7 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(page: Page, bert
     for content in ("somebody's", '<!doctype html>\n<meta name="generator" content="pytest-bertsize 0.1">'):
         Path("what-if.html").write_text(content, "utf-8")
         assert bertsize.refused("explain", "config.json", "--page", "what-if.html") == (
-            "ERROR: --page=what-if.html: that is not a page of bertsize explain, and is not overwritten; "
+            "ERROR: --page=what-if.html: this file is not a page of bertsize explain, and is not overwritten; "
             "name another file\n"
         )
         assert Path("what-if.html").read_text("utf-8") == content
@@ -107,7 +107,7 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(page: Page, bert
     ("path", "said"),
     [
         ("page.json", "the file must end in .html; write --page=what-if.html"),
-        ("link.html", "not a file in an existing folder; create the folder, or name another"),
+        ("link.html", "this is not a file in an existing folder; create the folder, or name another"),
     ],
 )
 @pytest.mark.usefixtures("folder")

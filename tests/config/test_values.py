@@ -288,7 +288,7 @@ def test_an_override_that_steers_the_library_is_refused_by_name(key: str) -> Non
 @pytest.mark.parametrize("key", ["layer_norm_eps", "id2label"])
 def test_an_override_that_no_config_could_say_is_refused(value: object, what: str, key: str) -> None:
     """Labels as well, of a class that counts none: they are JSON when the class is given them."""
-    message, fix = f"overrides.{key} is {what}, which no config can say", "write what the config would say"
+    message, fix = f"overrides.{key} is {what}, which JSON cannot contain", "write a JSON value"
     assert refused(None, {key: value}) == [error(message, fix, f"overrides.{key}")]
 
 

@@ -169,10 +169,10 @@ def test_a_strict_lock_holds_every_tensor(declare: Declare) -> None:
     model = make()
     assert check_model(model, "encoder").locked.changes == ()  # type: ignore[union-attr]
     model.bert.pooler = nn.Linear(48, 48)
-    assert "- it is not as bertsize.lock has it: bert.pooler is new" in fail(model, "encoder")
+    assert "- it differs from bertsize.lock: bert.pooler is new" in fail(model, "encoder")
     table = (folder / "pyproject.toml").read_text("utf-8")
     (folder / "pyproject.toml").write_text(f'{table}lock = "strict"\n', encoding="utf-8")
-    assert "✗ it is not as bertsize.lock has it: bert.pooler is new" in fail(model, "encoder")
+    assert "✗ it differs from bertsize.lock: bert.pooler is new" in fail(model, "encoder")
 
 
 def test_a_limit_of_the_call_tightens_the_budget(declare: Declare) -> None:
@@ -273,7 +273,7 @@ def test_another_class_than_the_declared_is_named(declare: Declare) -> None:
     assert said.count('write architecture = "BertModel"') == 1
     said = fail(Tagger(), "encoder")
     assert (
-        "of the class Tagger, and the table declares BertForMaskedLM: hand over the one that is declared (model.bert?)"
+        "of the class Tagger, and the table declares BertForMaskedLM: pass a model of the declared class (model.bert?)"
         in said
     )
 
@@ -299,5 +299,5 @@ def test_a_script_with_other_options_than_its_table_is_told_with_the_command_tha
         said = " ".join(fail(make(), "encoder").split())
         run = "train.py --layers 4" if "4" in words else "train.py --layers 3"
         assert f"bertsize init 'python {run}' --name encoder --write writes its table and its lock" in said
-        by_lock = "--write writes its table and its lock" if "4" in words else "have it written: bertsize accept"
+        by_lock = "--write writes its table and its lock" if "4" in words else "write it: bertsize accept"
         assert by_lock in said

@@ -67,7 +67,7 @@ def test_a_class_without_a_closed_form_is_told_and_closed_form_false_is_the_way_
     said = fail(Tagger(), total="63K")
     assert "there is no closed form for Tagger" in said
     assert "as in check_model(model.bert)" in said
-    assert "limits alone: closed_form=False" in said
+    assert "only limits: closed_form=False" in said
     dotted: dict[str, Any] = {"bert.pooler": 2352}
     assert check_model(Tagger(), closed_form=False, total="63K", classifier=441, **dotted).verdict == "passed"
     assert "classifier 441, limit 400 (+41)" in fail(Tagger(), closed_form=False, classifier=400)
@@ -78,7 +78,7 @@ def test_a_class_without_a_closed_form_is_told_and_closed_form_false_is_the_way_
 def test_a_closed_form_that_there_is_is_not_left_aside_in_silence() -> None:
     review = check_model(make(), closed_form=False, total="60K")
     assert [each.message for each in review.findings if each.severity == "warning"] == [
-        "there is a closed form for BertForMaskedLM, and closed_form = false keeps it from being compared"
+        "there is a closed form for BertForMaskedLM, and closed_form = false turns it off"
     ]
 
 

@@ -157,13 +157,13 @@ def test_layers_that_share_their_tensors_by_hand_are_told_as_that(declare: Decla
     model.bert.encoder.layer[1] = model.bert.encoder.layer[0]
     said = " ".join(fail(model, "encoder").split())
     assert "✗ bert.encoder.layer.1.attention.output.LayerNorm.bias, " in said
-    assert "make each a module of its own, or declare by factory" in said
+    assert "make each a module of its own, or declare the function that makes this model as factory" in said
 
 
 def test_a_model_that_the_lock_does_not_have_is_not_accepted_by_a_run_alone(declare: Declare) -> None:
     declare(f'[tool.bertsize]\nlock = {{ file = "a.lock", strict = true }}\n{TABLE}')
     Path("a.lock").write_text('lock = 1\n[models.encoder.tensors]\n"a.weight" = [1]\n')
-    assert "have the table make it as well" in " ".join(fail(make(), "encoder").split())
+    assert "make the table build it too" in " ".join(fail(make(), "encoder").split())
 
 
 # adapters

@@ -50,7 +50,7 @@ def test_what_one_of_several_has_alone_is_said_where_it_is_drawn(project: Projec
     alone = '[tool.bertsize.models.alone]\nconfig = "other.json"\nbudget = "report-only"\n'
     result = project(declare(2, "none.json") + alone).runpytest("--bert-budget")
     result.stdout.fnmatch_lines(
-        ["*what several models have alike*", "✗ m0, m1: *", "*FAILURES*", "*bert budget: alone*", "alone: *other.json*"]
+        ["*findings of several models*", "✗ m0, m1: *", "*FAILURES*", "*bert budget: alone*", "alone: *other.json*"]
     )
     result.stdout.no_fnmatch_line("*bert budget: m0*")
 

@@ -152,7 +152,7 @@ def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Proj
         [
             "  component  closed form share budget left used",
             "✗ head             2,549  4.3%  2,548   -1 101% *",
-            "  (not built: these are the closed form's counts)",
+            "  (not built: the closed form gives these counts)",
         ]
     )
     result.stdout.no_fnmatch_line("*match*closed form*")
@@ -208,7 +208,7 @@ def test_a_factory_is_not_imported_nor_missed(project: Project) -> None:
 
 
 WHY = "closed_form = false, nothing is built, and "
-NOT_COUNTED = "NOT COUNTED: fits: nothing is built, and no closed form or lock counts them"
+NOT_COUNTED = "NOT COUNTED: fits: nothing is built, and neither a closed form nor a lock counts them"
 
 
 @pytest.mark.parametrize("strict", [[], ["--bert-budget-strict"]], ids=["named", "strict"])
@@ -299,7 +299,7 @@ def test_a_lock_of_another_config_or_class_counts_nothing(
     change(tiny)
     result = with_lock.runpytest(*OPTIONS)
     assert result.ret == pytest.ExitCode.OK
-    assert f"{WHY}bertsize.lock was written for another config or table of it" in in_one_line(result.stdout.str())
+    assert f"{WHY}bertsize.lock was written for another config or table" in in_one_line(result.stdout.str())
     assert result.outlines[-1] == NOT_COUNTED
     assert check("--strict").returncode == 1
 
@@ -309,7 +309,7 @@ def test_what_a_lock_does_not_say_is_not_held_to_it(with_lock: pytest.Pytester, 
     with Path("pyproject.toml").open("a", encoding="utf-8") as table:
         table.write(f"\nbudget.{limit}\n")
     result = with_lock.runpytest(*OPTIONS)
-    assert "no lock says what its limit of" in in_one_line(result.stdout.str())
+    assert "no lock has the quantity of its limit" in in_one_line(result.stdout.str())
     assert result.outlines[-1] == NOT_COUNTED
 
 
@@ -437,7 +437,7 @@ def test_a_marked_test_is_held_to_the_closed_form(project: Project, workers: lis
     result = project(FITS, test_a=source).runpytest_subprocess(*OPTIONS, *workers)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
-        ["fits: total 59,549, limit 59,548 (+1)", "  (not built: these are the closed form's counts)"]
+        ["fits: total 59,549, limit 59,548 (+1)", "  (not built: the closed form gives these counts)"]
     )
 
 
@@ -445,7 +445,7 @@ def test_the_fixture_is_an_error_that_says_what_to_do(project: Project) -> None:
     source = "def test_it(bert_budget): pass"
     result = project(FITS, test_a=source).runpytest(*OPTIONS)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["the fixture bert_budget gives what was built: run it without --bert-budget-no-build"])
+    result.stdout.fnmatch_lines(["the fixture bert_budget needs a build: run it without --bert-budget-no-build"])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 

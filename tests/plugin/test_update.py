@@ -172,7 +172,7 @@ def test_a_reason_of_nothing_is_not_written(rewriter: Rewriter) -> None:
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace(bertsize_changes=sent(why=False))))
     finished(rewriter)
     assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
-    assert printed(rewriter)[1:] == ["no budget that was checked fails, and none was raised; no reason is written"]
+    assert printed(rewriter)[1:] == ["no checked budget fails, and none was raised; no reason is written"]
 
 
 @pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
@@ -189,7 +189,7 @@ def test_a_run_that_was_broken_off_changes_nothing_and_says_so(rewriter: Rewrite
     reported(rewriter, a_change())
     assert finished(rewriter, status) == status
     assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
-    assert printed(rewriter)[1:] == [f"red: {rewriter.settings.path}: the run was broken off, and nothing was changed"]
+    assert printed(rewriter)[1:] == [f"red: {rewriter.settings.path}: the run was interrupted, and nothing was changed"]
 
 
 def test_what_could_not_be_written_fails_the_run(rewriter: Rewriter) -> None:
@@ -226,12 +226,12 @@ def test_accepting_passes_writes_and_says_what_it_changed(project: Project) -> N
     assert said(result) == [
         'pyproject.toml:10: bursts: total "50K" → "60K", for 59,549',
         "pyproject.toml:11: bursts: head 2,548 → 2,549, for 2,549",
-        '→ say why before you commit it, as a run with a base asks: bertsize accept --reason "…"',
+        '→ give a reason before you commit it, as a run with a base needs one: bertsize accept --reason "…"',
     ]
     found = Path("pyproject.toml").stat()
     result = pytester.runpytest_inprocess(*UPDATE)
     assert result.ret == pytest.ExitCode.OK
-    assert said(result) == ["no budget that was checked fails, and none was raised"]
+    assert said(result) == ["no checked budget fails, and none was raised"]
     again = Path("pyproject.toml").stat()
     assert (again.st_ino, again.st_mtime_ns) == (found.st_ino, found.st_mtime_ns)
     assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.OK
@@ -246,8 +246,8 @@ def test_tightening_passes_writes_and_says_what_it_changed(project: Project) -> 
     assert text() == before.replace('"99K"', '"60K"')
     assert said(result) == [
         'pyproject.toml:5: roomy: total "99K" → "60K", for 59,549',
-        "bursts: total is left as it is: its model fails",
-        "bursts: head is left as it is: its model fails",
+        "bursts: total is unchanged: its model fails",
+        "bursts: head is unchanged: its model fails",
     ]
 
 
@@ -280,8 +280,8 @@ def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(
     pytester = project(BURSTS + '    budget.bytes = "github-file"\n', big)
     result = pytester.runpytest_inprocess(*UPDATE, "--reruns", "1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "bursts: bytes is left as it is: 'github-file' is not the project's to change" in said(result)
-    assert result.stdout.str().count("bytes is left as it is") == 1
+    assert "bursts: bytes is unchanged: 'github-file' is a limit of the service, not of the project" in said(result)
+    assert result.stdout.str().count("bytes is unchanged") == 1
 
 
 def test_only_selected_models_are_accepted_and_the_others_are_not_checked(project: Project) -> None:
@@ -430,7 +430,7 @@ def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> N
     before = (tmp_path / "x.lock").stat()
     finished(again)
     assert (tmp_path / "x.lock").stat().st_ino == before.st_ino
-    assert printed(again)[1:] == ["no budget that was checked fails, and none was raised; x.lock is as it was"]
+    assert printed(again)[1:] == ["no checked budget fails, and none was raised; x.lock is unchanged"]
 
 
 def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_pat
     finished(rewriter)
     found = parse_lock((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
     assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
-    assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (which has left); commit it"]
+    assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (removed); commit it"]
 
 
 def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path) -> None:
@@ -465,7 +465,7 @@ def test_a_run_that_was_broken_off_writes_no_lock(tmp_path: Path) -> None:
     looked_at(rewriter, **a_block("a"))
     finished(rewriter, pytest.ExitCode.INTERRUPTED)
     assert not (tmp_path / "x.lock").exists()
-    assert printed(rewriter)[1:] == [f"red: {tmp_path / 'x.lock'}: the run was broken off, and nothing was changed"]
+    assert printed(rewriter)[1:] == [f"red: {tmp_path / 'x.lock'}: the run was interrupted, and nothing was changed"]
 
 
 def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_run(tmp_path: Path) -> None:

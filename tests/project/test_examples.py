@@ -139,9 +139,9 @@ def test_a_by_hand_fails_and_says_what_its_author_forgot(pytester: pytest.Pytest
     result.stdout.fnmatch_lines(
         [
             "by-hand: total 102,290,312, limit 75,641,856 (+26,648,456); 3 more findings",
-            "  → that is one layer without its biases: ×12 is 28,311,552, and the biases are",
-            "  → that is without the biases, which are 46,080",
-            "  → that leaves out head.decoder 21,128, head.transform 592,128",
+            "  → the limit is one layer without biases: ×12 is 28,311,552, and the biases are",
+            "  → the limit leaves out the biases, 46,080",
+            "  → the limit leaves out head.decoder 21,128, head.transform 592,128",
         ]
     )
 

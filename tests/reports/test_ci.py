@@ -57,7 +57,7 @@ def commands(report: RunReport, folder: str = "") -> list[str]:
 def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
     told = list_commands(run(failing(), complete=False, not_checked=["a"]), "")
     assert told[0].startswith(
-        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (off its closed form)"
+        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (not equal to its closed form)"
     )
     assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
     assert told[1] == "::error title=bertsize::NOT CHECKED: a"
@@ -205,7 +205,7 @@ def test_a_page_that_cannot_be_written_is_never_green_and_hides_no_verdict(
     pytester = project(table)
     result = pytester.runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode[status]
-    said = f"the report {summary} could not be written: it is no regular file"
+    said = f"the report {summary} could not be written: it is not a regular file"
     result.stdout.fnmatch_lines([said, "* configured, *"])
     out, err = io.StringIO(), io.StringIO()
     assert check(pytester.path, Helper(), out=out, err=err) == MISTAKEN

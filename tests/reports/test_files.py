@@ -34,7 +34,7 @@ def may_be_replaced(path: Path) -> bool:
     try:
         report_files([path.name], path.parent, declared("a", root=path.parent), "--report")
     except SettingsError as error:
-        assert "that is not a report of pytest-bertsize, and is not overwritten" in str(error)  # noqa: PT017
+        assert "this file is not a report of pytest-bertsize, and is not overwritten" in str(error)  # noqa: PT017
         return False
     return True
 

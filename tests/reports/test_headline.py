@@ -239,7 +239,7 @@ def loosened(component: str | None = None) -> ModelReport:
             "1 of 2 models failed: b (6.7M over 110M)",
             ("1 changed; b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"),
         ),
-        (run(passing("a"), unread()), "1 of 2 models failed: b (its config is refused)", "1 as at main"),
+        (run(passing("a"), unread()), "1 of 2 models failed: b (its config is refused)", "1 unchanged since main"),
         (
             run(passing("c"), other_name()),
             "All 2 models passed",
@@ -251,7 +251,7 @@ def loosened(component: str | None = None) -> ModelReport:
         (
             run(passing("a"), loosened("total")),
             "All 2 models passed",
-            "none changed against main; encoder: loosened here: total",
+            "none changed since main; encoder: loosened here: total",
         ),
         (
             run(loosened()),
@@ -262,34 +262,34 @@ def loosened(component: str | None = None) -> ModelReport:
         (
             run(passing(), base=compared(removed=[gone("old", failed=True), gone("older")]), failed=1),
             "1 model left the table without a reason: old",
-            "none changed against main; 1 removed",
+            "none changed since main; 1 removed",
         ),
         (
             run(passing(), configured=3, not_checked=["b", "c"], complete=False),
             "INCOMPLETE: 2 of 3 models were not checked",
-            "none changed against main",
+            "none changed since main",
         ),
         (
             run(configured=1, checked=0, not_checked=["a"], complete=False),
             "INCOMPLETE: 1 of 1 models was not checked",
             "",
         ),
-        (run(passing(), complete=False), "INCOMPLETE: this run did not finish", "none changed against main"),
+        (run(passing(), complete=False), "INCOMPLETE: this run did not finish", "none changed since main"),
         (
             run(passing("a"), passing("b"), mode="no-build"),
             "All 2 models passed",
-            "none changed against main; by the closed form: nothing was built",
+            "none changed since main; by the closed form: nothing was built",
         ),
         (
             run(passing("a"), without_closed_form()),
             "All 2 models passed",
-            "none changed against main; 1 not compared with a closed form",
+            "none changed since main; 1 not compared with a closed form",
         ),
-        (run(passing("a"), new()), "All 2 models passed", "none changed against main; 1 new"),
+        (run(passing("a"), new()), "All 2 models passed", "none changed since main; 1 new"),
         (
             run(passing("a"), new("b"), base=compared(not_compared=["b"])),
             "All 2 models passed",
-            "none changed against main; 1 not compared with main",
+            "none changed since main; 1 not compared with main",
         ),
         (
             run(passing("a"), passing("b"), base=compared(problem="git has no such commit")),
@@ -353,7 +353,7 @@ def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() 
     many = [passing(f"m{n}") for n in range(38)]
     mark, line, news, foot = markdown(run(*many)).strip().split("\n\n")
     assert line == "## ✅ All 38 models passed"
-    assert news == "none changed against main"
+    assert news == "none changed since main"
     assert (mark, foot[:5]) == ("<!-- pytest-bertsize report -->", "<sub>")
     assert "38 configured, 38 checked, 0 failed. Compared with `main` (`bbbbbbbbbbbb`)" in foot
     written = markdown(run(*many, grown("a", total="130M"), renamed(noted("warning"), "b")))

@@ -84,7 +84,7 @@ SAYS: list[tuple[ModelReport, str]] = [
     (failing(), "Formula check +768 actual against closed form"),
     (
         failing(),
-        "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → mend the difference from the closed form",
+        "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → fix the difference from the closed form",
     ),
     (failing(), "Warning pruned_heads changes nothing here (config.json:4)"),
     (failing(), f"encoder.norm +6,144 {run_reports.GROWN['encoder']:+,}"),

@@ -25,7 +25,7 @@ COUNT = Line("1 configured, 1 checked, 0 failed")
 NONE_CHECKED = Line("1 configured, 0 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
-ACCEPT = Line('→ to accept what was counted: bertsize accept --reason "…"')
+ACCEPT = Line('→ to accept these counts: bertsize accept --reason "…"')
 
 
 def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "", builds: bool = True) -> Outcome:
@@ -93,7 +93,9 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     left = outcome(found("encoder"), base=LEFT)
     first, last, headline = lines(left)
     assert first.colour == "red"
-    assert first.text.endswith('if that is meant, say why in the same change: [tool.bertsize.removed] old = "…"')
+    assert first.text.endswith(
+        'if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] old = "…"'
+    )
     assert last == Line("1 configured, 1 checked, 1 failed")
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.report.failed, left.status) == (1, "found")

@@ -36,8 +36,8 @@ def head(count: int | None = TOTAL, **more: Any) -> str:
     [
         (7_087_872, 0, "109,514,298 → 116,602,170 (+7,087,872)"),
         (0, 298, "109,514,298 → 109,514,000 (-298)"),
-        (1_000, 400, "109,514,298 → 109,514,898 (+600; 1,000 came, 400 went)"),
-        (1_000, 1_000, "109,514,298 → 109,514,298 (0; 1,000 came, 1,000 went)"),
+        (1_000, 400, "109,514,298 → 109,514,898 (+600; 1,000 added, 400 removed)"),
+        (1_000, 1_000, "109,514,298 → 109,514,298 (0; 1,000 added, 1,000 removed)"),
         (0, 0, "no count changed"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_commit_is_named_once_and_briefly(revision: str, commit: str | None, n
         ("num_attention_heads", "12", "16", {}, "num_attention_heads 12 → 16: 0"),
         ("architecture", '"A"', '"B"', {"head": 5}, "architecture A → B: +5 in head"),
         ("a, b", "3, 4", "5, 6", {"encoder": 5}, "a, b 3, 4 → 5, 6: +5 in encoder"),
-        ("code", "", "", {"head": 768}, "in the code or a file that it reads, which no key explains: +768 in head"),
+        ("code", "", "", {"head": 768}, "in the code, or a file that it reads: no key explains it: +768 in head"),
         ("together", "", "", {"head": 7}, "these keys together, beyond each of them alone: +7 in head"),
     ],
 )

@@ -312,7 +312,7 @@ def test_a_model_of_which_bytes_alone_are_limited_says_so() -> None:
 # what became of tensors, against the base's lock and against today's
 
 CHANGED = "bert.encoder.layer.12 is new: 7,087,872, like the other 12"
-NOTE = f"it is not as bertsize.lock has it: {CHANGED}"
+NOTE = f"it differs from bertsize.lock: {CHANGED}"
 
 
 def locked(count: int = 1) -> ModelReport:
@@ -394,7 +394,7 @@ def test_pytests_own_settings_and_the_encoding_decide_how_it_is_drawn(
     assert told.isascii() or not environment
 
 
-# what several models have alike
+# findings of several models
 
 
 def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:

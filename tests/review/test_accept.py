@@ -125,7 +125,7 @@ def test_a_model_off_its_closed_form_is_not_accepted(folder: Path) -> None:
     text = X + "budget.total = 50_000\nbudget.head = 9\n"
     derived = as_derived(run(folder, text).gate.subject("x"))
     accepting = run(folder, text, built={"x": derived._replace(tensors=(*derived.tensors, ANOTHER))})
-    why = "it fails for another reason as well (off-closed-form), which comes first"
+    why = "the model has another error (off-closed-form), which you must fix first"
     assert accepting.gate.changes("x") == BudgetChanges(
         ANY, [], [Refused("x", "total", why), Refused("x", "head", why)]
     )
@@ -167,7 +167,7 @@ def test_a_limit_of_somebody_else_is_not_changed_and_stays_red(
         (folder / "config.json").write_text(json.dumps(tiny), encoding="utf-8")
     text = f"{X}budget.bytes = {limit}\nbudget.total = 1\n"
     accepting = run(folder, text)
-    assert accepting.refused == [Refused("x", "bytes", f"'{name}' is not the project's to change")]
+    assert accepting.refused == [Refused("x", "bytes", f"'{name}' is a limit of the service, not of the project")]
     assert [change.component for change in accepting.changes()] == ["total"]
     assert [finding.component for finding in accepting.review("x").errors] == ["bytes"]
 
@@ -245,7 +245,9 @@ def test_a_pattern_gets_what_lets_all_of_its_models_pass(several: Path, before: 
 def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> None:
     text = f"{PATTERN}budget.total = {{ exact = 59_549 }}\nbudget.head = 1\n"
     accepting = run(several, text)
-    assert accepting.refused == [Refused("bert-b", "total", "an exact limit of several models cannot be that of one")]
+    assert accepting.refused == [
+        Refused("bert-b", "total", "several models share this exact limit, so it cannot follow one of them")
+    ]
     assert accepting.red == ["bert-b"]
     assert accepting.text() == text.replace("head = 1", "head = 2_549")
 

@@ -141,8 +141,8 @@ def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> N
     own.code = {"pool.weight": (8, 8)}
     (found,) = of_lock(own)
     assert found.message == (
-        "it is not as bertsize.lock has it: pool is new: 64 (weight 8×8) "
-        "(what its table names is the same: the code has changed, or a file that it reads)"
+        "it differs from bertsize.lock: pool is new: 64 (weight 8×8) "
+        "(the inputs of its table are unchanged: the code has changed, or a file that it reads)"
     )
     assert (found.severity, found.fix, found.file, found.line) == ("note", ACCEPT, "bertsize.lock", 5)
     assert own.gate().review("own").verdict == "passed"
@@ -152,7 +152,7 @@ def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> N
 def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
     (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
     assert found.sentence == (
-        'there is no bertsize.lock, which the table names as its lock; have it written: bertsize accept --reason "…"'
+        'there is no bertsize.lock, which the table names as its lock; write it: bertsize accept --reason "…"'
     )
     assert found.severity == severity
 
@@ -203,9 +203,7 @@ def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
 
 def test_a_lock_without_the_model_says_how_to_write_it_there() -> None:
     (finding,) = found(BEFORE, before=None).findings
-    assert finding.sentence == (
-        'a.lock: a.lock does not have this model; have it written there: bertsize accept --reason "…"'
-    )
+    assert finding.sentence == ('a.lock: a.lock does not have this model; add it: bertsize accept --reason "…"')
     assert (finding.kind, finding.severity) == ("differs-from-lock", "note")
 
 
@@ -219,7 +217,7 @@ def test_six_differences_are_named_and_the_rest_is_counted() -> None:
 def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_change_it_is() -> None:
     more = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("pool.weight", (8, 8), "pool")))
     (finding,) = found(more, unbuilt=True).findings
-    assert finding.message == "it is not as a.lock has it: pool is new: 64 (weight 8×8)"
+    assert finding.message == "it differs from a.lock: pool is new: 64 (weight 8×8)"
     untied = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part", tied_to="part0.weight")))
     freed = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part")))
     locked = found(freed, before=untied, unbuilt=True).locked
@@ -230,10 +228,10 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"config": "sha256:2", "built_with": "x"}, "what its table names has changed as well"),
+        ({"config": "sha256:2", "built_with": "x"}, "its config or another input of its table has changed too"),
         (
             {"built_with": "transformers 6.0.0"},
-            f"what its table names is the same; it was built with {BEFORE.built_with}, and is with transformers 6.0.0",
+            f"the inputs of its table are unchanged; it was built with {BEFORE.built_with}, and now with transformers 6.0.0",
         ),
     ],
 )
@@ -359,7 +357,7 @@ def test_more_keys_than_can_be_put_back_are_named(own: OwnProject) -> None:
     assert found.said == (
         (
             "these keys changed: a, b, c, d, e, f and 10 more; which of them or of the code moved what is not known: "
-            "more than 15 changed, and each would be a build"
+            "more than 15 keys changed, and each needs a build"
         ),
     )
     assert [each.kind for each in found.tensors] == ["new"]
@@ -419,7 +417,7 @@ def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> N
     project.git.declare(TABLE)
     errors = [found for found in project.gate("main").review("own").errors if found.kind == "budget-loosened"]
     assert [found.message for found in errors] == [
-        "main makes a difference from the lock an error (strict), and this table does not"
+        "main declares strict = true (a difference from the lock fails), and this table does not"
     ]
     project.git.declare(TABLE + '    reason = "ADR-9: a note is enough"\n')
     assert project.gate("main").review("own").verdict == "passed"
@@ -545,7 +543,7 @@ def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit:
     found = [each for each in own.gate().review("own").findings if each.kind == "insensitive-budget"]
     assert [each.message for each in found] == ([said] if said else [])
     if limit == "5B":
-        assert "total is 1,032, and its limit 5B, which is 4,844,961 times what there is" in found[0].fix
+        assert "total is 1,032, and its limit 5B, which is 4,844,961 times the count" in found[0].fix
 
 
 def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:

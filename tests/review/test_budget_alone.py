@@ -33,7 +33,7 @@ OUT = (
     '(closed_forms = ["sizes/forms.toml"]), '
     "or write closed_form = false to check its budget alone"
 )
-ALONE = "compared with its budget alone: closed_form = false"
+ALONE = "compared only with its budget: closed_form = false"
 
 
 def table(limits: str = 'total = "20K"', more: str = "closed_form = false") -> str:
@@ -119,7 +119,7 @@ def test_it_is_a_warning_where_there_is_a_closed_form_after_all(project: Project
     result = project(table('total = "60K"')).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.OK
     assert (
-        "! encoder: there is a closed form for BertForMaskedLM, and closed_form = false keeps it from being compared "
+        "! encoder: there is a closed form for BertForMaskedLM, and closed_form = false turns it off "
         "(pyproject.toml:5) → remove closed_form = false" in one_line(result.stdout.str())
     )
 

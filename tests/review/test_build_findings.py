@@ -41,7 +41,7 @@ def said_of(
 SIDES = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}}
 
 
-MEANT = 'write "{}" with the value that is meant'
+MEANT = 'write "{}" with the value that you mean'
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ MEANT = 'write "{}" with the value that is meant'
         ),
         (
             *("bert", {"hidden_act": "relu"}, {"hidden_act": "gelu"}),
-            *(('hidden_act "relu"', '"gelu"'), "report it: the library does not take the file at its word"),
+            *(('hidden_act "relu"', '"gelu"'), "report it: the library ignores the value in the file"),
         ),
         (
             *("bert", {}, {"tie_word_embeddings": None}),
@@ -106,7 +106,7 @@ def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
         (
             (
                 "config.json: the closed form assumes tie_word_embeddings true, transformers 5.1.0 has no such key unless the "
-                'file writes it; write "tie_word_embeddings" with the value that is meant'
+                'file writes it; write "tie_word_embeddings" with the value that you mean'
             ),
             None,
         )
@@ -122,8 +122,8 @@ def test_a_key_that_the_library_reads_and_the_closed_form_does_not_know_is_named
     )
     library = ConfigSaid({}, ("head_dim", "encoder.depth"), BY)
     assert [each.sentence for each in find_read_otherwise(values, config, library, is_off=False)] == [
-        f"config.json:5: transformers 5.1.0 reads head_dim, which the closed form does not know; {fix}",
-        f"config.json:3: transformers 5.1.0 reads encoder.depth, which the closed form does not know; {fix}",
+        f"config.json:5: transformers 5.1.0 reads head_dim, a key that the closed form does not know; {fix}",
+        f"config.json:3: transformers 5.1.0 reads encoder.depth, a key that the closed form does not know; {fix}",
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_newer_release_than_the_newest_that_is_known_is_taken_to_be_like_it(tm
 
 def test_another_one_is_an_error(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, Release(4, 57, 6), "5.23.0")
-    assert "transformers 5.23.0 has built it, and the closed form is that of 4.57.6" in error
+    assert "transformers 5.23.0 built it, and the closed form is that of 4.57.6" in error
 
 
 def test_one_that_is_not_known_is_an_error(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_one_that_is_not_known_is_an_error(tmp_path: Path) -> None:
     assert "transformers 5.0.1 loses ties on the meta device" in error
 
 
-BESIDE = """config-invalid: pyproject.toml:2: both/adapter_config.json is an adapter, which from_pretrained adds to what its \
-folder holds; write adapter = "both/adapter_config.json", or move that file to another folder"""
+BESIDE = """config-invalid: pyproject.toml:2: both/adapter_config.json is an adapter, which from_pretrained adds to the model in \
+its folder; write adapter = "both/adapter_config.json", or move that file to another folder"""
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_an_adapter_that_from_pretrained_would_add_has_to_be_declared(
     assert [f"{each.kind}: {each.sentence}" for each in found.errors] == told
 
 
-BUILT_BY = "or build it with the release that it is written for"
+BUILT_BY = "or build it with that release"
 WITHOUT = f"or tie_word_embeddings = false in its config; {BUILT_BY}"
 
 
@@ -195,5 +195,5 @@ def test_a_tie_that_another_release_makes_is_an_error(way: str, release: int, im
     (found,) = check_ties(Built((), {}, transformers=imported, untied=untied))
     ties = f"Tagger.{way} ties net.o.w to net.i.w in transformers {release}"
     assert (found.kind, found.severity) == ("untied", "error")
-    assert found.message == f"{ties}, and not in {imported}, which has built it"
+    assert found.message == f"{ties}, and not in {imported}, which built it"
     assert found.fix == fix + (BUILT_BY if way == "_tie_weights" else WITHOUT)

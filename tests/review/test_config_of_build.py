@@ -192,7 +192,7 @@ def test_a_table_of_another_model_is_told_with_the_command_that_writes_it_anew(
     assert message in finding["message"]
     assert finding["message"].endswith(f"; it is built with total {TOTAL:,}, limit 59,000 ({TOTAL - 59_000:,})")
     command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
-    assert finding["fix"] == f"if that is meant, {command} writes its table anew; else {fix}"
+    assert finding["fix"] == f"if that is meant, {command} rewrites its table; else {fix}"
 
 
 def test_a_built_model_without_a_closed_form_is_told_with_that_command_as_well(project: Project) -> None:
@@ -204,7 +204,7 @@ def test_a_built_model_without_a_closed_form_is_told_with_that_command_as_well(p
     project(TAGGER, own=own).runpytest("--bert-budget", "--bert-budget-report=size.json")
     finding = next(each for each in model()["findings"] if each["severity"] == "error")
     assert finding["message"].startswith('there is no closed form for the family "vilt"')
-    assert "--write writes its table anew; else correct the name" in finding["fix"]
+    assert "--write rewrites its table; else correct the name" in finding["fix"]
 
 
 def test_off_its_table_and_its_lock_it_is_told_the_command_that_writes_both(
@@ -240,7 +240,7 @@ def test_without_a_build_what_code_makes_is_counted_by_its_lock_which_is_said_an
         ["1 configured, 1 checked, 0 failed; 1 counted by the lock; not compared with a build*"]
     )
     (finding,) = (each for each in model()["findings"] if each["severity"] == "warning")
-    assert finding["message"] == "counted by bertsize.lock, not built: what its code makes today is not known"
+    assert finding["message"] == "counted by bertsize.lock, not built: its code may make another model today"
     assert model()["headline"].startswith(f"tagger: {TOTAL:,} parameters by its lock, not built; within")
     result = check(project, table, "--bert-budget-no-build", "--bert-budget-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

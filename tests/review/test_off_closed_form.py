@@ -21,7 +21,7 @@ FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
 FORMULAS = {"encoder.norm": Formula((Product(1, (as_power("D"),)),))}
 OWN = "bertsize init own:build"
-MEND = f"mend the class; if that is meant, {OWN} --write writes its table and its lock"
+MEND = f"correct the class; if that is meant, {OWN} --write writes its table and its lock"
 
 
 def parts(count: int) -> tuple[Tensor, ...]:
@@ -67,7 +67,7 @@ def test_a_difference_names_both_counts_and_a_way_out() -> None:
         Finding(
             "off-closed-form",
             "encoder.norm is -768 off the closed form D = 768: encoder.norm is gone: 768 (weight 768)",
-            "the class does not build what the config says: check the class, and report it if it is the library's own",
+            "the class builds other tensors than its config declares: check it, or report a class of the library",
             component="encoder.norm",
             expected=768,
             actual=0,
@@ -91,13 +91,13 @@ def test_four_differences_are_named_and_the_rest_counted(count: int, rest: str) 
 
 
 def test_a_resized_tensor_is_shown_with_both_its_shapes_even_where_the_count_is_the_same() -> None:
-    same = "encoder.norm counts as the closed form D = 768 but differs within: encoder.norm.weight"
+    same = "encoder.norm has as many parameters as the closed form D = 768, but other tensors: encoder.norm.weight"
     resized = Tensor("encoder.norm.weight", (384, 2), "encoder.norm")
     assert message((NORM,), (resized,)) == f"{same}: 768 → 384×2, no count changed"
 
 
 def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_round() -> None:
-    same = "encoder.norm counts as the closed form D = 768 but differs within: encoder is"
+    same = "encoder.norm has as many parameters as the closed form D = 768, but other tensors: encoder is"
     assert message((FROZEN,), (NORM,)) == f"{same} trained now: 768"
     assert message((NORM,), (FROZEN,)) == f"{same} frozen now: 768"
 
@@ -121,7 +121,7 @@ def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
     one = (two[0], two[1]._replace(tied_to=two[0].name))
     (found,) = compared(two, one, OWN)
     assert (found.component, found.expected, found.actual) == ("answer", V * D, 0)
-    assert found.fix.endswith('write tied = { answer = "question" }, or mend the class')
+    assert found.fix.endswith('write tied = { answer = "question" }, or correct the class')
 
 
 # one change of code is one finding
@@ -139,7 +139,7 @@ def test_a_layer_more_is_one_difference() -> None:
 def test_a_class_whose_table_no_command_writes_is_mended_by_hand() -> None:
     assert compared((NORM,), (NORM, SHARED), "") == []
     (found,) = compared((NORM,), (NORM, *parts(1)), "")
-    assert found.fix == "mend the class, or its table"
+    assert found.fix == "correct the class, or its table"
 
 
 def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
@@ -168,7 +168,7 @@ def test_a_decoder_with_a_matrix_of_its_own() -> None:
     name = "cls.predictions.decoder.weight"
     built = changed(**{name: tensor(name)._replace(tied_to=None)})
     assert only(reviewed(built)).fix.startswith(
-        f"perhaps an untied decoder: {name} is V·D = 16,226,304; the class does not build what the config says"
+        f"perhaps an untied decoder: {name} is V·D = 16,226,304; the class builds other tensors than its config declares"
     )
     assert V * D == 16_226_304
 
@@ -178,7 +178,7 @@ def test_a_pooler_that_the_closed_form_does_not_have() -> None:
         weight=Tensor("bert.pooler.dense.weight", (D, D), "pooler"),
         bias=Tensor("bert.pooler.dense.bias", (D,), "pooler"),
     )
-    assert "perhaps a pooler or a dense layer more: bert.pooler.dense is D² + D = 590,592" in only(reviewed(built)).fix
+    assert "perhaps an extra pooler or dense layer: bert.pooler.dense is D² + D = 590,592" in only(reviewed(built)).fix
 
 
 def test_a_dense_layer_in_each_of_twelve_layers_is_one_cause() -> None:
@@ -188,14 +188,14 @@ def test_a_dense_layer_in_each_of_twelve_layers_is_one_cause() -> None:
         for name, shape in {"weight": (D, D), "bias": (D,)}.items()
     ]
     fix = only(reviewed(Inventory((*chinese().tensors, *more)))).fix
-    assert "a dense layer more: bert.encoder.layer.*.extra (×12) is D² + D = 590,592" in fix
+    assert "an extra pooler or dense layer: bert.encoder.layer.*.extra (×12) is D² + D = 590,592" in fix
     assert fix.count("perhaps") == 1
 
 
 def test_a_dense_layer_that_was_not_built() -> None:
     name = "cls.predictions.transform.dense"
     found = reviewed(changed(**{f"{name}.weight": None, f"{name}.bias": None}))
-    assert f"perhaps no pooler, or a dense layer less: {name} is D² + D = 590,592" in only(found).fix
+    assert f"perhaps a missing pooler or dense layer: {name} is D² + D = 590,592" in only(found).fix
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_table_that_is_factorised_is_of_its_own_width() -> None:
     tied, untied = (words, decoder), (words, decoder._replace(tied_to=None))
     for expected, actual, cause in (
         (tied, untied, "an untied decoder"),
-        (untied, tied, "a decoder that is tied after all"),
+        (untied, tied, "a tied decoder"),
     ):
         (found,) = compared(expected, actual, E=128)
         assert f"perhaps {cause}: decoder.weight is V·E = {V * 128:,}" in found.fix

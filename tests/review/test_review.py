@@ -142,7 +142,7 @@ def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
 def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
     assert only(reviewed(pooler=1_000_000)) == Finding(
         "config-invalid",
-        'the budget limits "pooler", which this BertForMaskedLM does not have: nothing would be held',
+        'the budget limits "pooler", which this BertForMaskedLM does not have: the limit would check nothing',
         'remove it, or write budget."pooler" = 0 to keep it out',
         component="pooler",
         file="pyproject.toml",
@@ -211,7 +211,7 @@ def test_a_missing_a_new_a_resized_and_a_frozen_tensor_are_named() -> None:
         "rows 512 → 1,024, +393,216",
         "head.transform": f"head.transform is -768 off the closed form D² + 3·D = 592,128: {missing} is gone: 768 (768)",
         "unexpected": "unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
-        "embeddings.norm": "embeddings.norm counts as the closed form 2·D = 1,536 but differs within: "
+        "embeddings.norm": "embeddings.norm has as many parameters as the closed form 2·D = 1,536, but other tensors: "
         "bert.embeddings.LayerNorm.bias is frozen now: 768",
     }
 
@@ -356,18 +356,18 @@ def test_warnings_fail_nothing() -> None:
         (
             "encoder.attention",
             2_359_296,
-            "that is one layer without its biases: ×12 is 28,311,552, and the biases are 36,864",
+            "the limit is one layer without biases: ×12 is 28,311,552, and the biases are 36,864",
         ),
-        ("encoder.attention", 2_362_368, "that is one layer: ×12 is 28,348,416"),
-        ("encoder.feed_forward", 56_623_104, "that is without the biases, which are 46,080"),
+        ("encoder.attention", 2_362_368, "the limit is one layer: ×12 is 28,348,416"),
+        ("encoder.feed_forward", 56_623_104, "the limit leaves out the biases, 46,080"),
         ("encoder.attention", 118_537_744, "to accept it, write exact = 28_348_416"),
         ("head.decoder", 0, "to accept it, write exact = 21_128"),
         ("trainable", 102_290_312 - 613_256, "to accept it, write exact = 102_290_312"),
-        ("head", 0, "that leaves out head.decoder 21,128, head.transform 592,128"),
-        ("total", 102_290_312 - 613_256, "that is without the head, which is 613,256"),
-        ("total", 102_290_312 - 393_216, "that is without the embeddings.position, which is 393,216"),
-        ("total", 102_290_312 - 16_622_592, "that is without the embeddings, which is 16,622,592"),
-        ("total", 118_537_744, "that counts tied tensors twice, 16,247,432 too many"),
+        ("head", 0, "the limit leaves out head.decoder 21,128, head.transform 592,128"),
+        ("total", 102_290_312 - 613_256, "the limit leaves out the head, 613,256"),
+        ("total", 102_290_312 - 393_216, "the limit leaves out the embeddings.position, 393,216"),
+        ("total", 102_290_312 - 16_622_592, "the limit leaves out the embeddings, 16,622,592"),
+        ("total", 118_537_744, "the limit counts tied tensors twice, 16,247,432 too many"),
         ("total", 102_290_311, "to accept it, write exact = 102_290_312"),
     ],
 )
@@ -384,7 +384,7 @@ def test_the_sum_of_the_other_limits_names_each_part_that_is_off() -> None:
     }
     found = reviewed(**parts, total={"exact": 16_000_000 + 85_054_464 + 600_000})
     assert found.errors[-1].fix == (
-        "that is the sum of the other limits, and off by as much as they are: embeddings +622,592, head +13,256"
+        "the limit is the sum of the other limits, which differ by as much: embeddings +622,592, head +13,256"
     )
 
 
@@ -444,7 +444,7 @@ def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_
 
 def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
     found = only(held("200MB", *in_bytes(expected=FLOAT32 - 4)))
-    assert found.fix == "mend the difference from the closed form first: a limit does not accept it"
+    assert found.fix == "fix the difference from the closed form first: a limit cannot accept it"
     assert 'write "410MB"' in only(held("200MB", *in_bytes(expected=None))).fix  # a class that has none
 
 
@@ -452,7 +452,7 @@ def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None
     more = Tensor("bert.odd", (5,), "encoder")
     found = reviewed(changed(odd=more), total="102M")
     assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
-    assert found.findings[1].fix == "mend the difference from the closed form first: a limit does not accept it"
+    assert found.findings[1].fix == "fix the difference from the closed form first: a limit cannot accept it"
 
 
 def test_other_sizes_are_counted_only_where_the_class_is_as_its_closed_form() -> None:

@@ -35,7 +35,7 @@ config = "config.json"
 {budget}
 """
 LINE_OF_BUDGET = 5
-GIVE_ONE = "give it one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
+GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 LETS_IT = 'budget.already_over = "pass"'
 
 
@@ -188,16 +188,14 @@ def test_without_a_base_growth_is_red_and_says_how_to_give_one(lay: Lay) -> None
     made = lay('budget.growth = "1%"')
     for asked in (None, "none"):
         (error,) = review(made, asked).errors
-        assert error.sentence == (
-            f"pyproject.toml:5: budget.growth is held against a base, and this run has none; {GIVE_ONE}"
-        )
+        assert error.sentence == (f"pyproject.toml:5: budget.growth needs a base, and this run has none; {GIVE_ONE}")
 
 
 def test_a_base_that_ci_suggests_and_git_does_not_have_is_red(lay: Lay, monkeypatch: pytest.MonkeyPatch) -> None:
     made = lay('budget.growth = "1%"')
     monkeypatch.setenv("GITHUB_BASE_REF", "release")
     (error,) = review(made, None).errors
-    assert error.message.startswith("budget.growth is held against a base, and origin/release cannot be read: ")
+    assert error.message.startswith("budget.growth needs a base, and origin/release cannot be read: ")
     assert error.fix == GIVE_ONE
 
 
@@ -211,7 +209,7 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path,
     (note,) = growth(found)
     assert (note.severity, note.message, note.fix) == (
         "note",
-        "budget.growth is held against a base, and main declares no such model: it is new, and nothing is held",
+        "budget.growth needs a base, and main does not declare this model: it is new, and has no growth to check",
         "",
     )
 
@@ -219,9 +217,9 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path,
 @pytest.mark.parametrize(
     ("config", "table", "why"),
     [
-        ({"hidden_size": 47}, "", "what it was at main is not known: "),
-        ({}, "closed_form = false\n", "what it was at main is not known: closed_form = false"),
-        ({}, "frobnicate = 1\n", "what it was at main is not known: pyproject.toml:5: "),
+        ({"hidden_size": 47}, "", "its count at main is unknown: "),
+        ({}, "closed_form = false\n", "its count at main is unknown: closed_form = false"),
+        ({}, "frobnicate = 1\n", "its count at main is unknown: pyproject.toml:5: "),
     ],
     ids=["no config", "no closed form", "no table"],
 )
@@ -255,11 +253,9 @@ def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committe
     made = lay(ALONE)
     (error,) = growth(built(made))
     assert error.severity == "error"
-    assert error.message == (
-        "budget.growth is held against a base, and what it was at main is not known: closed_form = false"
-    )
+    assert error.message == ("budget.growth needs a base, and its count at main is unknown: closed_form = false")
     assert error.fix == (
-        'say why in the same change: reason = "…", and commit a lock with it, which later ones are held against: '
+        'say why in the same change: reason = "…", and commit a lock with it, with which later commits are compared: '
         'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
     )
     made.declare(MODEL.format(budget=f'reason = "ADR-16"\n{ALONE}'))
@@ -380,7 +376,7 @@ def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(lay: Lay) 
 def test_what_the_base_does_not_know_does_not_pass_by_it(lay: Lay) -> None:
     made = lay(f"budget.total = 50_000\n{LETS_IT}", {"hidden_size": 47}, hidden_size=48)
     (error,) = [each for each in review(made).errors if each.kind == "over-budget"]
-    assert error.fix.endswith('what it was at the base is not known, and already_over = "pass" lets nothing pass')
+    assert error.fix.endswith('its count at the base is unknown, so already_over = "pass" does not apply')
 
 
 def test_a_marker_tightens_and_its_limit_passes_by_no_such_word(lay: Lay) -> None:

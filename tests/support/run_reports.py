@@ -117,7 +117,7 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
 
 
 def failing() -> ModelReport:
-    """Over its budget in three ways, off its closed form, with all that a report can have."""
+    """Over its budget in three ways, not equal to its closed form, with all that a report can have."""
     form = bert(14, 1024, tied=False)
     odd = Tensor("cls.predictions.decoder.scale", (768,), "head.decoder")
     actual = Inventory((*form.tensors, odd))

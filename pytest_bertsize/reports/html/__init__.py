@@ -1,1 +1,1 @@
-"""The page: one file, with its style in it and nothing to fetch."""
+"""The HTML pages: one file each, with its style inside and nothing to fetch."""

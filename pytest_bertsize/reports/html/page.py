@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, nothing loaded from elsewhere, the same bytes for the same report."""
+"""The report as one HTML page: no script, no requests, the same bytes for the same report."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_per
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 MOST_BYTES = 50_000
-"""Of one model's part of the page; the rest of a page of one model is less than 14,000."""
+"""Bytes of one model's section; the rest of a page takes less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
 MOST_MOVED = 4
 """Components that one key moved."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
-"""The most of a model that is shown: cells of one bar, tensors of one layer. The JSON report has the rest."""
+"""Limits of what is shown of a model: cells of one bar, tensors of one layer. The JSON report has the rest."""
 
 
 def render_page(report: RunReport) -> str:
-    """Return the page of a run. What is not shown is counted, and is in the JSON report."""
+    """Return the page of a run. It counts what it leaves out; the JSON report has everything."""
     ordered = sorted(report.models, key=lambda model: model.verdict == "passed")
     numbered = [(f"model-{index}", model) for index, model in enumerate(ordered, 1)]
     return (
@@ -46,7 +46,7 @@ def render_page(report: RunReport) -> str:
 
 
 def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
-    """Render one model's part, with as much of it as fits."""
+    """Render one model's section, as much as fits."""
     template, bounds = load_templates().get_template("model.html.jinja"), BOUNDS
     while True:
         text = template.render(id=name, **_view_model(model, report, bounds))
@@ -58,14 +58,14 @@ def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
 
 @cache
 def load_templates() -> Environment:
-    """Return what all pages are made with: no text from a file steers one."""
+    """Return the templates; they escape every text from a file."""
     found = Environment(
         loader=PackageLoader("pytest_bertsize.reports.html", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: printable(value, LONGEST) if type(value) is str else value,  # no markup of ours
+        finalize=lambda value: printable(value, LONGEST) if type(value) is str else value,  # not our markup
     )
     found.filters |= {
         "exact": _show_count,
@@ -87,7 +87,7 @@ def load_templates() -> Environment:
 
 
 def _keep_percent(headline: str) -> Markup:
-    """Let no sign of per cent begin a line of a headline."""
+    """Keep each percent sign on the line of its number."""
     return Markup(str(escape(printable(headline, LONGEST))).replace(" %", "&nbsp;%"))  # noqa: S704  (escaped)
 
 
@@ -104,7 +104,7 @@ def _show_bytes(count: int) -> str:
 
 
 def _name_side(row: Component) -> str:
-    """Name what there is of the limit: left, over, or above or under a minimum."""
+    """Name the side of the limit: left, over, or above or under a minimum."""
     if row.min is not None and (row.known_count or 0) < row.min:
         return "under its minimum"
     return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
@@ -118,13 +118,13 @@ class Column(NamedTuple):
 
     head: str
     style: str
-    """The class of its cells."""
+    """CSS class of its cells."""
     show: Callable[[Component], str]
     is_bad: Callable[[Component], bool] = lambda _: False
 
 
 def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]) -> dict[str, Any]:
-    """Return what the template of a model needs beside the model."""
+    """Return the values that a model's template needs besides the model."""
     base, is_built = model.base, model.totals.actual is not None
     counts = {row.name: row.known_count or 0 for row in model.components if row.name != TRAINABLE}
     shown = urgent_rows([row for row in model.components if not _is_doubled(row, counts)], bounds["rows"])
@@ -160,7 +160,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
 
 
 def _list_columns(model: ModelReport) -> Iterator[Column]:
-    """List the columns in which something is said; narrow screens leave out those of a class of their own."""
+    """List the columns that are not empty; narrow screens hide some by their class."""
     rows, base = model.components, model.base
     has_changed = any(row.base_delta for row in rows)
     now = "Closed form's count" if model.totals.actual is None else "this branch" if base else "Parameters"
@@ -185,7 +185,7 @@ def _show_count(count: int | None) -> str:
 
 
 def _is_limit_wrong(row: Component) -> bool:
-    """Tell whether a row fails by what its limit is, and neither by its count nor by its closed form."""
+    """Tell whether a row fails for its limit alone, and not for its count or its closed form."""
     return row.failed and not row.form_delta and (row.room_left or 0) >= 0
 
 
@@ -194,31 +194,31 @@ def _show_room(row: Component) -> str:
 
 
 def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
-    """Tell whether all of a row is in a part of its name, as in the ``layers.layers`` of a TransformerEncoder."""
+    """Tell whether a row consists of one part of the same name, as in the ``layers.layers`` of a TransformerEncoder."""
     part = f"{row.name}.{row.name.rpartition('.')[2]}"
     return not row.limit and counts.get(part) == counts.get(row.name)
 
 
 def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
-    """Return a row's label, and its depth below the rows that are shown."""
+    """Return a row's label, and its depth below the shown rows."""
     parent = row.name.rpartition(".")[0]
     if parent not in shown:
         return row.name, 0
     return row.name.rpartition(".")[2], sum(level in shown for level in levels(parent))
 
 
-# bars: two models on one scale, so that growth is length and what is over budget sticks out past the line
+# bars: two models on one scale; an excess extends past the line of the budget
 
 NEAR = 4
-"""A budget of more than so many times the larger model is beyond the right edge: it would leave no bars to see."""
+"""A budget more than this many times the larger model is drawn off the scale, so that the bars stay visible."""
 COLOURS = 8
-"""That the page has; those behind the canonical components' are for all others, in turn."""
+"""Colours of the page; the canonical components have the first, all others take turns with the rest."""
 _HEADROOM = 50
-"""A part of so many stays free at the right, so that a line at the very end is seen."""
+"""One part in this many stays free at the right, so that a line at the end is visible."""
 
 
 class Cell(NamedTuple):
-    """A stretch of a bar. Its width is its count, and nothing else."""
+    """A stretch of a bar; its width is its count."""
 
     name: str
     start: int
@@ -244,13 +244,13 @@ class Bars(NamedTuple):
     scale: int
     sides: list[Bar]
     limit: int | None
-    """Of the total; ``None`` where there is none."""
+    """The limit of the total, or ``None``."""
     beyond: bool
-    """Whether it lies outside the scale."""
+    """True if the limit is off the scale."""
     limit_text: str
 
     def share(self, count: int) -> str:
-        """Return the part of the whole width, in per cent."""
+        """Return a count as a percentage of the whole width."""
         return f"{100 * count / self.scale:.4f}"
 
     @property
@@ -259,9 +259,9 @@ class Bars(NamedTuple):
 
 
 def find_bars(model: ModelReport, most: int) -> Bars | None:
-    """Return the bars of a model, the base's first; ``None`` where nothing was counted.
+    """Return the bars of a model, the base's first; ``None`` if nothing was counted.
 
-    :param most: cells that one bar has at each level; the smallest others are drawn as one.
+    :param most: cells of one bar at each level; the smallest others are joined.
     """
     base, whole = model.base, model.total_row
     rows = [row for row in model.components if row.name != TRAINABLE]
@@ -305,7 +305,7 @@ def _find_bar(
 
 
 def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
-    """Return the components right below one, or those at the top; what they leave of its count is ``other``."""
+    """Return the direct children of a component, or the top level; the rest of its count is ``other``."""
     prefix = f"{parent}." if parent else ""
     names = [name for name in counts if name.startswith(prefix) and "." not in name[len(prefix) :] and name != TOTAL]
     parts = {name: counts[name] for name in names if counts[name]}
@@ -314,7 +314,7 @@ def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
 
 
 def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
-    """Keep the largest, in their order, and join all others to one."""
+    """Keep the largest in their order, and join all others."""
     if len(parts) <= most:
         return parts
     kept = sorted(parts, key=lambda name: -parts[name])[: most - 1]
@@ -323,7 +323,7 @@ def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
 
 
 def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str, int] | None) -> Iterator[Cell]:
-    """Find the cells of a component's parts, each with what was added to it at its end."""
+    """Find the cells of a component's parts, each followed by its growth."""
     start = cell.start
     for part, size in parts.items():
         kept = size if former is None or part.endswith(" others") else min(size, former.get(part, 0))

@@ -1,6 +1,6 @@
-"""The what-if page of one model: its closed form as a script, with a slider for every size, and nothing to fetch.
+"""The what-if page of one model: its closed form as a script, a slider for every size, and nothing to fetch.
 
-A file of its own, because it runs a script; the report of a run has none. The script is let run by its hash.
+It is a separate file because it runs a script, which its own content policy allows by hash; a run's report has none.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 FOLDER = "pytest_bertsize.reports.html"
 SCRIPTS = ("what_if_counting.js", "what_if.js")
-"""What counts, and what shows it."""
+"""The script that counts, and the one that shows the counts."""
 T = TypeVar("T")
-WHY_FIXED = "another value may be another formula"
+WHY_FIXED = "another value may change the formula"
 
 
 def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
-    """Return the page of a model, at the sizes that its config has.
+    """Return the page of a model at the sizes of its config.
 
-    :raises Unusable: where its closed form cannot be followed for other sizes.
+    :raises Unusable: if its closed form cannot be computed for other sizes.
     """
     found = follow_all_sizes(derivation)
     facts = list_facts(found, model, derivation)
@@ -87,7 +87,7 @@ def read_script(name: str) -> str:
 
 
 def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
-    """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, which the script reads."""
+    """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, the data of the script."""
 
     def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
@@ -102,7 +102,7 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
 
 
 def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[str, Any]:
-    """Return what the script needs to know besides the formulas; no number of it is beyond 2⁵³."""
+    """Return the script's data besides the formulas; no number exceeds 2⁵³."""
     ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
     own = list(dict.fromkeys(name for end in ends for name in end.own))
     limits = [each for each in model.limits if _is_counted(each)]
@@ -149,14 +149,14 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 
 
 def _is_counted(limit: Limit) -> bool:
-    """Tell whether the page counts what it bounds: neither bytes nor FLOPs, nor what trains."""
+    """Tell whether the page counts what a limit bounds: not bytes, FLOPs or trainable parameters."""
     return limit.measure is None and limit.component != TRAINABLE
 
 
 def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[str, Any]:
-    """Describe a size, what it may be, and what is written beside its field."""
+    """Describe a size, its bounds, and the text beside its field."""
     is_labels = size.symbol == LABELS or size.key.endswith(".num_labels")
-    unused = "in no formula; the class asks for it" if size.symbol in found.asked else "changes no count"
+    unused = "in no formula; the class requires it" if size.symbol in found.asked else "changes no count"
     return {
         "key": size.key,
         "symbol": size.symbol,
@@ -170,7 +170,7 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
-    """Describe a rule: its keys, its sentences as templates, and what they name: places of sizes, or texts."""
+    """Describe a rule: its keys, its sentences as templates, and their values: indices of sizes, or texts."""
     part = ""
     said: dict[str, int | str] = {}
     for template in (rule.message, rule.fix):
@@ -186,14 +186,14 @@ def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation
 
 
 def _write_value(value: object, form: str | None) -> str:
-    """Write a fixed value as a message has it."""
+    """Write a fixed value as messages do."""
     if isinstance(value, tuple):
         return shown(list(value))
     return exact(value) if form and isinstance(value, int) else str(value)
 
 
 def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
-    """List what has no slider: key, value and why."""
+    """List the keys without a slider, with value and reason."""
     dims = derivation.form.dims
     keys = derivation.family.keys
     values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
@@ -214,7 +214,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, 
 
 
 def _say_why(variants: Variants, key: str, value: object) -> str:
-    """Say what the other value of a switch would make of the model as it is; of a word or a list, that it matters."""
+    """Describe the effect of a switch's other value; for a word or a list, state that it matters."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
@@ -227,26 +227,26 @@ def _say_why(variants: Variants, key: str, value: object) -> str:
 
 
 def _list_widths() -> Iterable[tuple[int, str]]:
-    """List widths of a number, with the types that are as wide."""
+    """List the widths of a number, with the dtypes of that width."""
     for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
         kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
         yield bits, ", ".join(kinds)
 
 
 def _to_json(value: object) -> str:
-    """Write JSON as JavaScript in a page can hold it: nothing that ends the script or begins another element."""
+    """Write JSON for a script in a page: nothing that ends the script or starts another element."""
     text = json.dumps(value, ensure_ascii=True)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-# JavaScript: whole numbers of any length, rounded down as in Python. Sizes are named by their place, ``x0``, ``x1``, …,
-# and never by a word from a config.
+# JavaScript: integers of any length, rounded down as in Python. Sizes are named by index, ``x0``, ``x1``, …,
+# never by a word from a config.
 
 
 def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T, Mapping[str, str]], str]) -> str:
     """Write a function of an array of sizes, in the order of their symbols.
 
-    :param write_end: is given the result of one way, and the names of the sizes.
+    :param write_end: writes the result of one branch, given the names of the sizes.
     """
     names = {symbol: f"x{place}" for place, symbol in enumerate(symbols)}
 
@@ -260,10 +260,10 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
 
 
 def write_count(count: Sum, names: Mapping[str, str]) -> str:
-    """Write a whole number, as a sum of products.
+    """Write an integer as a sum of products.
 
-    :param names: of the sizes, by their symbols.
-    :raises ValueError: for what is divided and not rounded, which no count is.
+    :param names: of the sizes, by symbol.
+    :raises ValueError: for an unrounded quotient, which no count is.
     """
 
     def write_fraction(terms: Sum) -> tuple[str, str]:
@@ -277,11 +277,11 @@ def write_count(count: Sum, names: Mapping[str, str]) -> str:
     def write_factor(base: Base) -> str:
         if isinstance(base, str):
             return names[base]
-        if isinstance(base, Floor):  # the page has a function of this name
+        if isinstance(base, Floor):  # a function of the page
             return f"floor({', '.join(write_fraction(base.quotient))})"
         return f"({write_count(base, names)})"
 
     above, below = write_fraction(count)
     if below != "1n":
-        raise ValueError("a count is a whole number, and this one is divided")
+        raise ValueError("a count is a whole number, and this one is an unrounded quotient")
     return above
