@@ -215,7 +215,7 @@ def test_off_its_table_and_its_lock_it_is_told_the_command_that_writes_both(
     project(TAGGER, own=own).runpytest("--bert-budget", "--bert-budget-report=size.json")
     fixes = {each["kind"]: each["fix"] for each in model()["findings"] if each["severity"] == "error"}
     command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
-    mend = f"mend the class; if that is meant, {command} writes its table and its lock"
+    mend = f"correct the class; if that is meant, {command} writes its table and its lock"
     assert fixes == {"off-closed-form": mend, "differs-from-lock": ""}  # once
 
 
