@@ -86,7 +86,7 @@ def test_a_ci_is_known_by_any_of_its_variables_and_refused(option: str) -> None:
             patch.setenv(name, value)
             with pytest.raises(SettingsError) as refused:
                 asked(**{option: True})
-        assert str(refused.value).startswith(f"--{option.replace('_', '-')}: this is a CI ({name}={value}), ")
+        assert str(refused.value).startswith(f"--{option.replace('_', '-')}: this runs in CI ({name}={value}), ")
 
 
 def test_both_verbs_and_a_run_without_a_build_are_refused() -> None:
