@@ -146,4 +146,4 @@ def test_a_wrong_table_fails_the_tests_that_need_it_and_no_other(project: Projec
     source = HEADER + "@pytest.mark.bert_budget\ndef test_it(): pass\ndef test_other(): pass"
     result = project("[tool.bertsize]\nmodel = 1\n", test_a=source).runpytest_subprocess(*workers)
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*tool.bertsize.models: no model is declared; did you mean*"])
+    result.stdout.fnmatch_lines(["*tool.bertsize.model: unknown key; did you mean 'models'?*"])
