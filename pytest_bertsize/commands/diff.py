@@ -121,7 +121,7 @@ def _explain_changes(before: Explained, after: Explained) -> list[str]:
     sentences = [describe_change(row) for row in found.moved]
     sentences += [found.method] if found.method else []
     came, went = came_and_went(after.form.own, before.form.own)
-    gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
+    gross = f": {exact(came)} added, {exact(went)} removed" if came and went else ""
     net = after.form.total - before.form.total
     return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]
 

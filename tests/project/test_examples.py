@@ -139,7 +139,7 @@ def test_a_by_hand_fails_and_says_what_its_author_forgot(pytester: pytest.Pytest
     result.stdout.fnmatch_lines(
         [
             "by-hand: total 102,290,312, limit 75,641,856 (+26,648,456); 3 more findings",
-            "  → the limit is one layer without biases: ×12 is 28,311,552, and the biases are",
+            "  → the limit is one layer without biases: ×12 is 28,311,552, and the biases",
             "  → the limit leaves out the biases, 46,080",
             "  → the limit leaves out head.decoder 21,128, head.transform 592,128",
         ]
