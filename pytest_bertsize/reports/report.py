@@ -411,7 +411,7 @@ class RunReport(Object):
     base: Annotated[RunBase | None, says("`null` without a base.")]
     configured: Annotated[int, says("The number of declared models.")]
     checked: Annotated[int, says("The number of models in this report.")]
-    failed: Annotated[int, says("The number of failed models, and of `unexplained` ones in `base.removed`.")]
+    failed: Annotated[int, says("The number of failed models, those in `base.removed` among them.")]
     not_checked: Annotated[list[str], says("Names of the declared models that were not checked.")]
     models: Annotated[list[ModelReport], says("Models in the order of declaration.")]
     complete: Annotated[bool, says("`true` if every model was checked; last, so that a truncated file lacks it.")]
