@@ -358,7 +358,9 @@ def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, 
     settings = load(tmp_path / "pyproject.toml")
     found = examine(settings.models["encoder"], settings, Registry())
     built = replace(conclude_unbuilt(found), actual=found.expected)
-    with pytest.raises(RuntimeError, match=r"encoder is built by .venv/bin/python, and there is no module of it in"):
+    with pytest.raises(
+        RuntimeError, match=r"encoder is built by .venv/bin/python, so this process has no module of it"
+    ):
         _ = built.model
 
 

@@ -37,7 +37,6 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
-
 def line(): return nn.Linear(3, 2)
 
 class Holds(nn.Module):

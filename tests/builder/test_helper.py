@@ -329,7 +329,6 @@ TELLS = """
 import os, sys
 from torch import nn
 from transformers import BertConfig, BertModel
-
 def raises(): raise ValueError("401 for " + os.environ["ACME_TOKEN"])
 def of_key(): return {}[os.environ["acme_key"]]
 def gone(): raise ValueError(os.environ.pop("ACME_TOKEN"))
