@@ -124,13 +124,13 @@ def draw_marked(mark: str, text: str, style: Style) -> str:
 _KEPT = "\ue000"
 """A space that never breaks a line."""
 _VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
-_ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|[^\s;,()"]+))?)"""
+_ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|'[^']*'|[^\s;,()"]+))?)"""
 _PASTED = re.compile(
     r"\{ name = .*? \}(?=, \{ name = | ?\]|$)"  # a row of extra
     rf'|(?:[\w.]*"[^"]*"|[\w.]+) = {_VALUE}|"[^"]*": {_VALUE}'  # a key of TOML, and of JSON
     r"|\{(?:[^{}]|\{[^{}]*\})*\}|\[[\w., \"-]+\]"  # a table, a list
     r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
-    rf"|\b(?:bertsize|git|pytest)(?: [\w./:-]+){{0,3}}?{_ARGUMENT}+"
+    rf"|\b(?:bertsize|git|pytest)(?: (?:[\w./:-]+|'[^']*')){{0,3}}?{_ARGUMENT}+"
 )
 """Text to paste: a line of TOML, JSON or a shell command, which must not wrap."""
 

@@ -143,7 +143,7 @@ def name_moved(components: Mapping[str, int], most: int) -> str:
 def name_change(row: Change | Moved) -> str:
     """Return ``num_hidden_layers 12 → 13``, with words unquoted."""
     if row.key == "code":
-        return "in the code, or a file that it reads: no key explains it"
+        return "the code, or a file that it reads"
     if row.key == "together":
         return "these keys together, beyond each of them alone"
     before, after = (exact(int(each)) if each.isdecimal() else each.strip('"') for each in (row.before, row.after))

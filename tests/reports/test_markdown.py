@@ -98,7 +98,7 @@ SAYS = [
     (run(failing()), f"- num_hidden_layers 12 → 14: +{2 * LAYER:,} (encoder.feed_forward +"),
     (
         run(failing()),
-        "- in the code, or a file that it reads: no key explains it: +768 in head.decoder\n- (by 3 builds of today's code)",
+        "- the code, or a file that it reads: +768 in head.decoder\n- (by 3 builds of today's code)",
     ),
     (run(failing()), "\n- ❌ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ "),
     (run(failing()), "\n- ⚠️ pruned_heads changes nothing here (`config.json:4`)\n"),

@@ -85,7 +85,7 @@ def test_a_commit_is_named_once_and_briefly(revision: str, commit: str | None, n
         ("num_attention_heads", "12", "16", {}, "num_attention_heads 12 → 16: 0"),
         ("architecture", '"A"', '"B"', {"head": 5}, "architecture A → B: +5 in head"),
         ("a, b", "3, 4", "5, 6", {"encoder": 5}, "a, b 3, 4 → 5, 6: +5 in encoder"),
-        ("code", "", "", {"head": 768}, "in the code, or a file that it reads: no key explains it: +768 in head"),
+        ("code", "", "", {"head": 768}, "the code, or a file that it reads: +768 in head"),
         ("together", "", "", {"head": 7}, "these keys together, beyond each of them alone: +7 in head"),
     ],
 )

@@ -92,6 +92,7 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
         "hf download acme/encoder config.json --local-dir configs/encoder",
         'bertsize accept encoder --reason "…"',
         "bertsize check --base main",
+        "bertsize init 'python train.py --width 128' --name scorer --write",
         "pytest --bert-budget --bert-budget-base=main",
         "git fetch --unshallow",
         "pip install 'pytest-bertsize[build]'",
