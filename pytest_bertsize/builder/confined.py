@@ -19,17 +19,17 @@ from typing import Any, NoReturn
 from pytest_bertsize.builder.messages import Frames, Why, hide_secrets, note_environment, send_frame
 
 MEGABYTE = 1024 * 1024
-MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space that foreign code may take on top of what the imports took
+MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space for foreign code, beside those for imports
 LONGEST_SECRET = 128 * 1024  # characters; Linux has no longer variable
 _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
-"""Events that Python announces before a process reaches for another machine."""
+"""Events that Python announces before a process uses the network."""
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
-_ROUNDS = 1_000  # of ending processes that start others meanwhile
+_ROUNDS = 1_000  # of ending processes that meanwhile start others
 
 
 class Refused(Exception):
-    """Something that is not done, and what to do about it."""
+    """The error for anything that the cage or the helper refuses, with a fix."""
 
     def __init__(self, message: str, fix: str = "", why: Why = Why.RAISED) -> None:
         super().__init__(message)
@@ -44,16 +44,16 @@ REFUSED: list[Refused] = []  # refusals that fail a model even where its code ca
 
 
 class Counted:
-    """A model for which code of the project runs: who counts it judges what the code makes."""
+    """A model for which code of the project runs; the process that counts it judges the result."""
 
     def __init__(self, name: str | None) -> None:
-        """:param name: as it is declared; ``""`` for any, ``None`` for none."""
+        """:param name: the declared one; ``""`` for any, ``None`` for none."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
-        self.others: dict[str, None] = {}  # names that it was given beside that one
+        self.others: dict[str, None] = {}  # other names that it was given
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: where ``check_model`` is given the model by this name, or by any if it has none."""
+        """:raises HandedOver: if ``check_model`` is given the model by this name, or by any if it has none."""
         if self.name in {"", name}:
             self.model = model
             HANDED.append(name)
@@ -62,11 +62,11 @@ class Counted:
 
 
 class HandedOver(BaseException):
-    """The end of code of the project: ``check_model`` has the model that it runs for."""
+    """The exception that ends code of the project: ``check_model`` has the model."""
 
 
 CALLED: list[Counted] = []
-HANDED: list[str] = []  # the name by which this process was handed its model
+HANDED: list[str] = []  # the name with which ``check_model`` got the model in this process
 
 
 def refuse(refusal: Refused) -> NoReturn:
@@ -77,13 +77,13 @@ def refuse(refusal: Refused) -> NoReturn:
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
     if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to whom it is connected
         refusal = NetworkRefused(f"it reached for the network ({event})")
-        if event == "socket.bind":  # libraries find out by it whether there is IPv6
+        if event == "socket.bind":  # libraries use it to find out whether there is IPv6
             raise refusal
         refuse(refusal)
 
 
 def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
-    """Answer the question on standard input, and end; the code that finds the answer has neither pipe, nor network."""
+    """Answer the question on standard input, and exit; the code that finds the answer has no pipe and no network."""
     keep_to_oneself()
     answers, asked = take_over_output(), take_over_input()
     frame = Frames(asked).read()
@@ -98,9 +98,9 @@ def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
 
 
 def keep_to_oneself() -> None:
-    """Let no other process of this user open what this one has open, nor look into its memory.
+    """Keep other processes of this user from this one's descriptors and memory.
 
-    A process whose parent has ended becomes this one's, and not the system's, so that :func:`end_below` finds it.
+    A process whose parent has exited becomes this one's child, so that :func:`end_below` finds it.
     """
     note_environment()
     if sys.platform.startswith("linux"):
@@ -111,9 +111,9 @@ def keep_to_oneself() -> None:
 
 
 def end_below(number: int, spared: Collection[int] = ()) -> None:
-    """End all that has come of a process which has kept to itself and starts nothing meanwhile; on Linux alone.
+    """Kill all descendants of a process that called :func:`keep_to_oneself` and starts none meanwhile; on Linux only.
 
-    :param spared: children of it that go on, with what has come of them.
+    :param spared: children that go on, with their descendants.
     """
     for _ in range(_ROUNDS if sys.platform.startswith("linux") else 0):
         found = _list_below(number, spared)
@@ -141,7 +141,7 @@ def _list_below(number: int, spared: Collection[int]) -> list[int]:
 
 
 def take_over_output() -> int:
-    """Keep standard output for the answers; whatever foreign code prints goes nowhere."""
+    """Keep standard output for the answers, and discard the output of foreign code."""
     answers = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -150,7 +150,7 @@ def take_over_output() -> int:
 
 
 class LastLine(io.TextIOWrapper):
-    """A standard error that goes nowhere, and knows its last line."""
+    """A standard error that discards its text but for the last line."""
 
     _end = "\n"
 
@@ -166,25 +166,25 @@ class LastLine(io.TextIOWrapper):
 
 
 def take_over_input() -> int:
-    """Keep standard input for the questions; foreign code has nothing to read."""
+    """Keep standard input for the questions, and leave foreign code nothing to read."""
     asked = os.dup(0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     return asked
 
 
 def close_all_but(kept: int) -> None:
-    """Close what a fork has from the process that it was, but for standard input, output and error."""
+    """Close all descriptors that a fork inherits, but for standard input, output and error."""
     for descriptor in [int(each.name) for each in Path("/dev/fd").iterdir()]:
         if descriptor > 2 and descriptor != kept:  # noqa: PLR2004
-            with contextlib.suppress(OSError):  # the list of them was one
+            with contextlib.suppress(OSError):  # the descriptor of the listing itself
                 os.close(descriptor)
 
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Import without the garbage collector: what is imported stays, and looking through it takes a tenth of the time.
+    """Import without the garbage collector: imported objects stay, and collections take a tenth of the time.
 
-    It is put with what is old, as if the collector had looked through it twice, unless somebody has frozen something.
+    They join the oldest generation, as after two collections, unless somebody has frozen objects.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -199,9 +199,9 @@ def collector_paused() -> Iterator[None]:
 
 
 def describe_error(error: BaseException, root: str = "") -> str:
-    """``KeyError: 'hidden_size' (tagger/model.py:12)``; of our own refusals the sentence alone.
+    """Return ``KeyError: 'hidden_size' (tagger/model.py:12)``; for our own refusals the sentence alone.
 
-    :param root: the project's folder, whose line is named that it came from; ``""`` where no code of it was run.
+    :param root: the project's folder, whose line that raised is named; ``""`` if none of its code ran.
     """
     cause = error.__cause__ or error
     place = find_place(cause, root) if root else ""
@@ -225,9 +225,9 @@ def find_place(error: BaseException, root: str) -> str:
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
-    """Cap the address space, counted from what the process has now; a system without ``/proc`` is left as it is.
+    """Cap the address space, counted from its present size; do nothing on a system without ``/proc``.
 
-    Where :mod:`~pytest_bertsize.builder.own_process` looks again and again, this refuses what is too much at once.
+    :mod:`~pytest_bertsize.builder.own_process` polls the memory; this refuses a single allocation that is too large.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -245,7 +245,7 @@ def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
 # no network for a process and for all that it starts: Linux refuses the sockets themselves, by a seccomp filter
 #
 # A hook of Python's sees neither a child process nor a library's own calls. A filter needs no privilege, and containers
-# permit it, where mostly they permit no network namespace; it stays to the process's end, and its children have it.
+# permit it, though mostly no network namespace; it lasts as long as the process, and its children inherit it.
 
 _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """``AUDIT_ARCH_*`` of linux/audit.h, and the number of ``socket(2)`` there."""
@@ -255,16 +255,16 @@ _X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second n
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 """``BPF_LD|W|ABS``, ``BPF_JMP|JEQ|K``, ``BPF_JMP|JGE|K`` and ``BPF_RET|K`` of linux/bpf_common.h."""
 _CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-"""Their offsets in ``struct seccomp_data`` of linux/seccomp.h, on a little-endian machine."""
+"""Offsets in ``struct seccomp_data`` of linux/seccomp.h, on a little-endian machine."""
 _AF_UNIX, _AF_NETLINK = 1, 16  # within the machine; by the latter the kernel is asked, about its interfaces say
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h
 
 
 def cut_off() -> bool:
-    """Let this process, which has one thread, open no socket but those within the machine.
+    """Let this process, which has one thread, open only sockets within the machine.
 
-    :returns: whether the system can; where it cannot, Python's own hook is all that there is.
+    :returns: whether the system can; else only Python's own hook refuses.
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _OF_THE_MACHINE:
         return False
@@ -281,7 +281,7 @@ def cut_off() -> bool:
 
 
 def _make_filter(architecture: int, socket_call: int) -> bytes:
-    """Return the filter: of each step what it does, how many to skip where that holds and where not, and its number."""
+    """Return the filter: each step's operation, how many steps to skip if it holds and if not, and its number."""
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 0, 9, architecture),  # the calls of another one have other numbers
@@ -300,9 +300,9 @@ def _make_filter(architecture: int, socket_call: int) -> bytes:
 
 
 def become_interpreter(python: str) -> None:
-    """Become the helper process by another interpreter, a program that a table names, without a network from the start.
+    """Become the helper process of another interpreter, which a table names, without a network from the start.
 
-    A symlink is not followed, by which Python knows its environment.
+    A symlink is not followed: Python finds its environment by it.
     """
     cut_off()
     try:

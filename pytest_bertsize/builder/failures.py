@@ -1,4 +1,4 @@
-"""Answers of the helper process, read as if their author meant harm, and the way out of each failure."""
+"""Answers of the helper process, read as if their author meant harm, and the fix for each failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from pytest_bertsize.builder.messages import Answer, Built, Frame, NotBuilt, Why
 from pytest_bertsize.wording import printable, shown
 
-LONGEST_REASON = 700  # characters that are shown of why a model was not built: torch's sentences end with its advice
+LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
 """Fields of :class:`Built` that are joined by name."""
 
@@ -24,7 +24,7 @@ _CONTENTS: Mapping[str, Any] = {
     "died": int,
     "nonsense": Any,
 }
-"""By the kind of a frame."""
+"""Types of contents, by the kind of a frame."""
 
 
 def read_content(frame: Frame) -> Any:
@@ -61,7 +61,7 @@ def read_answer(content: bytes) -> Built | NotBuilt:
 
 
 def _has_bounds(built: Built) -> bool:
-    """Tell whether no count is negative, and whether the config says nothing but plain values."""
+    """Tell whether no count is negative, and whether the config has plain values only."""
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [flops for _, flops in built.flops or ()]
@@ -85,7 +85,7 @@ def _escape(value: Any) -> Any:
     return value
 
 
-# ways out
+# fixes
 
 _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
@@ -94,20 +94,20 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
 """Values of ``build`` that allow a model more, the least first: MB and seconds."""
 _IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
-    Why.ON_WINDOWS: "check it there without a build (--no-build), and with one on Linux, WSL or macOS",
+    Why.ON_WINDOWS: "check it without a build there (--no-build), and with one on Linux, WSL or macOS",
     Why.NO_TORCH: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
-        "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
+        "[tool.bertsize]), or check budgets by the closed form alone (--bert-budget-no-build, check --no-build)"
     ),
     Why.NO_PYTHON: 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"',
-    Why.SLOW_IMPORT: "run it again where more computing is free",
-    Why.KILLED: "the system does so where memory runs out, whatever the model: run it with more",
+    Why.SLOW_IMPORT: "run it again on a less busy machine",
+    Why.KILLED: "the system kills processes when memory runs out: run it with more memory",
     Why.NO_PEFT: "install it beside pytest-bertsize",
-    Why.ON_META: 'have it built where there are values: build.device = "cpu"',
+    Why.ON_META: 'build it with values: build.device = "cpu"',
 }
 _OF_CLASSES: Mapping[Why, str] = {
     **_ANYWHERE,
-    Why.CRASHED: "that is a crash, and no word on the config: try another release of torch or transformers",
+    Why.CRASHED: "a crash says nothing about the config: try another release of torch or transformers",
     Why.NO_MODULE: f"{_IMPORTABLE}, or correct defined_in of its closed form",
     Why.NO_CLASS: "install a version of transformers that has it, or correct the name",
     Why.PADDING: "write a pad_token_id below vocab_size",
@@ -115,19 +115,19 @@ _OF_CLASSES: Mapping[Why, str] = {
 _OF_FACTORIES: Mapping[Why, str] = {
     **_ANYWHERE,
     Why.NO_MODULE: f"{_IMPORTABLE}, or install what it imports, or correct factory",
-    Why.ARGUMENTS: "write kwargs, or a function of the project that calls it with what it needs",
+    Why.ARGUMENTS: "write kwargs, or a function of the project that calls it with its arguments",
     Why.NO_FILE: (
-        "a count needs no weights: load a file of them only where it is there (if Path(file).exists()), and hold any "
-        "other in the project"
+        "a count needs no weights: load them only if their file exists (if Path(file).exists()), and commit any other "
+        "file to the project"
     ),
 }
 
 
 def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
-    """Return what to write about a model that was not built.
+    """Suggest a fix for a model that was not built.
 
-    :param own: whether a function of the project was to build it.
-    :param on_cpu: whether it was to have values.
+    :param own: whether a function of the project builds it.
+    :param on_cpu: whether it has values.
     """
     if failed.fix:
         return failed.fix
@@ -138,7 +138,7 @@ def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
     if failed.kind is Why.TIME:
         return _suggest_limit("seconds", failed.limit, own=own, on_cpu=on_cpu)
     if own:
-        return _OF_FACTORIES.get(failed.kind, "mend the factory, or what it calls")
+        return _OF_FACTORIES.get(failed.kind, "fix the factory, or the code that it calls")
     return _OF_CLASSES.get(failed.kind, "correct the value that the class refuses")
 
 
@@ -148,7 +148,7 @@ def _suggest_limit(key: str, exceeded: float, *, own: bool, on_cpu: bool) -> str
         return f"write build.{key} = {more}"
     instead = "declare a smaller model"
     if own:
-        instead = "build the module, and nothing else"
+        instead = "build nothing but the module"
         if key == "memory":
-            instead = "build on the device that is set, which is meta: nothing has to be loaded or moved"
-    return f"{instead}; if that is what it takes, build.{key} = {more}" if more else instead
+            instead = "build on the default device, which is meta: load and move nothing"
+    return f"{instead}, or allow more: build.{key} = {more}" if more else instead

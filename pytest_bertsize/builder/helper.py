@@ -27,7 +27,7 @@ from pytest_bertsize.builder.own_process import (
 from pytest_bertsize.wording import printable
 
 CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
-"""Forks side by side; elsewhere one after the other, since libraries of macOS may crash in them."""
+"""Forks at once; elsewhere one after the other, since libraries of macOS may crash in forks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Limits:
 
     importing: float = 120.0  # seconds
     building: float = 30.0  # seconds for one model
-    memory: int = 160 * MEGABYTE  # bytes for one model, on top of what its class took to import
+    memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
     own_memory: int = 1024 * MEGABYTE
-    """The same for a model that a function of the project builds, which may import what it likes."""
+    """The same for a model that a function of the project builds, whose imports are unknown."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
-    """Bytes for another interpreter than ours, without its forks; an import of torch takes a tenth."""
+    """Bytes for another interpreter, without its forks; an import of torch takes a tenth."""
 
     def find_memory(self, request: Request) -> int:
         """Return the bytes of memory for one model."""
@@ -55,8 +55,8 @@ class Task:
 
     request: Request
     since: float
-    process: int = 0  # the fork, from when on it is known
-    most_memory: int = 0  # bytes, from when on it has imported what it builds with
+    process: int = 0  # the fork, as soon as it is known
+    most_memory: int = 0  # bytes, as soon as its imports are done
 
 
 @dataclass
@@ -64,28 +64,28 @@ class Helper:
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
     It imports torch and transformers, and then forks for each model. A fork that dies, hangs or answers nonsense fails
-    its model; so does a model that the helper process itself is lost at, and another one builds the rest.
+    its model. If the helper process itself is lost, its current model fails, and another process builds the rest.
     """
 
     limits: Limits = field(default_factory=Limits)
     command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
-    versions: dict[str, str] = field(default_factory=dict)  # of what it has imported, once it has
+    versions: dict[str, str] = field(default_factory=dict)  # of torch and transformers, once they are imported
     _child: Child | None = None
-    _is_ready: bool = False  # true once it has imported all
+    _is_ready: bool = False  # true once all is imported
     _numbers: dict[str, int] = field(default_factory=dict)
-    """The number of each model; those that are built from the same have the same, and one build does for all."""
+    """The number of each model; equal requests share one number, and one build."""
     _waiting: dict[int, Request] = field(default_factory=dict)
     _tasks: dict[int, Task] = field(default_factory=dict)
     _results: dict[int, Built | NotBuilt] = field(default_factory=dict)
     _at_once: int = CORES
     _since: float = 0.0
     _looked: float = 0.0
-    _python: str = ""  # another interpreter that builds, by the name that it has in the table
+    _python: str = ""  # another interpreter that builds, as the table names it
 
     def build_with(self, python: Path, written: str) -> None:
-        """Build with another interpreter than this process has; before anything is asked for.
+        """Build with another interpreter; call this before :meth:`ask`.
 
-        :param python: its path, absolute; a symlink is not followed, by which Python knows a virtual environment.
+        :param python: its absolute path; a symlink is not followed, because Python finds a virtual environment by it.
         :param written: its name in messages.
         """
         self.stop()
@@ -93,21 +93,21 @@ class Helper:
         self._python = printable(written)
 
     def start(self) -> None:
-        """Start the process, whatever it will be asked for; not on Windows."""
+        """Start the process before it has requests; not on Windows."""
         if not (self._child or WINDOWS):
             self._child = Child(start_process(self.command), "the helper process")
             self._is_ready, self._since = False, monotonic()
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Have models built, of names that were not asked for yet. Where there is none, the process ends.
+        """Request models whose names are new. Without any, the process ends.
 
-        A function that several of them share is called once, and returns the model: ``check_model`` ends it for none.
+        A function that several of them share is called once, and returns the model: ``check_model`` does not end it.
         """
         first: dict[str, int] = {}
         known = len(self._numbers)
         for number, request in enumerate(requests, known):
             by_name = request.declared if request.command else None
-            asked = json.dumps(request._replace(name="", declared=by_name))  # in the order that a factory is given
+            asked = json.dumps(request._replace(name="", declared=by_name))  # in the order for a factory
             self._numbers[request.name] = first.setdefault(asked, number)
         shared = Counter(self._numbers[each.name] for each in requests)
         for number in first.values():
@@ -119,9 +119,9 @@ class Helper:
             self._hand_out()
 
     def result(self, name: str) -> Built | NotBuilt:
-        """Wait until it is known what became of one model that was asked for."""
+        """Wait for the result of one requested model."""
         if self._child and not self._child.is_ours:
-            self.stop()  # this is a fork of the run, as of a plugin that runs each test in one
+            self.stop()  # this is a fork of the run: some plugins run each test in one
         if (number := self._numbers.get(name)) is None:
             return NotBuilt(Why.NEVER_ASKED)
         self._listen_anew()
@@ -133,14 +133,14 @@ class Helper:
         return self._results[number]
 
     def stop(self) -> None:
-        """End the process, whatever it is doing; what it was building waits for another one."""
+        """Kill the process; unfinished models wait for another one."""
         if self._child:
             self._child.end()
         self._waiting = {**{number: task.request for number, task in self._tasks.items()}, **self._waiting}
         self._tasks, self._child = {}, None
 
     def _hand_out(self) -> Child:
-        """Send what is to be built at once to the process."""
+        """Send the process the models that are built at once."""
         self.start()
         assert self._child
         while self._waiting and len(self._tasks) < self._at_once:
@@ -151,7 +151,7 @@ class Helper:
         return self._child
 
     def _advance(self, child: Child) -> None:
-        """Listen for a moment, and hold the processes to their limits."""
+        """Listen for a moment, and check the limits of the processes."""
         if frame := child.read():
             try:
                 self._take_frame(frame)
@@ -162,7 +162,7 @@ class Helper:
             self._check_limits(child, now)
 
     def _take_frame(self, frame: Frame) -> None:
-        """Note how far the process has come, or the fork of a model that was not given up meanwhile."""
+        """Note the progress of the process, or of the fork of a model that was not given up meanwhile."""
         from pytest_bertsize.builder.failures import read_content
 
         content, task = read_content(frame), self._tasks.get(frame.number)
@@ -177,7 +177,7 @@ class Helper:
             task.since = monotonic()
             if frame.kind == "forked":
                 task.process = content
-            elif frame.kind == "begun":  # what it says of its memory counts where it is less than what is seen
+            elif frame.kind == "begun":  # the smaller one counts: its own figure or ours
                 task.most_memory = min(content, memory_of(task.process)) + self.limits.find_memory(task.request)
             else:
                 self._results[frame.number] = self._conclude(frame.kind, content, task.request)
@@ -222,10 +222,10 @@ class Helper:
             del self._tasks[number]
 
     def _replace_process(self, why: NotBuilt) -> None:
-        """Fail the model that the process was lost at, and have another one build the rest.
+        """Fail the model at which the process was lost, and build the rest in another one.
 
-        Of several at once nobody knows which it was: they are built one after the other. A process that never came up
-        is not started again.
+        If several were built at once, the culprit is unknown: they are built one after the other. A process that never
+        started is not started again.
         """
         if not self.versions:
             detail = f"does not run as Python does: {why.reason}"

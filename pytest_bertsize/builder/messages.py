@@ -1,7 +1,7 @@
-"""The messages of the gate, its helper process and that one's forks: named tuples, which are JSON in frames on a pipe.
+"""The messages between the gate, its helper process and its forks: named tuples, as JSON in frames on a pipe.
 
-Each process imports this module, so it is kept to Python 3.9. A frame is a line with its kind, the number of the model
-and the length of the JSON behind it: ``answer 3 512``.
+Each process imports this module, so it runs on Python 3.9. A frame is a line with its kind, the number of the model and
+the length of the JSON after it: ``answer 3 512``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Module(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One model to build: a known class, by name, and a clean config."""
+    """A model to build: a known class, by name, and a clean config."""
 
     name: str
     family: str
@@ -42,7 +42,7 @@ class Request(NamedTuple):
     module: str = "transformers"  # the library or the module of the project that has the class
     root: str = ""  # the project's folder, from which a module of its own is imported
     factory: str = ""  # ``module:function`` or a command of the project, which builds the model in place of the class
-    command: tuple[str, ...] = ()  # the words of a command behind ``python``, whose script hands its model over
+    command: tuple[str, ...] = ()  # the words of a command after ``python``, whose script hands its model over
     declared: str | None = None  # the name by which ``check_model`` ends its code; ``""``: any, ``None``: none
     config_given: bool = True  # true where a factory that takes an argument is called with the config
     kwargs: Mapping[str, Any] = {}  # the keyword arguments of a factory
@@ -50,12 +50,12 @@ class Request(NamedTuple):
     modules: tuple[Module, ...] = ()
     adapter: Mapping[str, Any] = {}  # arguments of PEFT's ``LoraConfig``; empty for a model without an adapter
     filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Names and shapes of a checkpoint, to ask the library what it makes of them."""
-    seq_len: int = 0  # tokens of a forward pass whose operations are counted; 0: none is made
+    """Names and shapes of a checkpoint, to ask the library how it loads them."""
+    seq_len: int = 0  # tokens of a forward pass whose operations are counted; 0 for no pass
     asked: tuple[str, ...] = ()
-    """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
-    unknown: tuple[str, ...] = ()  # keys that are not handed over; the config's class is asked whether it has them
-    varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, a value that they have, and the one in its place
+    """Keys whose values in the config object are asked for; ``encoder.hidden_size`` for one in an object."""
+    unknown: tuple[str, ...] = ()  # keys that are left out; the config's class is asked whether it has them
+    varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, their value, and the one in its place
     hub: Mapping[str, Mapping[str, Any]] = {}
     """Answers for ``from_pretrained`` by name: a ``config``, its ``file`` and ``folder``, or the ``error`` in it."""
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
@@ -74,11 +74,11 @@ def read_request(content: bytes) -> Request:
 
 
 class ConfigSaid(NamedTuple):
-    """The values in the library's config object, which is made from what the file writes."""
+    """The values in the library's config object, which is made from the file."""
 
     said: Mapping[str, Any]
-    """By key that it was asked for, as far as it has it: a number, a boolean, a word, ``None``, or a list of them."""
-    read: tuple[str, ...] = ()  # keys of the file that were not handed over, and that its class has
+    """Values of the keys that it was asked for and has: a number, a boolean, a word, ``None``, or a list of them."""
+    read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
     by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class that is no library's
 
 
@@ -96,27 +96,27 @@ class Finished(NamedTuple):
     """A model of the library inside one that code of the project has built, with its config as it is now."""
 
     path: str  # of its module; "" for the model itself
-    architecture: str  # its class; of one that the project derives, the library's that it is derived from
+    architecture: str  # its class; for one that the project derives, its parent in the library
     family: str
     config: Mapping[str, Any]  # plain values alone
 
 
 OF_DISK = ("its folder", "its file")
-"""The origins of a config that is read where its name says."""
+"""The origins of a config whose name is a path."""
 
 
 class Answered(NamedTuple):
-    """A name that code of the project asked ``from_pretrained`` for, and was answered."""
+    """A name that code of the project gave to ``from_pretrained``, with its answer."""
 
     name: str
     origin: str  # the source of the config that answered it
     tokens: int | None = None
-    """The length that its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
+    """The length that its tokenizer is assumed to have; ``None`` if nobody asked, or the tokenizer exists."""
     by_hub: bool = False  # true where ``hub`` of the table gives the name another config
 
 
 class Untied(NamedTuple):
-    """A tie that a class of the project declares as another release of transformers reads it, and that is not there."""
+    """A tie that a class of the project declares for another release of transformers, and that is missing here."""
 
     path: str  # of the module that is of this class; "" for the model itself
     name: str  # of a tensor below it
@@ -132,24 +132,24 @@ class Built(NamedTuple):
     buffers: tuple[Buffer, ...] = ()  # tensors that a checkpoint may hold beside parameters
     flops: tuple[tuple[str, int], ...] | None = None
     """The operations of each module in a forward pass, without those of the modules in it."""
-    problems: Mapping[str, str] = {}  # why there is no :attr:`loading` or :attr:`flops`, though it was asked for
+    problems: Mapping[str, str] = {}  # the reason for a missing :attr:`loading` or :attr:`flops` that was asked for
     config: ConfigSaid | None = None
-    """``None`` where nothing was asked, as of a model that a function of the project builds."""
+    """``None`` if nothing was asked, as for a model that a function of the project builds."""
     loading: Loading | None = None
-    """What transformers makes of a checkpoint; ``None`` for a model that is none of its classes."""
+    """The way that transformers loads a checkpoint; ``None`` for a model that is none of its classes."""
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
-    """Paths of modules of torch's own classes, and what these are called, of what code of the project has built."""
+    """Paths of modules of torch's own classes in a model of the project's code, and the names of the classes."""
     stood_in: tuple[str, ...] = ()
-    """A sentence for each kind of name that this code imports and that is not there, or is there by another name."""
+    """A sentence for each kind of name that this code imports and that is missing, or has another name."""
     torch: str = ""  # the version that was imported where it was built
-    finished: tuple[Finished, ...] = ()  # the outermost models of the library in what code of the project has built
+    finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
 
     def lost_ties(self) -> list[str]:
-        """Names on which the tensors' identity and the class's own declaration disagree."""
+        """Return the names on which the tensors' identity and the class's own declaration disagree."""
         by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
         sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
         names = by_identity.keys() | sources.keys()
@@ -173,7 +173,7 @@ class Why(str, Enum):
     SLOW_IMPORT = "slow-import"
     TIME = "time"
     MEMORY = "memory"
-    NO_MEMORY = "no-memory"  # the system has refused it
+    NO_MEMORY = "no-memory"  # the system refused it
     KILLED = "killed"
     CRASHED = "crashed"
     NONSENSE = "nonsense"
@@ -188,13 +188,13 @@ class Why(str, Enum):
 
 
 class NotBuilt(NamedTuple):
-    """Why there is no model; ``failures.py`` has the ways out."""
+    """The reason that a model was not built; ``failures.py`` has the fixes."""
 
     kind: Why
-    detail: str = ""  # what a library, an interpreter or the system says; the whole reason of most kinds
-    fix: str = ""  # what to do about it, where the helper process knows
+    detail: str = ""  # the sentence of a library, an interpreter or the system; the whole reason of most kinds
+    fix: str = ""  # a fix, if the helper process knows one
     limit: float = 0  # seconds, or MB of memory, that were exceeded
-    python: str = ""  # another interpreter that was to build, as the table names it
+    python: str = ""  # another interpreter that builds, as the table names it
 
     @property
     def lacks_memory(self) -> bool:
@@ -216,7 +216,7 @@ class NotBuilt(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A model, or why there is none."""
+    """A model, or the reason that there is none."""
 
     built: Built | None = None
     failed: NotBuilt | None = None
@@ -227,8 +227,8 @@ def wrap_result(result: Built | NotBuilt) -> Answer:
 
 
 def explain_death(status: int, process: str) -> NotBuilt:
-    """:param status: as ``subprocess`` has it, where a signal is negative."""
-    if status == -9:  # noqa: PLR2004  (SIGKILL, which Windows has not)
+    """:param status: that of ``subprocess``, where a signal is negative."""
+    if status == -9:  # noqa: PLR2004  (SIGKILL, which Windows lacks)
         return NotBuilt(Why.KILLED, f"{process} was killed by SIGKILL")
     if status < 0:
         return NotBuilt(Why.CRASHED, f"{process} was killed by {signal.Signals(-status).name}")
@@ -244,18 +244,18 @@ class Frame(NamedTuple):
 
 
 class TooLong(ValueError):
-    """A frame is longer than anybody reads."""
+    """The error for a frame that is longer than the reader's limit."""
 
 
 class Frames:
-    """The frames that arrive on a pipe. Nothing behind the one at hand is read: a fork is not to know it."""
+    """The frames that arrive on a pipe. Nothing after the current one is read: a fork must not know it."""
 
     def __init__(self, descriptor: int, most: int = LONGEST_ANSWER) -> None:
         self._descriptor, self._most = descriptor, most
         self._head, self._content = b"", bytearray()
 
     def read(self) -> Frame | None:
-        """Return the next frame; ``None`` where a descriptor that does not block has no whole one yet.
+        """Return the next frame; ``None`` if a descriptor that does not block has no whole one yet.
 
         :raises EOFError: at the end of the pipe.
         :raises ValueError: for anything but a frame.
@@ -290,7 +290,7 @@ class Frames:
 
 
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
-_SHORTEST_SECRET = 8  # characters; what is shorter stands in many a word
+_SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
 _SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
 
 
@@ -299,9 +299,9 @@ def note_environment() -> None:
 
 
 def hide_secrets(message: Any) -> Any:
-    """Return a message with a word on it in place of each value of the environment that is secret by its name.
+    """Replace each value of the environment whose name marks it as secret in a message.
 
-    A value is found as it is, as ``repr`` writes it, and with its white space folded.
+    It finds a value unchanged, as ``repr`` writes it, and with its white space folded.
     """
     note_environment()
     words: dict[str, str] = {}
@@ -330,7 +330,7 @@ def encode_frame(kind: str, number: int, message: object) -> bytes:
 
 
 def send_frame(descriptor: int, kind: str, number: int, message: object) -> None:
-    """Write a frame to a descriptor that blocks, without secrets; ``bytes`` are JSON of one that was sent already."""
+    """Write a frame without secrets to a descriptor that blocks; ``bytes`` are JSON that is passed on."""
     remaining = memoryview(encode_frame(kind, number, message if isinstance(message, bytes) else hide_secrets(message)))
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]

@@ -1,4 +1,4 @@
-"""Processes of our own: how they start and end, what they take, and one question to one of them."""
+"""Processes of our own: their start and end, their memory, and one question to one of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pytest_bertsize.builder.messages import (
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
 ISOLATION = "-I" if sys.flags.isolated else "-P"
-"""It never finds modules in the current folder, and nothing by the environment where its parent does not."""
+"""The option that keeps the current folder off the path, and the environment out if the parent ignores it."""
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -41,12 +41,12 @@ _ENVIRONMENT = {
 
 
 def environment() -> dict[str, str]:
-    """Return that of a process that may import the library: it asks no hub and looks for no GPU."""
+    """Return the environment of a process that may import the library: it asks no hub and looks for no GPU."""
     return {**os.environ, **_ENVIRONMENT}
 
 
 class Lost(Exception):
-    """A process cannot go on; the message is the rest of a sentence: ``it was not done within 30 s``."""
+    """The failure of a process; the message is the rest of a sentence: ``it was not done within 30 s``."""
 
     def __init__(self, why: NotBuilt) -> None:
         super().__init__(why.reason)
@@ -54,7 +54,7 @@ class Lost(Exception):
 
 
 class Child:
-    """A process of our own, and the frames that go to it and come from it; nobody waits longer than a moment."""
+    """A process of our own, and the frames to it and from it; no call waits longer than a moment."""
 
     def __init__(self, process: subprocess.Popen[bytes], name: str, longest: int = LONGEST_ANSWER) -> None:
         """:param longest: the most bytes of an answer."""
@@ -65,14 +65,14 @@ class Child:
         self._name, self._longest = name, longest
         self._questions, self._answers = process.stdin.fileno(), process.stdout.fileno()
         self._frames = Frames(self._answers, longest)
-        self._unwritten = bytearray()  # what the pipe has not taken yet
+        self._unwritten = bytearray()  # bytes that the pipe has not taken yet
         self._parent = os.getpid()
         for descriptor in () if WINDOWS else (self._questions, self._answers):
             os.set_blocking(descriptor, False)
 
     @property
     def is_ours(self) -> bool:
-        """False in a fork of the process that started it, which has the same pipes, and may not read them."""
+        """Return false in a fork of the process that started it, which has the same pipes but must not read them."""
         return self._parent == os.getpid()
 
     def send(self, kind: str, number: int, message: object) -> None:
@@ -80,9 +80,9 @@ class Child:
         self._write()
 
     def read(self) -> Frame | None:
-        """Return the next frame, or ``None`` where none is there in a moment.
+        """Return the next frame, or ``None`` if none arrives in a moment.
 
-        :raises Lost: when the process is dead or babbling.
+        :raises Lost: if the process is dead or answers nonsense.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
@@ -106,19 +106,19 @@ class Child:
                 del self._unwritten[: os.write(self._questions, self._unwritten)]
         except BlockingIOError:
             pass
-        except OSError:  # a process that is dead already is noticed where it is read
+        except OSError:  # :meth:`read` notices a process that is dead already
             self._unwritten.clear()
 
     def lose_in_nonsense(self) -> Lost:
         return Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered nonsense"))
 
     def check_memory(self, most: int) -> None:
-        """:raises Lost: when it takes more bytes."""
+        """:raises Lost: if it takes more bytes."""
         if memory_of(self.process.pid) > most:
             raise Lost(NotBuilt(Why.MEMORY, limit=most // MEGABYTE))
 
     def end(self) -> None:
-        """End the process; one that is not ours is forgotten, as nobody here may wait for it."""
+        """Kill the process; forget one that is not ours, as a fork cannot wait for it."""
         if self.is_ours:
             end_process(self.process)
         else:
@@ -126,7 +126,7 @@ class Child:
 
 
 class Allowed(NamedTuple):
-    """The time and memory that the process may take, and the length of its answer."""
+    """The limits of a process: time, memory and the length of its answer."""
 
     seconds: float
     memory: int  # bytes; not watched on Windows
@@ -136,13 +136,13 @@ class Allowed(NamedTuple):
 def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:
     """Run one of our own modules that :func:`~pytest_bertsize.builder.confined.answer_one_question`.
 
-    :param folder: where it runs; ``None``: where its parent does.
-    :raises Lost: when the process is dead, silent or babbling.
+    :param folder: the one in which it runs; ``None`` for its parent's.
+    :raises Lost: if the process is dead, silent or answers nonsense.
     """
     child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)
     too_slow = Lost(NotBuilt(Why.RAISED, f"it was not done within {allowed.seconds:g} s"))
     try:
-        if WINDOWS:  # there, nobody can wait for a pipe and look at the memory as well
+        if WINDOWS:  # there, one cannot wait for a pipe and watch the memory as well
             said, _ = child.process.communicate(encode_frame("ask", 0, question), allowed.seconds)
             if not said:
                 raise Lost(explain_death(child.process.wait(), "its process"))
@@ -162,7 +162,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
 
 
 def start_process(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that leads a group of its own, by which :func:`end_process` finds what it has started in turn."""
+    """Start a process that leads a group of its own, by which :func:`end_process` finds its children."""
     return subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
         list(command),
         cwd=folder,
@@ -175,7 +175,7 @@ def start_process(command: Sequence[str], folder: Path | None = None) -> subproc
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started: by their parents, and by the group those whose parent has ended."""
+    """Kill a process and its descendants: by their parents, and by the group if a parent has exited."""
     end_family(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
         os.killpg(process.pid, signal.SIGKILL)
@@ -187,7 +187,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_family(number: int) -> None:
-    """End a process and all that has come of it; where the system has no ``/proc``, what its parents still have."""
+    """Kill a process and its descendants; without ``/proc``, those whose parents still run."""
     import psutil
 
     with contextlib.suppress(psutil.Error):  # it has ended
@@ -200,7 +200,7 @@ def end_family(number: int) -> None:
 
 
 def memory_of(number: int) -> int:
-    """Return the bytes of memory that a process has, 0 where there is none of that number any more."""
+    """Return the bytes of memory of a process, 0 if it has exited."""
     import psutil
 
     try:

@@ -1,7 +1,7 @@
-"""Names of the hub, and what is known of them without a network: this package's catalogue, and a machine's cache.
+"""Names of the hub, and their configs without a network: from this package's catalogue, or a machine's cache.
 
-The gate asks it for a config that a table names, the helper process for what ``from_pretrained`` names. A name is data
-of a pull request: it is no path, and leads to nothing but a file in the catalogue or inside the cache.
+The gate looks up the names in a table, the helper process those of ``from_pretrained``. A name is data of a pull
+request: it is no path, and leads only to files in the catalogue or inside the cache.
 """
 
 from __future__ import annotations
@@ -15,66 +15,66 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CATALOGUE = Path(__file__).with_name("published.json")
-"""Repositories on the hub, with who publishes each, what its config says that a count needs, and how that is known.
+"""Repositories on the hub, each with its publisher, the keys of its config that a count needs, and their source.
 
 ``status`` is ``hub`` for the file of the hub itself at ``revision``, proved by its git blob; ``publisher`` for values
-of the publisher's own repository on GitHub; ``unverified`` for those of so many ``copies`` elsewhere, which agree.
+from the publisher's own repository on GitHub; ``unverified`` for values on which ``copies`` elsewhere agree.
 """
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
-BY_HUB = "by hub in pyproject.toml"  # how a name came to mean a file of the project
-MAIN = "main"  # the revision that a name means by itself
+BY_HUB = "by hub in pyproject.toml"  # the reason that a name means a file of the project
+MAIN = "main"  # the revision of a name without one
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
 """Organisations that models without one were moved to: ``bert-base-uncased`` is ``google-bert/bert-base-uncased``."""
 _WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
 _NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
-"""By the hub's own rule (huggingface_hub's ``validate_repo_id``), but for its length."""
+"""The hub's own rule (huggingface_hub's ``validate_repo_id``), but for the length."""
 _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
 _OF_LIBRARIES = (".json", ".txt", ".model", ".bin", ".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".md")
-"""Ends of what lies beside the config of a model without an organisation of its own."""
+"""Ends of the files beside the config of a model without an organisation of its own."""
 
 
 class Published(NamedTuple):
-    """A config by a name of the hub, and where it is known from."""
+    """A config by a name of the hub, and its origin."""
 
     name: str
     config: bytes  # jSON
     origin: str  # ``the catalogue (org/name by its publisher, …)``, or ``the hub cache, revision 86b5e0934494``
-    folder: Path | None = None  # what else is cached of it
-    by_hub: bool = False  # true where ``hub`` of the table names it
+    folder: Path | None = None  # its other cached files
+    by_hub: bool = False  # true if ``hub`` of the table names it
 
 
 def is_name(text: str) -> bool:
-    """Tell whether the hub could call a model so: ``bert-base-uncased``, ``org/name``; a file's name is none."""
+    """Tell whether a text can be a name of the hub: ``bert-base-uncased``, ``org/name``; the name of a file cannot."""
     is_spelled = len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
     return is_spelled and not text.lower().endswith(_SUFFIXES)
 
 
 def normalize_name(name: str) -> str:
-    """Return one spelling of the names of one model: with and without the organisation that it was moved to."""
+    """Return one spelling for all names of a model: with and without the organisation that it was moved to."""
     organisation, _, bare = name.rpartition("/")
     return bare if organisation in (*MOVED, *FRENCH) else name
 
 
 def is_without(name: str, file: str) -> bool:
-    """Tell whether a model of the library's authors cannot have a file: what no library of theirs writes."""
+    """Tell whether a model of the library's authors cannot have a file, because no library of theirs writes it."""
     return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:
-    """Return, of these names, the one that means a model, as it is spelled or as the hub does."""
+    """Return the one of these names that means a model, in this spelling or the hub's."""
     same = [each for each in names if normalize_name(each) == normalize_name(name)]
     return name if name in same else next(iter(same), None)
 
 
 def find_published(name: str, revision: str = MAIN) -> Published | None:
-    """Look a name up in the catalogue, else in the cache of this machine; ``None`` where neither has it.
+    """Look a name up in the catalogue, else in the cache of this machine; ``None`` if neither has it.
 
-    :param revision: of the cache; the catalogue has that of each name alone.
+    :param revision: that of the cache; the catalogue has one of each name.
     """
     return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 
@@ -104,7 +104,7 @@ def _read_catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def in_cache(name: str, revision: str = MAIN) -> Published | None:
-    """Read what ``huggingface_hub`` has left on this machine; a file outside its folder is not followed to."""
+    """Read a config that ``huggingface_hub`` cached on this machine; links to files outside its folder are refused."""
     if not is_name(name):
         return None
     bare = normalize_name(name)
@@ -128,7 +128,7 @@ def _find_cache() -> Path:
 
 
 def _read_inside(folder: Path, path: Path) -> bytes | None:
-    """Read a regular file that is in the folder, be it by a symlink; of what is too large, one byte more than that."""
+    """Read a regular file in the folder, also by a symlink; of one that is too large, one byte more than the limit."""
     try:
         real = path.resolve(strict=True)
         if folder.resolve() not in real.parents or not real.is_file():
@@ -140,14 +140,14 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
 
 
 class Fetching(NamedTuple):
-    """The way to fetch a config that nothing here has."""
+    """The way to fetch a config that is not on this machine."""
 
     command: str  # the beginning of the sentence: ``run hf download …``
     sentence: str  # with the key of the table that names it
 
 
 def suggest_fetching(name: str, revision: str | None = None) -> Fetching:
-    """:param revision: one that the name by itself does not mean."""
+    """:param revision: one other than the default."""
     at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")
     folder = f"configs/{name.rpartition('/')[2]}{at}"
     command = f"run hf download {name} {CONFIG}{option} --local-dir {folder}"

@@ -1,4 +1,4 @@
-"""Components of what was built: those of the closed form, else its modules, folded into few rows, and the table's."""
+"""Components of a built model: those of the closed form, else its modules, folded into few rows, and the table's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
-LOOSE, OTHERS = "parameters", "others"  # what is in no module, and modules that are too many to be told one by one
+LOOSE, OTHERS = "parameters", "others"  # tensors in no module, and modules that are too many for rows of their own
 _WILD = frozenset("*?[")
 
 
 class NoComponent(ValueError):
-    """A component of the table that holds nothing, or what another holds; ``key`` is its name."""
+    """A component of the table that is empty, or shares tensors with another; ``key`` is its name."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -33,14 +33,14 @@ def find_components(
     named: Mapping[str, Collection[str]] | None = None,
     former: Iterable[Tensor] = (),
 ) -> dict[str, str]:
-    """Return the component of each tensor: what the table names, else the module that it is in, at most a dozen in all.
+    """Return the component of each tensor: the table's, else the module that it is in, at most a dozen in all.
 
-    The largest module is divided first, and what a budget limits is a component whatever else there is.
+    The largest module is divided first, and a module that a budget limits is always a component.
 
     :param asked: modules that a budget limits, by their paths without the indices of lists.
-    :param named: components of the table, and what each holds: paths of modules, or patterns of tensors' names.
-    :param former: of a base, which have components of today as well; what they alone have holds nothing today.
-    :raises NoComponent: for one of those that holds nothing, or what another holds.
+    :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
+    :param former: tensors of a base, which get today's components as well; they alone do not fill a component.
+    :raises NoComponent: for a named component that is empty, or shares tensors with another.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}
@@ -50,7 +50,7 @@ def find_components(
         (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
     ):
         raise NoComponent(
-            doubled, f"{doubled} is a module as well, of which it does not hold all: give it another name"
+            doubled, f"{doubled} is also a module, with more tensors than the component: give it another name"
         )
     counts: Counter[str] = Counter()
     for name, path in rest.items():
@@ -65,7 +65,7 @@ def find_components(
 
 
 def name_module(name: str) -> str:
-    """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder.layer.output.dense``."""
+    """Return ``bert.encoder.layer.output.dense`` for ``bert.encoder.layer.0.output.dense.weight``."""
     return ".".join(part for part in name.split(".")[:-1] if not part.isdigit()) or LOOSE
 
 
@@ -77,11 +77,11 @@ def _find_named(
         for pattern in patterns:
             held = [name for name in by_name if _is_meant(pattern, name)]
             if not any(name in today for name in held):
-                raise NoComponent(component, f"{shown(pattern)} is no module and no tensor of what was built")
+                raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
             for name in held:
                 if found.setdefault(name, component) != component:
                     raise NoComponent(
-                        component, f"{printable(name)} is of {found[name]} as well: a tensor has one component"
+                        component, f"{printable(name)} is also in {found[name]}: a tensor has one component"
                     )
     return found
 
@@ -93,7 +93,7 @@ def _is_meant(pattern: str, name: str) -> bool:
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """Return the modules that are rows: the outermost, then what the largest consists of, as long as there is room."""
+    """Return the modules that are rows: the outermost, then those in the largest, as long as there is room."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
@@ -114,7 +114,7 @@ def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -
 
 
 def list_modules(names: Iterable[str]) -> Iterator[str]:
-    """Return all modules that a budget may name."""
+    """Yield all modules that a budget may name."""
     return iter(dict.fromkeys(level for name in names for level in levels(name_module(name))))
 
 
@@ -123,8 +123,8 @@ def inventory_of(
 ) -> Inventory:
     """Give every tensor its component: that of the closed form, else the nearest enclosing one.
 
-    :param expected: ``None`` where there is no closed form.
-    :param components: by name, where there is none; ``None``: by the modules that there are.
+    :param expected: ``None`` without a closed form.
+    :param components: by name, without a closed form; ``None`` to take its modules.
     """
     owners: Mapping[str, str | None] = {}
     if expected:
@@ -147,7 +147,7 @@ def inventory_of(
 
 
 def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:
-    """Return the owner of each tensor with several names: that of the closed form, whichever was registered first."""
+    """Return the owner of each tensor with several names: the closed form's, whichever was registered first."""
     groups: dict[str, list[str]] = {}
     for tensor in tensors:
         groups.setdefault(tensor.tied_to or tensor.name, []).append(tensor.name)

@@ -172,8 +172,8 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
         unused = flops.count_unused_positions(form.architecture, model.config)
         positions = form.dims.sizes.get("P") or measure.seq_len + unused
         if measure.seq_len > positions - unused:
-            more = f"seq_len {measure.seq_len:,} is more than its max_position_embeddings {positions:,}"
-            more += f", of which the first {unused} are never used" if unused else ""
+            more = f"seq_len {measure.seq_len:,} exceeds its max_position_embeddings {positions:,}"
+            more += f", whose first {unused} are never used" if unused else ""
             raise BadValue(f"its FLOPs cannot be counted: {more}")
         return Measured(FLOPS, what, total, None, expected)
     if built.flops is None:

@@ -90,7 +90,7 @@ CASES = {
     "a module that does it while it is imported": Case("bare:main", [(2, 3), (2,)]),
     "a wrong option": Case(
         "python scripts/train.py --with 5",
-        f"the code ended itself before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}",
+        f"the code exited before it handed over a model: *unrecognized arguments: --with 5*; {BEFORE_CHECK}",
     ),
     "another name": Case(
         "python other.py",
@@ -106,9 +106,9 @@ CASES = {
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
     "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
     "code that catches the end": Case(
-        "python catches.py", "check_model ends code that is counted, and this code caught that; catch Exception alone"
+        "python catches.py", "this code caught the exception by which check_model ends it; catch Exception alone"
     ),
-    "no module": Case("python none.py", "*check_model takes a torch.nn.Module, and this is an int*"),
+    "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an int*"),
     "no script": Case("python missing.py", "there is no missing.py; correct its path, from the folder of the table"),
     "a module beside another, for a function": Case(
         "scripts.make:build", "*No module named 'parts' (scripts/make.py:1)"

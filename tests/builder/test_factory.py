@@ -72,37 +72,37 @@ def with_buffer(numbers, dtype, **how):
     made = Holds(); made.register_buffer("qweight", torch.empty(numbers, dtype=dtype), **how); return made
 '''
 
-ENDED = "the code ended itself before it returned a model"
+ENDED = "the code exited before it returned a model"
 
 FAILS: dict[str, tuple[str, str]] = {
     # what has no count
     "lazy": (
         "return nn.LazyLinear(3)",
-        "weight is of a lazy module, which has no shape before its first forward pass*",
+        "weight is in a lazy module, which has no shapes before its first forward pass*",
     ),
     "subclass": (
         "made = line(); made.weight = Subclass(torch.empty(2, 3)); return made",
-        "weight is a Subclass, whose shape is no count; build the model before it is quantised",
+        "weight is a Subclass, whose shape does not count its parameters; build the model before it is quantised",
     ),
     "bytes": (
         "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.uint8), requires_grad=False); return made",
-        "weight is of uint8, perhaps several numbers in one; build the model before it is quantised",
+        "weight has dtype uint8, which may pack several numbers in one; build the model before it is quantised",
     ),
     "halves_of_bytes": (
         "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made",
-        "weight is of float4_e2m1fn_x2, perhaps several numbers in one; build the model before it is quantised",
+        "weight has dtype float4_e2m1fn_x2, which may pack several numbers in one; build the model before it is quantised",
     ),
     "integers_in_a_buffer": (  # AWQ's and GPTQ's layers: eight weights in each
         "return with_buffer(50, torch.int32)",
-        "qweight is a buffer of int32 that holds 50 numbers, perhaps several in one; build the model before it is *",
+        "qweight is a buffer of 50 numbers of int32, which may pack several in one; build the model before it is *",
     ),
     "integers_in_buffers": (
         "made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made",
-        "b.qweight is a buffer of int8 that holds 4 numbers, perhaps several in one, and 1 more are like it; *",
+        "b.qweight is a buffer of 4 numbers of int8, which may pack several in one, like 1 more; *",
     ),
     "zero3": (
         "made = line(); made.weight.ds_id = 1; return made",
-        "weight is partitioned by DeepSpeed: its shape is no count; build it without ZeRO-3",
+        "weight is partitioned by DeepSpeed: its shape is not full; build it without ZeRO-3",
     ),
     "keras": (
         "Holds.__module__ = 'keras.src.layers'; return Holds()",
@@ -114,7 +114,7 @@ FAILS: dict[str, tuple[str, str]] = {
         "made = nn.Module(); made.a = nn.Parameter(torch.empty(0, 3)); return made",
         "it has no parameters",
     ),
-    "in_itself": ("made = Holds(); made.again = made; return made", "again is a module that it is in itself"),
+    "in_itself": ("made = Holds(); made.again = made; return made", "again is a module that contains itself"),
     "odd_name": (
         "made = Holds(); made.register_parameter('a\\nb', nn.Parameter(torch.empty(2))); return made",
         'it has a parameter named "a\\nb"',
@@ -126,7 +126,7 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "modules_in_a_dict": (
         "return Holds({'a': [line()]})",
-        "torch does not see these parameters: 8 in held (dict); assign what held holds to self, several *",
+        "torch does not see these parameters: 8 in held (dict); assign the content of held to self, several *",
     ),
     "modules_in_many_places": (
         (
@@ -137,21 +137,21 @@ FAILS: dict[str, tuple[str, str]] = {
         (
             "torch does not see these parameters: 8 in kept (Linear), 8 in held (dict), 9 in c (list), 8 in e (list), "
             "9 in inner.*.held (tuple) and 1 more; assign kept to self in the constructor; make held a "
-            "torch.nn.ModuleDict; assign what c holds to self, several modules as a torch.nn.ModuleList or ModuleDict; "
+            "torch.nn.ModuleDict; assign the content of c to self, several modules as a torch.nn.ModuleList or ModuleDict; "
             "make e a torch.nn.ModuleList; make inner.*.held a torch.nn.ParameterList"
         ),
     ),
     "modules_in_an_iterator": (
         "return Holds(iter([line()]))",
-        "torch does not see these parameters: 8 in held (list_iterator); assign what held holds to self, several *",
+        "torch does not see these parameters: 8 in held (list_iterator); assign the content of held to self, several *",
     ),
     "modules_in_a_default": (
         "return Holds(lambda x, inner=line(): inner(x))",
-        "torch does not see these parameters: 8 in held (function); assign what held holds to self, several *",
+        "torch does not see these parameters: 8 in held (function); assign the content of held to self, several *",
     ),
     "modules_in_an_object": (
         "return Holds(Packed(line()))",
-        "torch does not see these parameters: 8 in held (Packed); assign what held holds to self, several *",
+        "torch does not see these parameters: 8 in held (Packed); assign the content of held to self, several *",
     ),
     "modules_in_slots_of_the_module": (
         "made = Slotted(); object.__setattr__(made, 'kept', line()); return made",
@@ -159,11 +159,11 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "modules_in_a_closure": (
         "return Holds(in_a_closure(line()))",
-        "torch does not see these parameters: 8 in held (function); assign what held holds to self, several *",
+        "torch does not see these parameters: 8 in held (function); assign the content of held to self, several *",
     ),
     "modules_in_a_hook": (
         "made = Holds(); made.register_forward_hook(in_a_closure(line())); return made",
-        "torch does not see these parameters: 8 in _forward_hooks (OrderedDict); assign what _forward_hooks holds to self, several *",
+        "torch does not see these parameters: 8 in _forward_hooks (OrderedDict); assign the content of _forward_hooks to self, several *",
     ),
     "a_module_on_the_class": (
         "return OnItsClass()",
@@ -171,11 +171,11 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "a_module_by_a_name_of_its_file": (
         "return UsesAName()",
-        "torch does not see these parameters: 8 in forward of the class UsesAName (function); assign what forward of the class UsesAName holds to self, several *",
+        "torch does not see these parameters: 8 in forward of the class UsesAName (function); assign the content of forward of the class UsesAName to self, several *",
     ),
     "modules_behind_half_a_million_objects": (
         "return Holds([line(), *([] for _ in range(500_001))])",
-        "up to held, a list, the modules hold more than 500,000 objects, and what is behind was not looked at; keep *",
+        "the modules hold more than 500,000 objects up to held, a list, and the rest was not searched; keep *",
     ),
     "a_module_behind_torchs_back": (
         "made = Holds(); object.__setattr__(made, 'hidden', line()); return made",
@@ -186,8 +186,8 @@ FAILS: dict[str, tuple[str, str]] = {
         "torch does not see these parameters: 16 in held (Tensor); make held a torch.nn.Parameter",
     ),
     # what is no module
-    "nothing": ("return None", "own:nothing returned nothing; it has to return a torch.nn.Module"),
-    "a_class": ("return BertModel", "own:a_class returned the class BertModel, not a module of it; *"),
+    "nothing": ("return None", "own:nothing returned nothing; return a torch.nn.Module"),
+    "a_class": ("return BertModel", "own:a_class returned the class BertModel, not an instance; *"),
     # what ends early
     "raises": ("raise KeyError('hidden_size')", "KeyError: 'hidden_size' (own.py:*)"),
     "recurses": ("return recurses()", "RecursionError: maximum recursion depth exceeded* (own.py:*)"),
@@ -218,7 +218,7 @@ FAILS: dict[str, tuple[str, str]] = {
     "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
     "downloads": (
         "return BertModel.from_pretrained('acme/none')",
-        "nothing here has the config of from_pretrained('acme/none'): * (own.py:*); run hf download acme/none config.json *",
+        "neither hub in * has the config of from_pretrained('acme/none') (own.py:*); run hf download acme/none config.json *",
     ),
     "loads_weights_that_are_not_there": (
         "return line().load_state_dict(torch.load('best.pt'))",
@@ -329,20 +329,20 @@ INSTALL = 'install it there (python = ".venv/bin/python" in [tool.bertsize] name
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
     "from not_there import Layer\ndef build(): return Layer()": (
-        f"not_there.Layer is used, and is not installed where the model is built (own.py:2); {INSTALL}"
+        f"not_there.Layer is used, but not installed where the model is built (own.py:2); {INSTALL}"
     ),
     "from not_there import make\nclass Layer(make('Layer')): pass": (
-        f"not_there.make(…) is used, and is not installed where the model is built (own.py:2); {INSTALL}"
+        f"not_there.make(…) is used, but not installed where the model is built (own.py:2); {INSTALL}"
     ),
     "from not_there import Layer\nfrom torch import nn\nheld = Layer()\ndef build():\n"
     "    made = nn.Linear(3, 2)\n    made.held = held.inner\n    return made": (
-        "the model has held, of what is not installed: not_there.Layer(…).inner"
+        "the model has held, made by not_there.Layer(…).inner, which is not installed"
     ),
     "from torch.utils.cpp_extension import load\nfast = load('fast', [])\ndef build(): return fast.layer(3, 2)": (
-        f"fast.layer is used, and is not installed where the model is built (own.py:3); {INSTALL}"
+        f"fast.layer is used, but not installed where the model is built (own.py:3); {INSTALL}"
     ),
     f"import not_there\ndef look():\n    try:\n        not_there.Layer()\n    except Exception:\n        pass\nlook()\n{BUILD}": (
-        "not_there.Layer is used, and is not installed where the model is built, "
+        "not_there.Layer is used, but not installed where the model is built, "
         f"and the code caught that and went on; {INSTALL}"
     ),
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
@@ -653,8 +653,8 @@ STOOD_IN = [
     "not in the installed transformers and not used: transformers.modeling_bert",
     "not installed, and called at import, which returned nothing: acme_logs.get",
     (
-        f"calling init_weights() where transformers {version('transformers')} needs post_init(), whose part was done "
-        "(by itself, that release does not build it): Ends"
+        f"calling init_weights() where transformers {version('transformers')} needs post_init(), which was done for it "
+        "(that release alone does not build it): Ends"
     ),
 ]
 

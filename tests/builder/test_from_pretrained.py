@@ -151,24 +151,24 @@ with open(hf_hub_download("microsoft/deberta-v3-base", "config.json")) as file:
 
 REFUSALS = {
     'AutoModel.from_pretrained("acme/none")': (
-        "nothing here has the config of from_pretrained('acme/none'): neither hub in [tool.bertsize], nor the catalogue, "
-        "nor the hub cache; run hf download acme/none config.json --local-dir configs/none, commit the file, and write "
-        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize], beside any other name that the code asks for'
+        "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of "
+        "from_pretrained('acme/none'); run hf download acme/none config.json --local-dir configs/none, commit the file, and write "
+        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize], with each other name that the code asks for'
     ),
     'AutoModel.from_pretrained("acme/broken")': (
         "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
     ),
     'AutoConfig.from_pretrained("../../etc")': (
-        "from_pretrained('../../etc') names no file or folder that is there; "
-        "write the path of a folder with a config.json, from the project's root, a name of the hub, or "
-        'hub = { "../../etc" = "configs/config.json" }, of a committed copy, in [tool.bertsize]'
+        "from_pretrained('../../etc') names no file or folder that exists; "
+        "write the path of a folder with a config.json, from the project's root, or a name of the hub, or "
+        'name a committed copy: hub = { "../../etc" = "configs/config.json" } in [tool.bertsize]'
     ),
     'AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")': (
-        "from_pretrained('acme/tiny', subfolder=…) is of a folder on the hub; "
+        "from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; "
         "copy its config into the project, and name its folder in place of 'acme/tiny'"
     ),
     'AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)': (
-        "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, which needs them; leave load_in_4bit out"
+        "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, and none are loaded; leave load_in_4bit out"
     ),
     'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
         "'.' holds an adapter, which from_pretrained would add; "
@@ -198,37 +198,37 @@ REFUSALS = {
     ),
     **{
         f'{of}.from_pretrained("bert-base-uncased", revision="v2")': (
-            "nothing here has the config of from_pretrained('bert-base-uncased', revision='v2'): neither hub in "
-            "[tool.bertsize], nor the hub cache; run hf download bert-base-uncased config.json --revision v2 "
+            "neither hub in [tool.bertsize], nor the hub cache has the config of "
+            "from_pretrained('bert-base-uncased', revision='v2'); run hf download bert-base-uncased config.json --revision v2 "
             "--local-dir configs/bert-base-uncased@v2, commit the file, and write "
-            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], beside any other name that the code asks for'
+            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for'
         )
         for of in ("AutoModel", "BertModel", "AutoConfig", "AutoTokenizer")
     },
     'AutoModel.from_pretrained("acme/tiny", revision="v2")': (
-        "nothing here has the config of from_pretrained('acme/tiny', revision='v2'): neither hub in "
-        "[tool.bertsize], nor the hub cache; run hf download acme/tiny config.json --revision v2 "
+        "neither hub in [tool.bertsize], nor the hub cache has the config of "
+        "from_pretrained('acme/tiny', revision='v2'); run hf download acme/tiny config.json --revision v2 "
         "--local-dir configs/tiny@v2, commit the file, and write "
-        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize], beside any other name that the code asks for'
+        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize], with each other name that the code asks for'
     ),
     'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
         "it asked the hub for weights.bin of 'acme/none'; "
-        "hold the file in the project, in the folder of a config that hub names for 'acme/none'"
+        "put the file into the folder of the config that hub names for 'acme/none'"
     ),
     'import huggingface_hub; return huggingface_hub.snapshot_download("sentence-transformers/all-MiniLM-L6-v2")': (
         "it asked the hub for everything of 'sentence-transformers/all-MiniLM-L6-v2'; "
-        "hold the file in the project, in the folder of a config that hub names for "
+        "put the file into the folder of the config that hub names for "
         "'sentence-transformers/all-MiniLM-L6-v2'"
     ),
     'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
-        "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a model of the family "
-        "'deberta-v2' does not say, and it is not in the project; "
-        "put its config.json and its tokenizer.json into a folder, and name that: "
+        "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a config of the family "
+        "'deberta-v2' does not have, and is not in the project; "
+        "put its config.json and its tokenizer.json into a folder, and name it: "
         'hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]'
     ),
     'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
-        "the tokenizer of 'acme/tiny' is asked for get_vocab, and it is not in the project; "
-        "make the model above that line, or put its config.json and its tokenizer.json into a folder, and name that: "
+        "the tokenizer of 'acme/tiny' is asked for get_vocab, and is not in the project; "
+        "make the model above that line, or put its config.json and its tokenizer.json into a folder, and name it: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     ),
 }
@@ -349,7 +349,7 @@ return AutoModel.from_pretrained("acme/tiny")
     assert ask_helper([request(tmp_path, body)])["m"] == NotBuilt(
         Why.RAISED,
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
-        "hold the file in the project, in the folder of a config that hub names for 'acme/tiny'",
+        "put the file into the folder of the config that hub names for 'acme/tiny'",
     )
 
 
@@ -361,6 +361,8 @@ except Exception: return AutoModel.from_pretrained("acme/tiny")
 """
     found = ask_helper([request(tmp_path, body)])["m"]
     assert isinstance(found, NotBuilt)
-    assert found.reason.startswith("nothing here has the config of from_pretrained('acme/none')")
+    assert found.reason.startswith(
+        "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of "
+    )
     assert found.reason.endswith("and the code caught that and went on")
     assert "acme/none" in found.fix

@@ -356,7 +356,7 @@ def test_no_value_of_the_environment_that_is_secret_leaves_the_helper(
         "gone": "ValueError: (the value of ACME_TOKEN is left out) (own.py:7)",
         "read": "ValueError: (the value of FROM_FILE_SECRET is left out) (own.py:10)",
         "short": "ValueError: 1234567no secret (own.py:11)",
-        "writes": "the code ended itself before it returned a model: SystemExit: 1 (own.py:14), "
+        "writes": "the code exited before it returned a model: SystemExit: 1 (own.py:14), "
         "after it wrote '401 for (the value of acme_key is left out)' to stderr",
     }
     environment = {"ACME_TOKEN": "hf_1234567", "acme_key": "of two\nlines", "SHORT_PASSWORD": "1234567"}
@@ -499,14 +499,14 @@ def test_torch_and_python_say_by_many_words_that_memory_is_lacking() -> None:
         (
             NotBuilt(Why.MEMORY, limit=160),
             {},
-            'declare a smaller model; if that is what it takes, build.memory = "1GB"',
+            'declare a smaller model, or allow more: build.memory = "1GB"',
         ),
         (NotBuilt(Why.MEMORY, limit=2_048), {"on_cpu": True}, 'write build.memory = "4GB"'),
         (NotBuilt(Why.MEMORY, limit=16_000), {"on_cpu": True}, "declare a smaller model"),
-        (NotBuilt(Why.TIME, limit=30), {}, "declare a smaller model; if that is what it takes, build.seconds = 120"),
+        (NotBuilt(Why.TIME, limit=30), {}, "declare a smaller model, or allow more: build.seconds = 120"),
         (NotBuilt(Why.TIME, limit=120), {"own": True, "on_cpu": True}, "write build.seconds = 600"),
-        (NotBuilt(Why.TIME, limit=600), {"own": True}, "build the module, and nothing else"),
-        (NotBuilt(Why.CRASHED), {"own": True}, "mend the factory, or what it calls"),
+        (NotBuilt(Why.TIME, limit=600), {"own": True}, "build nothing but the module"),
+        (NotBuilt(Why.CRASHED), {"own": True}, "fix the factory, or the code that it calls"),
         (NotBuilt(Why.RAISED, "ValueError", "write 3"), {}, "write 3"),
     ],
 )

@@ -41,7 +41,7 @@ PATHS = (
     Tensor("lines.1.weight", (3, 2), ""),
     Tensor("lines.1.bias", (3,), ""),
 )
-ON_CPU = 'have it built where there are values: build.device = "cpu"'
+ON_CPU = 'build it with values: build.device = "cpu"'
 
 
 def built(folder: Path, *functions: str, limits: Mapping[str, Any] = {}, **how: Any) -> list[Built | NotBuilt]:

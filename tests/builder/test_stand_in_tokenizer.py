@@ -38,7 +38,7 @@ def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_the
 )
 def test_of_another_family_tokenizer_or_vocabulary_the_number_is_not_known(unknown: Any) -> None:
     for use in (len, lambda it: it.vocab_size, lambda it: it.add_tokens(["[E]"])):
-        with pytest.raises(Refused, match="is asked for its number of tokens, which a model of the family"):
+        with pytest.raises(Refused, match="is asked for its number of tokens, which a config of the family"):
             use(unknown)
     assert stand_ins.TAKEN == {}
 
@@ -81,7 +81,7 @@ def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_
     with pytest.raises(Refused) as refused:
         stand_in(UNCERTAIN[token]).add_tokens([token])
     assert str(refused.value) == (
-        f"the tokenizer of 'acme/tiny' is asked for whether it has the token {token!r}, and it is not in the project"
+        f"the tokenizer of 'acme/tiny' is asked for whether it has the token {token!r}, and is not in the project"
     )
 
 
@@ -103,10 +103,10 @@ USES: dict[str, Use] = {
 def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
     with pytest.raises(Refused) as refused:
         USES[what](stand_in())
-    assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and it is not in the project"
+    assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and is not in the project"
     first = "" if what.startswith("another") else "make the model above that line, or "
     assert refused.value.fix == (
-        f"{first}put its config.json and its tokenizer.json into a folder, and name that: "
+        f"{first}put its config.json and its tokenizer.json into a folder, and name it: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     )
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it

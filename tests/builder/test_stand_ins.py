@@ -60,7 +60,7 @@ def test_any_use_fails_by_name(use: str, name: str) -> None:
     acme: Any = StandIn("acme")
     with pytest.raises(Refused) as refused:
         USES[use](acme if name == "acme" else acme.Layer)
-    assert str(refused.value) == f"{name} is used, and is not installed where the model is built"
+    assert str(refused.value) == f"{name} is used, but not installed where the model is built"
     assert refused.value.fix == 'install it there (python = ".venv/bin/python" in [tool.bertsize] names where)'
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it
 
@@ -112,7 +112,7 @@ NOTED = {
     ],
     'import acme_plots\nacme_plots.rcParams["figure.dpi"] = 150\nacme_plots.backend = "agg"': [
         f"{UNUSED}: acme_plots",
-        "not installed, and set at import, which is not kept: acme_plots.rcParams",
+        "not installed, and set at import without effect: acme_plots.rcParams",
     ],
     "from typing import *\nfrom acme_logs import Run\ndef main(run: Optional[Run], runs: List[Union[Run, int]]): pass": [
         f"{UNUSED}: acme_logs"
@@ -160,5 +160,5 @@ def test_a_former_name_of_a_library_can_be_imported_and_fails_when_it_is_used(na
     with pytest.raises(Refused, match=rf"^{name}\.BertModel is used") as refused:
         own.BertModel(3)
     installed = name.startswith("transformers")
-    assert ("is not in the transformers that is installed" in str(refused.value)) is installed
+    assert ("missing from the transformers installed" in str(refused.value)) is installed
     assert refused.value.fix.startswith("write the name that it has there" if installed else "install it there")

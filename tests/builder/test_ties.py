@@ -223,5 +223,5 @@ def test_a_module_that_is_registered_as_none_is_named_once_for_its_class() -> No
 
     model = torch.nn.ModuleList([Late(), Late(), torch.nn.Linear(2, 2)])
     assert take_inventory(model, own=True).stood_in == (
-        "registered as None, and not counted where a module is made in its place later: 0.head",
+        "registered as None; a module that replaces it later is not counted: 0.head",
     )

@@ -321,14 +321,14 @@ def test_products_that_torchs_counter_passes_over_are_counted(multiply: Any, exp
 
 
 def test_more_tokens_than_positions_are_refused() -> None:
-    assert said_about(built("BertModel", TINY), 17) == "seq_len 17 is more than its max_position_embeddings 16"
+    assert said_about(built("BertModel", TINY), 17) == "seq_len 17 exceeds its max_position_embeddings 16"
     assert count_flops(built("BertModel", TINY), seq_len=16)
 
 
 def test_positions_that_a_family_leaves_unused_are_no_room() -> None:
     roberta = built("RobertaModel", TINY)
     assert said_about(roberta, 15) == (
-        "seq_len 15 is more than its max_position_embeddings 16, of which the first 2 are never used"
+        "seq_len 15 exceeds its max_position_embeddings 16, whose first 2 are never used"
     )
     assert count_flops(roberta, seq_len=14)
 
@@ -373,7 +373,7 @@ def fail(_: Heads, __: torch.Tensor) -> torch.Tensor:
         (
             lambda _, x: x[: int(x.max())],
             (
-                "its forward pass looks at values, and on the meta device there are none: "
+                "its forward pass reads values, which meta tensors do not have: "
                 "Tensor.item() cannot be called on meta tensors"
             ),
         ),
@@ -405,7 +405,7 @@ def test_a_product_without_a_formula_is_refused_by_its_name(multiply: Any, opera
 def test_an_operation_that_is_none_of_torchs_is_refused_by_its_name() -> None:
     torch.library.define("own::fused", "(Tensor a) -> Tensor")
     torch.library.impl("own::fused", "Meta", torch.clone)
-    what = "its forward pass calls own.fused, which is no operation of torch's: what it multiplies is not known"
+    what = "its forward pass calls own.fused, an operation that is not torch's, whose products are unknown"
     assert said_about(heads(lambda own, x: torch.ops.own.fused(own.bilinear(x, x))), 3) == what
 
 
@@ -455,5 +455,5 @@ def test_a_recurrent_layer_is_refused_because_torchs_counter_misses_part_of_it()
 
     with torch.device("meta"):
         model = Tagger()
-    with pytest.raises(Uncountable, match=r"^lstm is an LSTM, of which torch's counter does not count every product$"):
+    with pytest.raises(Uncountable, match=r"^torch's counter does not count every product of lstm \(LSTM\)$"):
         count_flops(model, seq_len=8)

@@ -101,7 +101,7 @@ def test_the_shards_of_fsdp_are_refused(declare: Declare, *, original: bool) -> 
     declare()
     wrapped = FullyShardedDataParallel(make(), use_orig_params=original, device_id=torch.device("cpu"))
     said = fail(wrapped, "encoder")
-    assert "the model is sharded by FSDP, and has the shapes of a shard here" in said
+    assert "the model is sharded by FSDP, and its shapes here are those of a shard" in said
     assert "→ call check_model before the model is wrapped" in said
 
 
@@ -124,7 +124,7 @@ def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
     with torch.device("meta"):
         made_there = make()
     assert check_model(made_there, "encoder").verdict == "passed"
-    assert "parted as it was moved to the meta device" in fail(make().to("meta"), "encoder")
+    assert "moving it to the meta device, by .to or by offloading, untied" in fail(make().to("meta"), "encoder")
 
 
 class Beside(nn.DataParallel):  # type: ignore[misc]

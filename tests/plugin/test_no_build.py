@@ -369,12 +369,12 @@ def test_flops_of_more_tokens_than_positions_are_an_error(
         each["name"]: [found["message"] for found in each["findings"] if found["severity"] == "error"]
         for each in report()["models"]
     }
-    more = "is more than its max_position_embeddings 40"
+    more = "exceeds its max_position_embeddings 40"
     assert said == {
         "bert-40": [],
         "bert-41": [f"its FLOPs cannot be counted: seq_len 41 {more}"],
         "roberta-38": [],
-        "roberta-39": [f"its FLOPs cannot be counted: seq_len 39 {more}, of which the first 2 are never used"],
+        "roberta-39": [f"its FLOPs cannot be counted: seq_len 39 {more}, whose first 2 are never used"],
     }
 
 

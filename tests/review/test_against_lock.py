@@ -392,7 +392,7 @@ def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
     assert own.gate("main").review("own").verdict == "passed"
     own.code = {}
     (found,) = own.gate("main").review("own").errors
-    assert found.message == '"pool" is no module and no tensor of what was built'
+    assert found.message == '"pool" matches no module or tensor of the built model'
 
 
 def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None:
@@ -510,15 +510,15 @@ def test_a_module_that_is_no_row_can_be_limited_all_the_same(own: OwnProject) ->
     [
         (
             'components = { tower = "vision.*" }',
-            '"vision.*" is no module and no tensor of what was built; correct components.tower',
+            '"vision.*" matches no module or tensor of the built model; correct components.tower',
         ),
         (
             'components = { a = "encoder", b = "*.norm.weight" }',
-            "encoder.layers.0.norm.weight is of a as well: a tensor has one component",
+            "encoder.layers.0.norm.weight is also in a: a tensor has one component",
         ),
         (
             'components = { encoder = "embed" }',
-            "encoder is a module as well, of which it does not hold all: give it another name",
+            "encoder is also a module, with more tensors than the component: give it another name",
         ),
         ('budget."encoder.layer" = 5', "did you mean 'encoder.layers'?"),
     ],

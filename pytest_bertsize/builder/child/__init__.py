@@ -1,1 +1,1 @@
-"""What runs in the helper process, and the only code that imports torch, transformers and peft."""
+"""The code of the helper process, which alone imports torch, transformers and peft."""

@@ -1,8 +1,8 @@
 """The helper process: the only importer of torch and transformers.
 
-It imports both with the garbage collector paused, forks for each model that it is asked for, and leaves by
-``os._exit``: collection and interpreter shutdown are half of what a plain import costs. Questions come in on standard
-input; answers leave on a descriptor of their own, so that nothing that a library prints can be mistaken for one.
+It imports both with the garbage collector paused, forks for each requested model, and exits by ``os._exit``:
+collection and interpreter shutdown are half the cost of a plain import. It reads questions from standard input and
+writes answers to a descriptor of their own, so that the output of a library is never read as an answer.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from pytest_bertsize.builder.confined import (
 )
 from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
 
-OWN_MEMORY = 8 * 1024**3  # bytes of address space where a function of the project builds, and imports what it likes
+OWN_MEMORY = 8 * 1024**3  # bytes of address space for code of the project, whose imports are unknown
 
 
 class Fork:
-    """A fork that builds one model, and the pipe by which it answers."""
+    """A fork that builds one model, and the pipe for its answers."""
 
     def __init__(self, number: int, process: int, pipe: int, *, runs_own_code: bool) -> None:
         self.number, self.process, self.pipe, self.runs_own_code = number, process, pipe, runs_own_code
@@ -52,7 +52,7 @@ class Fork:
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Pass on what it has said, under its number; return whether that was its last, with which it is ended."""
+        """Pass on its messages under its number; return whether the last was among them, after which it is killed."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def serve(asked: int, answers: int) -> None:
-    """Fork for each question until there are no more; it is the gate that knows how many at once, and how long."""
+    """Fork for each question until there are no more; the gate decides how many run at once, and how long."""
     questions = Frames(asked)
     with selectors.DefaultSelector() as selector:
         selector.register(asked, selectors.EVENT_READ)
@@ -112,14 +112,14 @@ def serve(asked: int, answers: int) -> None:
                         selector.register(fork.pipe, selectors.EVENT_READ, fork)
                 elif key.data.pass_on(answers):
                     selector.unregister(key.fd)
-                    if key.data.runs_own_code:  # what it has left behind where it has ended by itself
+                    if key.data.runs_own_code:  # processes that it left behind when it exited
                         end_below(os.getpid(), {each.data.process for each in selector.get_map().values() if each.data})
 
 
 def start_fork(number: int, request: Request, answers: int) -> Fork:
-    """Fork a process that has nothing of ours open but the way back."""
+    """Fork a process that keeps none of our descriptors but the pipe for its answers."""
     if not request.runs_own_code:
-        with contextlib.suppress(Exception):  # which the fork will say; what it imports here, all forks have
+        with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
             import_maker(request)
     reading, writing = os.pipe()
     child = os.fork()
@@ -134,7 +134,7 @@ def start_fork(number: int, request: Request, answers: int) -> Fork:
 
 
 def _import_libraries() -> dict[str, str]:
-    """Return the versions of torch and of transformers, which a project may be without whose classes are its own."""
+    """Return the versions of torch and of transformers, which a project with classes of its own may lack."""
     import torch
 
     try:
@@ -149,8 +149,8 @@ def _import_libraries() -> dict[str, str]:
 
 
 def build(request: Request, pipe: int) -> Answer:
-    """Build what is asked for, and say when it begins: from then on the gate watches the memory."""
-    sys.dont_write_bytecode = True  # it would be read for a file that is changed within the same second
+    """Build the requested model, and report when it begins: from then on the gate watches the memory."""
+    sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     cut_off()
     errors = sys.stderr = LastLine(sys.stderr.buffer)
     if not request.factory and "transformers" not in sys.modules:

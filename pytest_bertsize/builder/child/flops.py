@@ -1,8 +1,7 @@
 """The helper's count of FLOPs: torch's own counter around one forward pass on the meta device.
 
-The counter passes over some products in silence. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear``
-are counted here as it counts the others; what else it has no formula for is refused, and so is what is no operation of
-torch's.
+The counter ignores some products silently. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear`` are
+counted here like the others; other products without a formula are refused, and so are operations that are not torch's.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
 
 class Uncountable(Refused):
-    """There is no count, for the reason in this one sentence."""
+    """A model whose FLOPs cannot be counted; the message is the reason, one sentence."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(printable(sentence))
 
 
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
-    """Count what a forward pass multiplies: the path of a module and its FLOPs, each its own without those inside it.
+    """Count the FLOPs of a forward pass: the path of each module and its FLOPs, without those of the modules in it.
 
     The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
     2 FLOPs for a multiply-add; ``nn.Bilinear`` makes one with each of its weights for each pair of vectors. The model
-    is left in its mode of evaluation. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many
-    for its decoder, and a multiple choice is one choice.
+    stays in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many for its
+    decoder, and a multiple choice has one choice.
 
     :param model: on the meta device. A part that is called where it is not registered counts for its caller.
     :raises Uncountable: when the forward pass fails, takes other arguments, or multiplies nothing.
     """
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
-            what = f"{printable(name)} is an {type(module).__name__}"
-            raise Uncountable(f"{what}, of which torch's counter does not count every product")
+            what = f"{printable(name)} ({type(module).__name__})"
+            raise Uncountable(f"torch's counter does not count every product of {what}")
     _check_positions(model, seq_len)
     inputs = _make_inputs(model, seq_len)
     watch = _Watch()
@@ -65,13 +64,13 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
         for name, module in model.named_modules():
             hooks.callback(module.register_forward_pre_hook(partial(watch.enter, name)).remove)
             hooks.callback(module.register_forward_hook(watch.leave, always_call=True).remove)
-        try:  # what is being traced does without the values of its masks and token ids
+        try:  # traced code does without the values of its masks and token ids
             with torch.no_grad(), torch.device("meta"), patch.dict(vars(torch.compiler), TRACED), watch, watch.counter:
                 model.eval()(**inputs)
         except Exception as error:
             text = " ".join(str(error).split())
             if "meta tensor" in text:
-                values = "its forward pass looks at values, and on the meta device there are none"
+                values = "its forward pass reads values, which meta tensors do not have"
                 raise Uncountable(f"{values}: {text}") from error
             raise Uncountable(f"its forward pass fails: {type(error).__name__}: {text}".rstrip(": ")) from error
     if watch.unseen:
@@ -82,7 +81,7 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
 
 
 def _count_trilinear(*operands: Any, **_: Any) -> int:
-    """Count what three tensors make, for each of which dimensions are given that it is repeated in."""
+    """Count a product of three tensors, each with the dimensions in which it is repeated."""
     full: list[int] = []
     for shape, repeated in zip(operands[:3], operands[3:6]):
         whole = list(shape)
@@ -100,13 +99,13 @@ PRODUCTS: Mapping[Any, Any] = {
     torch.ops.aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
     torch.ops.aten._trilinear: _count_trilinear,  # noqa: SLF001
 }
-"""Formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
+"""Formulas that torch's counter lacks: each takes the shapes of an operation's arguments."""
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """Charges what the counter counts to the module that the pass is in, and notes products that it has no formula for.
+    """Charges each count to the module in which the pass is, and notes products without a formula.
 
-    It is below the counter: what that takes apart comes here in its parts.
+    It is below the counter: operations that the counter decomposes arrive here in parts.
     """
 
     def __init__(self) -> None:
@@ -122,7 +121,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
         if func._overloadpacket not in self.counter.flop_registry:  # noqa: SLF001
             what = f"{self._path[-1] or 'its forward pass'} calls {namespace}.{name}"
             if namespace not in TORCHS:
-                self.unseen.append(f"{what}, which is no operation of torch's: what it multiplies is not known")
+                self.unseen.append(f"{what}, an operation that is not torch's, whose products are unknown")
             elif PRODUCT.fullmatch(name) and not NO_PRODUCT.fullmatch(name):
                 self.unseen.append(f"{what}, a product that torch's counter does not count")
         return func(*args, **(kwargs or {}))
@@ -143,7 +142,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
 
 
 def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
-    """Make token ids for every argument that needs some.
+    """Make token ids for each argument that needs them.
 
     :raises Uncountable: when the forward pass takes no ``input_ids``, or needs more.
     """
@@ -163,7 +162,7 @@ def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
 
 
 def _check_positions(model: nn.Module, seq_len: int) -> None:
-    """Refuse more tokens than there are positions: on the meta device a lookup has no rows that it could miss."""
+    """Refuse more tokens than positions: on the meta device a lookup never fails."""
     tables = [getattr(module, "position_embeddings", None) for module in model.modules()]
     padding = [getattr(table, "padding_idx", None) for table in tables]
     unused = max((row + 1 for row in padding if isinstance(row, int)), default=0)
@@ -171,5 +170,5 @@ def _check_positions(model: nn.Module, seq_len: int) -> None:
     limits = [getattr(config, "max_position_embeddings", None) for config in configs]
     positions = min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=seq_len + unused)
     if seq_len > positions - unused:
-        less = f", of which the first {unused} are never used" if unused else ""
-        raise Uncountable(f"seq_len {seq_len:,} is more than its max_position_embeddings {positions:,}{less}")
+        less = f", whose first {unused} are never used" if unused else ""
+        raise Uncountable(f"seq_len {seq_len:,} exceeds its max_position_embeddings {positions:,}{less}")

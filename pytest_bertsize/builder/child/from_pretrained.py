@@ -1,8 +1,8 @@
 """The helper's answer to ``from_pretrained`` while code of the project runs: a config and shapes, never weights.
 
-A name is looked up where the gate looks: a folder of the project, the table's ``hub``, this package's catalogue, the
-cache of the machine. The config is the library's own, made by the library's own code from what was found there; a model
-is its class called with that config, which is what the library does before it loads weights into it.
+A name is looked up as by the gate: in a folder of the project, the table's ``hub``, this package's catalogue, the cache
+of the machine. The library's own code makes the config from the file; a model is its class called with that config, as
+the library does before it loads weights.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from pytest_bertsize.builder.published import (
     suggest_fetching,
 )
 
-ANSWERED: dict[str, Answered] = {}  # by the names that were asked for in this process
+ANSWERED: dict[str, Answered] = {}  # by name, all that this process was asked for
 OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
 )
-"""Arguments that say where a config is fetched from."""
+"""Arguments for the place that a config is fetched from."""
 OF_LOADING = (
     *OF_THE_HUB,
     *("state_dict", "from_tf", "from_flax", "torch_dtype", "dtype", "low_cpu_mem_usage", "device_map", "max_memory"),
@@ -52,9 +52,9 @@ OF_LOADING = (
     *("attn_implementation", "experts_implementation", "use_flash_attention_2", "use_kernels", "kernel_config"),
     *("allow_all_kernels", "code_revision"),
 )
-"""Arguments that say how weights are loaded, of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5."""
+"""Arguments for the loading of weights, of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5."""
 PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
-"""Arguments by which a matrix becomes another one."""
+"""Arguments that replace a matrix by a packed one."""
 MEAN_RESIZING = 3  # the place of that argument in ``resize_token_embeddings``
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
@@ -65,22 +65,22 @@ Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.b
 
 @contextlib.contextmanager
 def answer_by_name(hub: Hub) -> Iterator[None]:
-    """Answer what code of the project asks by name; where there is no transformers, nobody asks."""
+    """Answer requests of the project's code by name; without transformers there are none."""
     if "transformers" not in sys.modules:
         yield
         return
     with contextlib.ExitStack() as stack:
         make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
         for owner, name, replacement in _list_replacements(hub, make_folder):
-            if hasattr(owner, name):  # which loads what a library loads when it is asked for
+            if hasattr(owner, name):  # which makes a lazy library load it
                 stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 
 def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield an owner, a name in it, and what takes its place.
+    """Yield an owner, a name in it, and its replacement.
 
-    :param make_folder: makes a folder for configs that are no files, once.
+    :param make_folder: makes a folder for configs without a file, once.
     """
     import huggingface_hub
     import huggingface_hub._snapshot_download
@@ -100,11 +100,11 @@ def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tup
         yield tokenizers, "from_pretrained", classmethod(partial(_make_tokenizer, hub, own))
     for module in (auto_factory, configuration_auto, of_library):
         yield module, "resolve_revision", lambda _, revision=None, **__: revision
-    yield auto_factory, "cached_file", lambda *_, **__: None  # asked for a commit's name alone
+    yield auto_factory, "cached_file", lambda *_, **__: None  # asked for the hash of a commit only
     yield auto_factory, "find_adapter_config_file", partial(_refuse_adapter, hub)
     base = auto_factory._BaseAutoModelClass  # noqa: SLF001
     for kind in (base, *(each for each in vars(modeling_auto).values() if isinstance(each, type))):
-        if issubclass(kind, base) and "from_pretrained" in vars(kind):  # of which each has a copy
+        if issubclass(kind, base) and "from_pretrained" in vars(kind):  # each has a copy of it
             own = vars(kind)["from_pretrained"].__func__
             yield kind, "from_pretrained", classmethod(partial(_make_by_auto, own))
     for module in (huggingface_hub, huggingface_hub.file_download, huggingface_hub._snapshot_download, of_library):  # noqa: SLF001
@@ -124,12 +124,12 @@ def _note_answer(name: str, origin: str, *, by_hub: bool = False) -> None:
 
 
 def _name_at(name: str, revision: str | None) -> str:
-    """Return what ``hub`` calls a name at a revision: ``acme/tiny@v2``."""
+    """Return the key of ``hub`` for a name at a revision: ``acme/tiny@v2``."""
     return name if revision in {None, "", MAIN} else f"{name}@{revision}"
 
 
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
-    """Find the config by a name that is no folder of the project, and its folder; ``None`` where nothing has it.
+    """Find the config, and its folder, for a name that is no folder of the project; ``None`` if nothing has it.
 
     :raises Refused: for a file that ``hub`` names and nobody can read.
     """
@@ -143,7 +143,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find the same.
+    """Find the same, or refuse.
 
     :raises Refused: when nothing has it.
     """
@@ -151,16 +151,16 @@ def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publish
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
     asked = f"from_pretrained({name!r}{at})"
     if not is_name(name) and find_in(hub, _name_at(name, revision)) is None:
-        copied = f'or hub = {{ {json.dumps(name)} = "configs/config.json" }}, of a committed copy, in [tool.bertsize]'
-        fix = f"write the path of a folder with a config.json, from the project's root, a name of the hub, {copied}"
-        raise Refused(f"{asked} names no file or folder that is there", fix)
+        copied = f'name a committed copy: hub = {{ {json.dumps(name)} = "configs/config.json" }} in [tool.bertsize]'
+        fix = f"write the path of a folder with a {CONFIG}, from the project's root, or a name of the hub, or {copied}"
+        raise Refused(f"{asked} names no file or folder that exists", fix)
     if arguments.get("subfolder"):
-        refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", COPY.format(name)))
+        refuse(Refused(f"from_pretrained({name!r}, subfolder=…) asks for a folder on the hub", COPY.format(name)))
     if (found := _find_published(hub, name, revision)) is None:
         places = f"neither hub in [tool.bertsize], nor {'' if at else 'the catalogue, nor '}the hub cache"
         fetching = suggest_fetching(name, revision if at else None).sentence
-        fix = f"{fetching}, beside any other name that the code asks for"
-        refuse(Refused(f"nothing here has the config of {asked}: {places}", fix))
+        fix = f"{fetching}, with each other name that the code asks for"
+        refuse(Refused(f"{places} has the config of {asked}", fix))
     _note_answer(_name_at(name, revision), found.origin, by_hub=found.by_hub)
     return found
 
@@ -169,7 +169,7 @@ def _get_config_dict(
     hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any
 ) -> Any:
     name = os.fspath(pretrained_model_name_or_path)
-    arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
+    arguments.pop("attn_implementation", None)  # its library may not be installed here
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         found, rest = own(cls, name, **arguments)
         _note_answer(name, OF_DISK[not os.path.isdir(name)])  # noqa: PTH112
@@ -177,7 +177,7 @@ def _get_config_dict(
         found = _parse_config(_get_published(hub, name, arguments))
         rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
     if found.get("quantization_config"):
-        raise Refused(f"the config of {name!r} is of packed weights (quantization_config)", COPY.format(name))
+        raise Refused(f"the config of {name!r} packs the weights (quantization_config)", COPY.format(name))
     return found, rest
 
 
@@ -196,7 +196,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
 
 
 def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
-    """Refuse what an ``AutoModel`` takes for ``config`` and does not look at: all but an object."""
+    """Refuse each ``config`` that an ``AutoModel`` takes and ignores: all but an object."""
     from transformers import PretrainedConfig
 
     given = named.get("config")
@@ -218,12 +218,12 @@ def _refuse_config(name: Any, given: object) -> None:
 def _make_model(
     hub: Hub, cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, config: Any = None, **named: Any
 ) -> Any:
-    """Make a model of random shapes: what ``PreTrainedModel.from_pretrained`` does, without what it loads."""
+    """Make a model as ``PreTrainedModel.from_pretrained`` does, without loading weights."""
     from transformers import PretrainedConfig
 
     name = None if pretrained_model_name_or_path is None else os.fspath(pretrained_model_name_or_path)
     if packed := next((key for key in PACKED if named.pop(key, None)), None):
-        packs = f"from_pretrained({name!r}, {packed}=…) packs the weights, which needs them"
+        packs = f"from_pretrained({name!r}, {packed}=…) packs the weights, and none are loaded"
         raise Refused(packs, f"leave {packed} out")
     of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
     _refuse_adapter(hub, name, **{key: of_adapter[key] for key in ("revision", "subfolder") if key in of_adapter})
@@ -248,7 +248,7 @@ def _make_model(
 
 
 def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Add rows without the mean of the old ones, which meta tensors have not (transformers 4.46 and later)."""
+    """Add rows without the mean of the old ones, which meta tensors lack (transformers 4.46 and later)."""
     has_mean = "mean_resizing" in inspect.signature(own).parameters
 
     def resize_token_embeddings(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -260,7 +260,7 @@ def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder: str = "", **_: Any) -> None:
-    """Refuse a name whose folder has the config of an adapter, which the library takes for one where there is PEFT."""
+    """Refuse a name whose folder has the config of an adapter: with PEFT, the library would add it."""
     folder = _find_folder(hub, name, revision) if name is not None else None
     path = folder / (subfolder or "") / "adapter_config.json" if folder else None
     if path is not None and path.is_file():
@@ -270,7 +270,7 @@ def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder:
 
 
 def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
-    """Return the folder of the files beside the config of a name: the path itself where the name is one."""
+    """Return the folder with the files beside the config of a name: the path itself if the name is one."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
     found = _find_published(hub, os.fspath(name), revision)
@@ -310,9 +310,9 @@ def _download(
     subfolder: str | None = None,
     **named: Any,
 ) -> str:
-    """Take the place of what asks the hub for one file, or for all of them: a config that is known is written down.
+    """Replace the functions that ask the hub for one file, or for all of them: write a known config to a folder.
 
-    All files of a model that its library's authors did not publish may be more than what such a folder has.
+    Of a model that the library's authors did not publish, such a folder may lack files.
     """
     found = _find_published(hub, repo_id, named.get("revision"))
     folder = found.folder if found else None
@@ -328,8 +328,8 @@ def _download(
         return str(written / filename)
     if is_without(repo_id, filename):
         raise Refused(f"{repo_id!r} has no {filename}")
-    fix = f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
+    fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
     refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)
-    if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
+    if path is None or filename == "modules.json":  # without it sentence-transformers goes on, and counts less
         refuse(refused)
     raise refused

@@ -1,6 +1,6 @@
-"""A module that is there already, in the process that trains it: out of its wrappers, and listed as the helper does it.
+"""A module in the process that trains it: unwrapped, and listed as the helper does it.
 
-Nothing is imported that the process has not imported already.
+It imports only what the process has imported already.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 HOLDERS = ("model", "module", "auto_model", "net")
 """Attributes by which trainers and pipelines hold the model that they train."""
-BEFORE = "call check_model before the model is wrapped, behind the line that makes it"
+BEFORE = "call check_model before the model is wrapped, after the line that makes it"
 
 
 class NoModule(TypeError):
-    """The error for an object that is no module; its message says what to pass instead."""
+    """The error for an object that is no module; its message names the object to pass instead."""
 
 
 class InHand(NamedTuple):
-    """A module that somebody has made, without what is wrapped around it."""
+    """A module of the running process, without its wrappers."""
 
     module: Any
-    """What is counted: with its adapter, if it has one."""
+    """The counted module, with its adapter if it has one."""
     base: Any
     """The model that PEFT has adapted, else the module itself."""
     adapter: str
-    """What adapts it, ``"LORA"``; ``""`` for nothing."""
+    """The adapter's type, ``"LORA"``; ``""`` without one."""
 
     @property
     def is_adapted(self) -> bool:
@@ -63,9 +63,9 @@ class InHand(NamedTuple):
 
 
 def take_in_hand(model: Any) -> InHand:
-    """Take a model out of what is wrapped around it.
+    """Unwrap a model.
 
-    :raises NoModule: for anything that is none.
+    :raises NoModule: for any other object.
     """
     if not _is_module(model):
         raise NoModule(_describe_what_it_is(model))
@@ -84,25 +84,25 @@ def _is_module(model: Any) -> bool:
 
 
 def _describe_what_it_is(model: Any) -> str:
-    takes = "check_model takes a torch.nn.Module"
+    takes = "check_model takes a torch.nn.Module, not"
     if isinstance(model, type):
-        return f"{takes}, and {model.__name__} is a class: hand over a model that is made of it"
+        return f"{takes} the class {model.__name__}: pass an instance of it"
     kind = type(model).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     held = next((name for name in HOLDERS if _is_module(getattr(model, name, None))), "")
-    return f"{takes}, and this is {article} {kind}: hand over {f'its .{held}' if held else 'the model itself'}"
+    return f"{takes} {article} {kind}: pass {f'its .{held}' if held else 'the model itself'}"
 
 
 def _find_adapter(modules: Iterable[Any]) -> str:
-    """Name the class of an adapter's layer that is in the model itself, where ``model.add_adapter`` puts it."""
+    """Return the type of an adapter whose layers ``model.add_adapter`` put into the model itself."""
     return next((type(each).__name__ for each in modules if type(each).__module__.startswith("peft.tuners.")), "")
 
 
 def list_in_hand(held: InHand, *, own: bool = False) -> Built:
-    """List what there is, as the helper does of what it has built.
+    """List the tensors as the helper does for a model that it has built.
 
-    :param own: whether its table says that code of the project makes it.
-    :raises Refused: for tensors whose shapes are not those of the model, and for what no list can have.
+    :param own: whether its table names code of the project that makes it.
+    :raises Refused: for tensors that have other shapes than in the whole model, and for uncountable ones.
     """
     _refuse_shards(dict(walk_modules(held.module, wrapped=True)))
     ties = None
@@ -112,13 +112,13 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
         ties = name_ties(held.module, held.base, declared_ties(dict(walk_modules(held.base, wrapped=True)), ()))
     built = take_inventory(held.module, own=own or held.is_own, in_hand=True, ties=ties)
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
-        parted = "its tied tensors were parted as it was moved to the meta device, by .to or by offloading"
+        parted = "moving it to the meta device, by .to or by offloading, untied its tied tensors"
         raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")
     return _call_default(built, held) if held.is_adapted else built
 
 
 def _call_default(built: Built, held: InHand) -> Built:
-    """Return it with the only adapter by the name that PEFT gives one: a table has no name for it."""
+    """Rename its only adapter to PEFT's default name: a table has no name for it."""
     names = [*held.module.peft_config]
     if len(names) > 1:
         raise Refused(
@@ -139,11 +139,11 @@ def _call_default(built: Built, held: InHand) -> Built:
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:
-    """Refuse tensors of one process that are parts of what all processes have together."""
+    """Refuse tensors that are shards: each process has one part."""
     for path, module in modules.items():
         if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
-            raise Refused(f"{path or 'the model'} is sharded by FSDP, and has the shapes of a shard here", BEFORE)
+            raise Refused(f"{path or 'the model'} is sharded by FSDP, and its shapes here are those of a shard", BEFORE)
         for name, parameter in module._parameters.items():  # noqa: SLF001
             if hasattr(parameter, "ds_id"):
                 where = join_path(path, name)
-                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3, and its shape is no count here", BEFORE)
+                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3, and its shape here is not full", BEFORE)

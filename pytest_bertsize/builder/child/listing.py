@@ -1,4 +1,4 @@
-"""The helper's list of a module: parameters by name, ties and buffers, and what would make that list a lie."""
+"""The helper's list of a module: parameters by name, ties and buffers; it refuses all that would falsify it."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
-PACKED = "_x2"  # the end of a dtype's name that has two numbers in each element: ``float4_e2m1fn_x2``
+PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
 INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is that of indices
 PACKED_SHARE = 100
 
 
 WRAPPERS = frozenset({"torch", "deepspeed"})
-"""Libraries that put something around a model."""
-WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # children of what torch.compile and checkpointing put around one
+"""Libraries that wrap a model."""
+WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
-"""Classes whose ``module`` is what each process trains as a whole."""
+"""Classes whose ``module`` is a whole model in each process."""
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
     """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
 
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
-    class declares, whatever was registered first. No method of a class is asked, which might leave something out.
+    class declares, whatever was registered first. Methods of a class are not called: they might leave something out.
 
-    :param own: whether code of the project built it: wrappers in it have no name.
-    :param in_hand: whether it is a model that is trained, and anybody may have changed it.
-    :param ties: those that its class declares; ``None`` to look for them.
-    :raises Refused: for parameters that have no shape to count, or that torch cannot see.
+    :param own: whether code of the project built it: its wrappers are left out of names.
+    :param in_hand: whether it is a model in training, which anybody may have changed.
+    :param ties: the ties that its class declares; ``None`` to look for them.
+    :raises Refused: for parameters that have no shape to count, or that torch does not see.
     """
     modules = dict(walk_modules(model, wrapped=own or in_hand))
     parameters = dict(_walk_tensors(modules, "_parameters"))
@@ -52,7 +52,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     _refuse_uncountable(parameters)
     if own or in_hand:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
-    if (own or in_hand) and not any(map(is_distributed, parameters.values())):  # whose shards stand in hooks of torch's
+    if (own or in_hand) and not any(map(is_distributed, parameters.values())):  # the hooks of torch hold shards
         _refuse_hidden(modules)
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
@@ -71,7 +71,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch)
     if not own:
         return built
-    # a module that is no library's declares nothing: there the tensors themselves say what is tied
+    # a module that is no library's declares nothing: its ties are the tensors with several names
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
@@ -89,7 +89,7 @@ def walk_modules(
     :param wrapped: whether wrappers are left out, and their names with them.
     """
     if any(module is each for each in above):
-        raise Refused(f"{path} is a module that it is in itself")
+        raise Refused(f"{path} is a module that contains itself")
     module = unwrap(module) if wrapped else module
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
@@ -105,7 +105,7 @@ def unwrap(module: nn.Module) -> nn.Module:
 
 
 def _find_wrapped(module: nn.Module) -> nn.Module | None:
-    """Return what a wrapper has, and nothing beside it; a class of the project may have the names of one."""
+    """Return the only child of a wrapper; a class of the project may have the child's names as well."""
     library, inner = type(module).__module__.partition(".")[0], module._modules  # noqa: SLF001
     if library not in WRAPPERS or len(inner) != 1 or module._parameters:  # noqa: SLF001
         return None
@@ -114,7 +114,7 @@ def _find_wrapped(module: nn.Module) -> nn.Module | None:
 
 
 def _walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
-    """Yield what modules have in ``_parameters`` or ``_buffers``, by each of its names."""
+    """Yield the tensors in ``_parameters`` or ``_buffers`` of modules, by each of their names."""
     for path, module in modules.items():
         for name, tensor in getattr(module, held).items():
             if tensor is not None:
@@ -148,11 +148,11 @@ LONGEST = 1_000  # characters of a text, entries of a list
 
 
 def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
-    """Yield the models of transformers that are in a module, with their configs as they are: after any resize.
+    """Yield the models of transformers in a module, with their present configs: after any resize.
 
-    What is inside a class of the library is a part of that one; inside a class of the project it is a model of its own.
+    A model inside a class of the library is a part of that one; inside a class of the project it is one of its own.
 
-    :param modules: by path, each before those that are in it.
+    :param modules: by path, each before those in it.
     """
     base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     inside: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adap
 
 
 def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """Return what of a config is a plain value, or an object of such."""
+    """Return the entries of a config that are plain values, or objects of them."""
     found: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict):
@@ -214,7 +214,7 @@ def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
 
 
 def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties that the model's class declares, else those of each class of the library that is in it.
+    """Return the ties that the model's class declares, else those of each class of the library in it.
 
     :param modules: by path, the model itself among them.
     :param groups: the names of each tensor, in the order in which they are registered.
@@ -230,12 +230,12 @@ def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return what classes of transformers 4 list as tied: the names that ``save_pretrained`` leaves out where shared.
+    """Return the ties that classes of transformers 4 list: names that ``save_pretrained`` leaves out if they share.
 
-    They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A name that stands alone
-    although its class lists it is declared as well where the class's config ties, so that a tie that was lost is seen;
-    one that shares its tensor and that nobody lists is not. Where word embeddings are listed themselves, as those of a
-    Marian that shares none, only its output is known to be tied, to one matrix or another.
+    They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A listed name that
+    shares with none is declared as well if the class's config ties, so that a lost tie is seen; an unlisted one that
+    shares is not. If word embeddings are listed themselves, as those of a Marian that shares none, only its output is
+    known to be tied, to one matrix or another.
     """
     named = {name: names for names in groups for name in names}
     listed: set[str] = set()
@@ -266,22 +266,22 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
-    """Return the name of the matrix that a class embeds words by, or gives them out by; ``""`` where it has none."""
+    """Return the name of a class's matrix for the input of words, or their output; ``""`` if it has none."""
     embeddings = getattr(module, f"get_{whose}_embeddings", lambda: None)()
     weight = getattr(embeddings, "weight", None)
     return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")
 
 
 def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
-    """Yield ties that classes of the project declare as another release reads them, which this one has not made.
+    """Yield ties that classes of the project declare for another release, and that this one has not made.
 
     transformers 4 ties what ``get_output_embeddings`` returns and calls every ``_tie_weights``; 5 reads a dict.
 
-    :param in_hand: whether nothing of a class is run that could change the model.
+    :param in_hand: whether to run no code of a class that could change the model.
     """
     base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     is_old = not hasattr(base, "get_expanded_tied_weights_keys")
-    begun: tuple[str, ...] = ()  # models whose constructors have come to the line that ties
+    begun: tuple[str, ...] = ()  # models whose constructors have reached the line that ties
     for path, module in modules.items() if base else ():
         prefix = join_path(path, "")
         is_model = isinstance(module, base)
@@ -305,7 +305,7 @@ def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
 
 
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
-    """Return the name of the output of words, and that of their input; in a head of the library its biases too."""
+    """Pair the names of the words' output and input matrices, and in a head of the library those of its biases."""
 
     def find_name(held: Any) -> str:
         while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
@@ -324,7 +324,7 @@ def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
 
 
 def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
-    """Call ``_tie_weights``, and undo it: each name whose tensor became another's, and that one's."""
+    """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, and the name of the new one."""
     inside = dict(walk_modules(module))
     before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
     was = dict(_walk_tensors(inside, "_parameters"))
@@ -338,16 +338,16 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
     return {name: names[id(each)] for name, each in now.items() if each is not was.get(name) and id(each) in names}
 
 
-INNER = ("base_layer", "original_module")  # where PEFT puts the module in whose place another one stands now
+INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
 WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
 WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
-"""What a class has by which a release of transformers ties, and what finds the ties."""
+"""Attributes of a class by which a release of transformers ties, each with the function that finds the ties."""
 
 
 # what would make it a lie
 
 
-EMPTY = "registered as None, and not counted where a module is made in its place later"
+EMPTY = "registered as None; a module that replaces it later is not counted"
 
 
 def _list_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
@@ -368,40 +368,40 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
 
     for name, each in parameters.items():
         if isinstance(each, UninitializedParameter):
-            lazy = f"{name} is of a lazy module, which has no shape before its first forward pass"
+            lazy = f"{name} is in a lazy module, which has no shapes before its first forward pass"
             raise Refused(lazy, "give it sizes")
         if hasattr(each, "ds_id"):
-            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is no count", "build it without ZeRO-3")
+            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is not full", "build it without ZeRO-3")
         if type(each) is not Parameter and not is_distributed(each):
-            raise Refused(f"{name} is a {type(each).__name__}, whose shape is no count", BEFORE)
+            raise Refused(f"{name} is a {type(each).__name__}, whose shape does not count its parameters", BEFORE)
         dtype = _name_dtype(each)
         if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
-            raise Refused(f"{name} is of {dtype}, perhaps several numbers in one", BEFORE)
+            raise Refused(f"{name} has dtype {dtype}, which may pack several numbers in one", BEFORE)
 
 
 def is_distributed(tensor: Any) -> bool:
-    """Tell whether a tensor is a shard that knows the shape of the whole, which is the one that it says it has."""
+    """Tell whether a tensor is a shard that has the shape of the whole as its own."""
     found = sys.modules.get("torch.distributed.tensor")
     return found is not None and isinstance(tensor, found.DTensor)
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
-    """Refuse buffers that hold weights, as AWQ's and GPTQ's do: a hundredth of the parameters, and no mask or index."""
+    """Refuse buffers that hold weights, as AWQ's and GPTQ's: over 1 % of the parameters, and no mask or index."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
-        more = f", and {len(packed) - 1:,} more are like it" if len(packed) > 1 else ""
-        holds = f"{largest.name} is a buffer of {largest.dtype} that holds {largest.numbers:,} numbers"
-        fix = f"{BEFORE} (a mask is of torch.bool, an index of torch.int64, or persistent=False)"
-        raise Refused(f"{holds}, perhaps several in one{more}", fix)
+        more = f", like {len(packed) - 1:,} more" if len(packed) > 1 else ""
+        holds = f"{largest.name} is a buffer of {largest.numbers:,} numbers of {largest.dtype}"
+        fix = f"{BEFORE} (or make a mask torch.bool, an index torch.int64, or write persistent=False)"
+        raise Refused(f"{holds}, which may pack several in one{more}", fix)
 
 
-# parameters that torch does not see: no optimiser trains them, and nothing counts them
+# parameters that torch does not see: no optimiser trains them, and no list has them
 
 MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a second
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
-"""Python 3.9 names only those that are built in; what is of the others is looked at there, too."""
+"""Modules of Python; 3.9 names only the built-in ones, and objects of the others are searched too."""
 LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
 """Libraries whose classes and functions hold nothing of a model's."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
@@ -410,9 +410,9 @@ MOST_NAMED = 5
 
 
 def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
-    """Look through all that hangs on modules of the project's own: lists, objects, hooks, closures, classes, names.
+    """Search all that the project's modules refer to: lists, objects, hooks, closures, classes, names.
 
-    :raises Refused: for parameters that are no module's, and for more than can be looked at.
+    :raises Refused: for parameters that are in no module, and for more objects than can be searched.
     """
     found: dict[str, tuple[str, Any, int]] = {}
     for where, value, numbers in _find_hidden(modules):
@@ -426,7 +426,7 @@ def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
 
 
 def _suggest_place(where: str, value: Any) -> str:
-    """Return what to write in place of an attribute that hides parameters."""
+    """Suggest code in place of an attribute that hides parameters."""
     import torch
 
     if isinstance(value, (torch.nn.Module, torch.nn.Parameter)):
@@ -439,11 +439,11 @@ def _suggest_place(where: str, value: Any) -> str:
     for of, kind in ((torch.nn.Module, "Module"), (torch.Tensor, "Parameter")):
         if inner and all(isinstance(each, of) for each in inner):
             return f"make {where} a torch.nn.{kind}{'Dict' if is_dict else 'List'}"
-    return f"assign what {where} holds to self, several modules as a torch.nn.ModuleList or ModuleDict"
+    return f"assign the content of {where} to self, several modules as a torch.nn.ModuleList or ModuleDict"
 
 
 def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
-    """Yield what hides parameters, where it is, and how many numbers these have."""
+    """Yield the path and the value of each attribute that hides parameters, and their number."""
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
@@ -455,8 +455,8 @@ def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, i
                 continue
             seen.add(id(each))
             if len(seen) > most:
-                far = f"up to {where}, a {type(value).__name__}, the modules hold more than {MOST_LOOKED_AT:,} objects"
-                raise Refused(f"{far}, and what is behind was not looked at", "keep data outside of modules")
+                far = f"the modules hold more than {MOST_LOOKED_AT:,} objects up to {where}, a {type(value).__name__}"
+                raise Refused(f"{far}, and the rest was not searched", "keep data outside of modules")
             size = _count_trainable(each)
             hidden += size or 0
             waiting += _look_inside(each) if size is None else ()
@@ -465,20 +465,20 @@ def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, i
 
 
 def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
-    """Yield the attributes of modules and of their classes, those in slots among them, but what torch lists itself."""
+    """Yield the attributes of modules and of their classes, slots included, but none that torch lists itself."""
     for path, module in modules.items():
         where, classes = path or "the model", type(module).__mro__
         if any(each.__module__.partition(".")[0] == "keras" for each in classes):  # with torch as its backend
             raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
         if hasattr(module, "_packed_params"):
-            raise Refused(f"{where} is quantised: its weights are no parameters", "build it before that")
+            raise Refused(f"{where} is quantised: its weights are no parameters", "build it unquantised")
         in_classes = [item for each in classes for item in vars(each).items()]
         slots = {
             name: getattr(module, name, None) for name, each in in_classes if isinstance(each, MemberDescriptorType)
         }
         for name, value in {**slots, **vars(module)}.items():
             if isinstance(value, Result):
-                raise Refused(f"{where} has {name}, of what is not installed: {value.__name__}")
+                raise Refused(f"{where} has {name}, made by {value.__name__}, which is not installed")
             if name not in OF_TORCH:
                 yield join_path(path, name), value
     for each in {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}:
@@ -486,7 +486,7 @@ def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
 
 
 def _count_trainable(value: object) -> int | None:
-    """Return the numbers of a tensor that can be trained, 0 for another tensor, ``None`` for another object."""
+    """Return the size of a trainable tensor, 0 for another tensor, ``None`` for another object."""
     import torch
 
     if not isinstance(value, torch.Tensor):
@@ -496,7 +496,7 @@ def _count_trainable(value: object) -> int | None:
 
 
 def _look_inside(value: object) -> list[Any]:
-    """Return what an object refers to; of what is shared by everybody, as modules of Python are, nothing."""
+    """Return the objects that an object refers to; none for shared ones, as modules of Python are."""
     if isinstance(value, OPAQUE):
         return []
     if isinstance(value, type):
@@ -508,12 +508,12 @@ def _look_inside(value: object) -> list[Any]:
 
 
 def _is_own(code: Any) -> bool:
-    """Tell whether a class or a function is none of the libraries' that make models."""
+    """Tell whether a class or a function comes from none of the libraries that make models."""
     return str(code.__module__).partition(".")[0] not in LIBRARIES
 
 
 def _list_globals(function: FunctionType, code: CodeType) -> Iterator[Any]:
-    """Yield the values of the names of its module that a function uses, and those in it."""
+    """Yield the values of the module's names that a function uses, and those of functions in it."""
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_GLOBAL":
             yield function.__globals__.get(str(instruction.argval))

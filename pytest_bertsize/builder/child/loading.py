@@ -1,4 +1,4 @@
-"""The helper's question how transformers itself loads a file: under which names, in which shapes, what it skips."""
+"""The way in which transformers itself loads a file: names, shapes, and tensors that it skips."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 Filed = tuple[str, tuple[int, ...]]  # name and shape of a tensor in the file
 Row = tuple[str, Optional[str], tuple[int, ...]]
-"""Name in the file, name in the model or ``None`` where it is left out, and shape in the model."""
+"""Name in the file, name in the model or ``None`` if it is skipped, and shape in the model."""
 
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
-    """Ask the library what it makes of a file; ``None`` for a model that is no class of the library."""
-    transformers = sys.modules.get("transformers")  # which a project may be without whose classes are its own
+    """Ask the library how it loads a file; ``None`` for a model that is no class of the library."""
+    transformers = sys.modules.get("transformers")  # a project with classes of its own may lack it
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
     find_rows = _find_rows if hasattr(model, "all_tied_weights_keys") else find_rows_of_4
@@ -29,10 +29,10 @@ def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
 
 
 def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
-    """Yield what each tensor of a file becomes when ``from_pretrained`` loads it, by the library's own renaming.
+    """Yield the place of each tensor of a file when ``from_pretrained`` loads it, by the library's own renaming.
 
     The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
-    device: rename, collect what is converted (three matrices in one, say), convert, look what the class skips.
+    device: rename, collect tensors to convert (three matrices into one, say), convert, skip as the class does.
 
     :param filed: the file's tensors, names and shapes.
     """
@@ -61,10 +61,10 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield the same for transformers 4, which renames and converts nothing else.
+    """Yield the same for transformers 4, which renames alone.
 
-    As ``_load_pretrained_model`` does (modeling_utils.py, 4.40 to 4.57): TensorFlow's names of a norm, and the base
-    model's prefix put on or taken off.
+    The steps are those of ``_load_pretrained_model`` (modeling_utils.py, 4.40 to 4.57): rename TensorFlow's norms, and
+    add or remove the base model's prefix.
     """
     known: Mapping[str, Any] = model.state_dict()
     prefix = f"{model.base_model_prefix}."
@@ -79,7 +79,7 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
 
 
 def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new: str) -> str | None:
-    """Return a tensor's name in the model: its new one, its own where there is none of that, ``None`` where skipped.
+    """Return a tensor's name in the model: its new one, its own if no tensor has that, ``None`` if it is skipped.
 
     :param known: the names of the model's tensors.
     """
@@ -89,11 +89,11 @@ def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new:
     return None if any(re.search(each, new) for each in skipped) else name
 
 
-NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # how converted checkpoints of TensorFlow end
+NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in converted checkpoints of TensorFlow
 
 
 def _defer_tensor(shape: tuple[int, ...]) -> Any:
-    """Return what makes a tensor when it is called: so the library gets them."""
+    """Return a function that makes a tensor, as the library expects."""
     import torch
 
     return lambda: torch.empty(shape, device="meta")

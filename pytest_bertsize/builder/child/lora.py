@@ -1,4 +1,4 @@
-"""The helper's adapters: PEFT's, on a module that is on the meta device. Imported only where a model has one."""
+"""The helper's adapters: PEFT's, on a module on the meta device. Imported only if a model has one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:
-    """Make of a model what PEFT trains, with the ties that its class declares by the names that they have now.
+    """Add PEFT's adapter to a model, and rename the ties that its class declares.
 
-    What PEFT shares of its own (layers that ``layer_replication`` stacks twice) is a tie like a declared one.
+    Tensors that PEFT itself shares (layers that ``layer_replication`` stacks twice) are tied like declared ones.
 
     :param config: arguments of ``peft.LoraConfig``, or of the class that ``peft_type`` among them names.
     :param device: that of the model.
@@ -47,7 +47,7 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
 
 
 def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the ties of what PEFT trains: those that the class of the model in it declares, and PEFT's own."""
+    """Return the ties of an adapted model: those that the class of the model in it declares, and PEFT's own."""
     prefix = next(name for name, module in adapted.named_modules() if module is model)
     ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
     return {**dict(_list_shared(adapted, ties)), **ties}
@@ -63,7 +63,7 @@ def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tupl
 
 
 def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each tie by its new names; a copy of a module that holds both of its ends has it once more."""
+    """Yield each tie by its new names, and once more for a copy of a module with both of its ends."""
     for name, source in declared.items():
         at, source_at = _find_path(model, name), _find_path(model, source)
         yield ".".join(at), ".".join(source_at)
@@ -73,7 +73,7 @@ def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tupl
 
 
 def _find_path(model: nn.Module, name: str) -> list[str]:
-    """Return the path to what had this name before the adapter came."""
+    """Return the path of the module that had this name before the adapter."""
     path: list[str] = []
     module: Any = model
     for part in name.split("."):

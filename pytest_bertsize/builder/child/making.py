@@ -1,4 +1,4 @@
-"""The helper's making of a module: of a class of a library, of a folder of modules, or by a function of the project."""
+"""The making of a module: from a class of a library, from a folder of modules, or by a function of the project."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from torch import nn
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-"""The part that sentence-transformers takes of models that have a decoder as well."""
+"""The class that sentence-transformers takes from models with a decoder."""
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
 CALL_IT = "call it below the line that makes the model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
-    "mend that, or make the model, and call check_model, above that line; else write a function that makes it, and "
+    "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
     'factory = "module:function"'
 )
 _MISSING = object()
 
 
 def import_maker(request: Request) -> None:
-    """Import what a model is made by, before its memory is watched; where there are values, always the same."""
+    """Import the maker of a model before its memory is watched; on the CPU, import always the same."""
     if request.device == "cpu":
         import torch
 
@@ -58,7 +58,7 @@ def import_maker(request: Request) -> None:
 
 @cache
 def make_a_first_module() -> None:
-    """Import 80 MB of torch and sympy, which are no model's, where transformers 5 has not done so already."""
+    """Import 80 MB of torch and sympy, which are no model's, unless transformers 5 has done so already."""
     import torch
 
     with torch.device("meta"):
@@ -69,8 +69,8 @@ def make_a_first_module() -> None:
 def instantiate(request: Request) -> nn.Module:
     """Build one model, on the meta device as a rule: no memory, no weights, no network, ties kept.
 
-    :raises Refused: when there is no such class or function, the class belongs to another family, or the function
-        returns something else than a module.
+    :raises Refused: if there is no such class or function, the class belongs to another family, or the function
+        returns no module.
     """
     import torch
 
@@ -92,7 +92,7 @@ def instantiate(request: Request) -> nn.Module:
 
 @contextlib.contextmanager
 def _working_in_root(request: Request) -> Iterator[None]:
-    """Run code of the project in the project's folder, and answer what it asks by name; nothing else notices."""
+    """Run code of the project in the project's folder, and answer its requests by name; restore the folder after it."""
     if not request.runs_own_code:
         yield
         return
@@ -108,9 +108,9 @@ def _working_in_root(request: Request) -> Iterator[None]:
 
 
 def explain_error(error: BaseException, request: Request, written: str = "") -> NotBuilt:
-    """Tell what kind of failure an exception is, by its class and by what libraries say.
+    """Classify an exception by its class and by the sentences of libraries.
 
-    :param written: the last line that code of the project wrote to standard error, where argparse says what is wrong.
+    :param written: the last line that code of the project wrote to standard error, as argparse does.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if isinstance(cause, Refused):
@@ -119,7 +119,7 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     if isinstance(cause, SystemExit):
         after = f", after it wrote {written!r} to stderr" if written and isinstance(cause.code, int) else ""
         handed = "handed over" if request.command else "returned"
-        return NotBuilt(Why.RAISED, f"the code ended itself before it {handed} a model: {text}{after}", fix)
+        return NotBuilt(Why.RAISED, f"the code exited before it {handed} a model: {text}{after}", fix)
     on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
     if on_meta and re.search(r"\bmeta\b", lower):
         why = Why.ON_META
@@ -138,15 +138,15 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
 
 
 def make_config(request: Request) -> Any:
-    """Make the config object of a class, from what is handed over.
+    """Make the config object of a class from the request.
 
-    :raises Refused: when the class belongs to another family, or a key would take the place of what its config does.
+    :raises Refused: if the class belongs to another family, or a key would replace a method of its config.
     """
     config_class = find_model_class(request).config_class
     family = getattr(config_class, "model_type", None)
     if family != request.family:
-        raise Refused(f"{request.architecture} is of the family {family!r}, not {request.family!r}")
-    for key in request.config:  # a config is data: none of its keys may take the place of what its class does
+        raise Refused(f"{request.architecture} belongs to the family {family!r}, not {request.family!r}")
+    for key in request.config:  # a config is data: none of its keys may replace a method of its class
         found = inspect.getattr_static(config_class, key, None)
         read_only = isinstance(found, property) and found.fset is None
         if read_only or isinstance(found, (staticmethod, classmethod)) or inspect.isroutine(found):
@@ -173,7 +173,7 @@ def find_model_class(request: Request) -> Any:
 
 
 def read_config_values(request: Request) -> ConfigSaid:
-    """Ask a fresh config object, before any model is built from it: classes change the one that they are given."""
+    """Ask a fresh config object, before a model is built from it: classes change their config."""
     import transformers
 
     config = make_config(request)
@@ -194,7 +194,7 @@ def _find_value(config: Any, path: list[str]) -> Any:
 
 
 def _simplify(value: Any) -> Any:
-    """Return a value that a closed form may take, else its kind."""
+    """Return a value that a closed form can read, else its type."""
     if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
         return [_simplify(each) for each in value]
     is_number = isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER
@@ -204,7 +204,7 @@ def _simplify(value: Any) -> Any:
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
-    """Yield the keys of a config's class, but those of every config."""
+    """Yield the keys of a config's class, but none of every config's."""
     from transformers import PretrainedConfig
 
     yield from getattr(config_class, "attribute_map", {})
@@ -216,16 +216,16 @@ def _list_keys(config_class: type) -> Iterator[str]:
             yield from (name for name in inspect.signature(each).parameters if name not in of_every_config)
 
 
-# a folder of modules: what sentence-transformers makes of it, of plain modules of torch
+# a folder of modules: made as by sentence-transformers, but of plain modules of torch
 
 
 def _compose_modules(request: Request) -> nn.Module:
-    """Make all modules of a folder, each where its sequence has it.
+    """Make all modules of a folder, each at its place in the sequence.
 
-    Only what the folder's own files write is handed over; which class each is made of, and with what, is decided here,
-    after https://github.com/huggingface/sentence-transformers.
+    The request has the values in the folder's files alone; the class of each and its arguments are chosen here, after
+    https://github.com/huggingface/sentence-transformers.
 
-    :raises Refused: for a module of no known kind, or a config without what its class cannot do without.
+    :raises Refused: for a module of no known kind, or a config without a key that its class needs.
     """
     from torch import nn
 
@@ -278,9 +278,9 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 
 def _run_project(request: Request) -> nn.Module:
-    """Run the project's function or command, until it returns the model or hands it to ``check_model``.
+    """Run the project's function or command until it returns the model or hands it to ``check_model``.
 
-    :raises Refused: where it makes no module, or fails after ``check_model`` had models by other names alone.
+    :raises Refused: if it makes no module, or fails after ``check_model`` got models by other names only.
     """
     complete_init_weights()
     try:
@@ -293,7 +293,7 @@ def _run_project(request: Request) -> nn.Module:
         given, failed = ", ".join(map(repr, counted.others)), explain_error(error, request)
         fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
         if counted.name is None:
-            fix = "return the model: several tables name this function, and check_model ends it for none of them"
+            fix = "return the model: check_model does not end a function that several tables name"
         named = "" if counted.name is None else f" and not with the table's {counted.name!r}"
         raise Refused(
             f"check_model was called with {given}{named}, and the code went on: {failed.detail}", fix
@@ -301,7 +301,7 @@ def _run_project(request: Request) -> nn.Module:
 
 
 def _take_module(made: object, request: Request) -> nn.Module:
-    """:raises Refused: where what the project's code came to is no module."""
+    """:raises Refused: if the project's code made no module."""
     import torch
 
     if isinstance(made, torch.nn.Module):
@@ -310,14 +310,14 @@ def _take_module(made: object, request: Request) -> nn.Module:
         raise Refused(f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")', CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
-        what = f"the class {made.__name__}, not a module of it"
-    raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
+        what = f"the class {made.__name__}, not an instance"
+    raise Refused(f"{request.factory} returned {what}", "return a torch.nn.Module")
 
 
 def _run_until_handed(request: Request) -> Any:
-    """Return the model that ``check_model`` is given, or what the function returns.
+    """Return the argument of ``check_model``, or the function's return value.
 
-    :raises Refused: where the code goes on once it has handed over a model, which it may then change.
+    :raises Refused: if the code goes on after it has handed over a model, which it may then change.
     """
     returned, counted = None, CALLED[-1]
     try:
@@ -331,14 +331,14 @@ def _run_until_handed(request: Request) -> Any:
         if counted.model is None:
             raise
     if counted.model is not None:
-        raise Refused("check_model ends code that is counted, and this code caught that", "catch Exception alone")
+        raise Refused("this code caught the exception by which check_model ends it", "catch Exception alone")
     return returned
 
 
 def _run_command(request: Request) -> None:
-    """Run a script or a module as Python does, with its words.
+    """Run a script or a module as Python does, with its arguments.
 
-    :raises Refused: where there is no such script.
+    :raises Refused: if there is no such script.
     """
     first, *words = request.command
     if first == "-m":
@@ -367,7 +367,7 @@ def _call_factory(request: Request) -> Any:
 
 
 def _takes_config(function: Callable[..., Any], request: Request) -> bool:
-    """Tell whether a factory has a parameter for the config; ``**config`` is meant to be one, and is refused."""
+    """Tell whether a factory has a parameter for the config; ``**config`` counts as one, and is refused."""
     with contextlib.suppress(ValueError):
         parameters = inspect.signature(function).parameters.values()
         free = (each for each in parameters if each.name not in request.kwargs)
@@ -387,7 +387,7 @@ def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, 
 
 
 def _make_own_config(function: Any, config: Mapping[str, Any]) -> Any:
-    """Return the config as a factory takes it: a class of transformers an object of its config class, others a dict."""
+    """Return the config as the factory takes it: an object for a class of transformers, a dict for others."""
     base = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     if base is None or not inspect.isclass(function) or not issubclass(function, base):
         return config
@@ -412,7 +412,7 @@ def _find_factory(request: Request) -> Callable[..., Any]:
 def _import_module(library: str, request: Request) -> Any:
     """Import a module of the project, from the project's root or another of its folders.
 
-    :raises Refused: when a module of another place has its name, as one of the standard library may.
+    :raises Refused: if a module of another place has its name, as one of the standard library may.
     """
     folders = (request.root, *request.paths)
     sys.path[:0] = folders
@@ -432,7 +432,7 @@ def _import_module(library: str, request: Request) -> Any:
 
 
 def _is_in(root: str, name: str) -> bool:
-    """Tell whether a module is the project's own: in its root, on the path, or beside a file that is being imported."""
+    """Tell whether a module is the project's own: in its root, on the path, or beside a file whose import runs."""
     first, own = name.partition(".")[0], f"{os.path.abspath(root)}/"  # noqa: PTH100
     frames = traceback.walk_tb(sys.exc_info()[2])  # of the import that failed
     beside = [os.path.dirname(frame.f_code.co_filename) for frame, _ in frames]  # noqa: PTH120

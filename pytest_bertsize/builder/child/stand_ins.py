@@ -1,4 +1,4 @@
-"""Stand-ins for what code of the project names and is not there: they can be held, and any use of them fails."""
+"""Stand-ins for names in the project's code that are not installed: they can be held, and any use of them fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MORE = "lt le gt ge str format bytes fspath matmul rmatmul next enter exit await
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
 OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
-STOOD_IN: dict[str, dict[str, None]] = {}  # what stood in, in words, and the names that it stood in for, as keys
+STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, and the replaced names, as keys
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
 
@@ -34,7 +34,7 @@ def describe_stand_ins(found: Mapping[str, Iterable[str]] = STOOD_IN) -> tuple[s
 
 
 class StandIn:
-    """A module that is not there, or a name of one."""
+    """A module that is not installed, or a name in one."""
 
     def __init__(self, name: str) -> None:
         vars(self).update(__name__=name, __path__=[], __spec__=ModuleSpec(name, None))
@@ -54,7 +54,7 @@ class StandIn:
     def __setitem__(self, *_: object) -> None:
         """Keep nothing while a file is imported, as of ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
         self._fail_unless_imported()
-        note_stand_in("not installed, and set at import, which is not kept", self.__name__)
+        note_stand_in("not installed, and set at import without effect", self.__name__)
 
     def __or__(self, other: object) -> Any:
         """Return nothing while a file is imported, as of the annotation ``Run | None``; fail anywhere else."""
@@ -79,15 +79,15 @@ class StandIn:
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
         library = self.__name__.partition(".")[0]
         if isinstance(sys.modules.get(library, self), StandIn):
-            missing = f"{self.__name__} is used, and is not installed where the model is built"
+            missing = f"{self.__name__} is used, but not installed where the model is built"
             refuse(Refused(missing, f"install it there {THERE}"))
         fix = f"write the name that it has there, or install a release that has this one {THERE}"
-        missing = f"{self.__name__} is used, and is not in the {library} that is installed where the model is built"
+        missing = f"{self.__name__} is used, but missing from the {library} installed where the model is built"
         refuse(Refused(missing, fix))
 
 
 class Result(StandIn):
-    """The result of a call at import: no module may have it, for it could be a layer."""
+    """The result of a call at import: no module may have it, because it could be a layer."""
 
 
 for _operation in OPERATIONS:
@@ -96,9 +96,9 @@ for _operation in OPERATIONS:
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
-    """Run code of the project, again for each name that it misses; what it catches itself stays missing for it.
+    """Run code of the project, again for each missing name; names whose error it catches stay missing.
 
-    :param is_own: whether a module is one of the project's, and has to be there.
+    :param is_own: tells whether a module is the project's, and so has to exist.
     """
     for _ in range(100):
         before = {*sys.modules}
@@ -125,7 +125,7 @@ def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) ->
 
 
 def _find_missing_name(error: ImportError | AttributeError) -> str:
-    """Return the dotted name of what is not there, a module or a name of one; ``""`` for any other error."""
+    """Return the dotted name of a missing module, or of a missing name in one; ``""`` for any other error."""
     if isinstance(error, ModuleNotFoundError):
         return error.name or ""
     if isinstance(error, ImportError):
@@ -159,7 +159,7 @@ def keep_in_place() -> Iterator[None]:
 
 
 def load_extension(name: str, *_: object, **__: object) -> StandIn:
-    """Do what ``torch.utils.cpp_extension.load`` does, and compile nothing."""
+    """Replace ``torch.utils.cpp_extension.load``, and compile nothing."""
     note_stand_in("extensions not compiled and not used", name)
     return StandIn(name)
 
@@ -180,7 +180,7 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complete_init_weights() -> None:
-    """Let ``self.init_weights()`` end a constructor, where transformers 5 has ``self.post_init()`` look up the ties."""
+    """Let ``self.init_weights()`` end a constructor, though transformers 5 looks up ties in ``self.post_init()``."""
     base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
     if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
         return
@@ -189,8 +189,8 @@ def complete_init_weights() -> None:
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"calling init_weights() where {release} needs post_init(), whose part was done"
-            note_stand_in(f"{calls} (by itself, that release does not build it)", type(self).__name__)
+            calls = f"calling init_weights() where {release} needs post_init(), which was done for it"
+            note_stand_in(f"{calls} (that release alone does not build it)", type(self).__name__)
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
 
@@ -224,16 +224,16 @@ Others do not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/trans
 50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
 """
 MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASCII)
-"""Tokens that are new to a vocabulary of words and their pieces, which splits words at brackets …"""
+"""Tokens that are new to a vocabulary of words and their pieces, because it splits words at brackets …"""
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
 """… and those that some vocabularies have all the same: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
 MADE_BEFORE = "make the model above that line, or "
 TAKEN: dict[str, int] = {}
-"""Names whose tokenizers were taken to have as many tokens as the config has rows, and how many."""
+"""Names whose tokenizers are assumed to have as many tokens as the config has rows, and their number."""
 
 
 class Tokenizer:
-    """A tokenizer that is not there: its length, where its family's fill the rows; any other use of it fails."""
+    """A missing tokenizer: its length, if its family's tokenizers fill the rows; any other use of it fails."""
 
     def __init__(self, name: str, config: Mapping[str, Any]) -> None:
         """:param config: of the model that the tokenizer belongs to."""
@@ -251,12 +251,12 @@ class Tokenizer:
         size = self._config.get("vocab_size")
         if not self._special or type(size) is not int:
             family = self._config.get("model_type")
-            self._refuse(f"its number of tokens, which a model of the family {family!r} does not say")
+            self._refuse(f"its number of tokens, which a config of the family {family!r} does not have")
         TAKEN[self._name] = size
         return size
 
     def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:  # noqa: FBT001, FBT002
-        """Return how many are new, as the library does; it may write those that are not special in lower case."""
+        """Return the number of new ones, as the library does; it may write those that are not special in lower case."""
         before = len(self)
         for each in new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]:
             token = str(getattr(each, "content", each))
@@ -282,9 +282,9 @@ class Tokenizer:
         self._refuse(f"another {name}")
 
     def _refuse(self, what: str, first: str = "") -> NoReturn:
-        said = f"the tokenizer of {self._name!r} is asked for {what}, and it is not in the project"
+        said = f"the tokenizer of {self._name!r} is asked for {what}, and is not in the project"
         if os.path.isdir(self._name):  # noqa: PTH112  (a name, as the library takes it)
             refuse(Refused(said, f"{first}put its tokenizer.json into that folder"))
         folder = self._name.partition("@")[0].rpartition("/")[2]
         hub = f'hub = {{ "{self._name}" = "models/{folder}" }} in [tool.bertsize]'
-        refuse(Refused(said, f"{first}put its config.json and its tokenizer.json into a folder, and name that: {hub}"))
+        refuse(Refused(said, f"{first}put its config.json and its tokenizer.json into a folder, and name it: {hub}"))

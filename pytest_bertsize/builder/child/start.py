@@ -1,7 +1,7 @@
-"""Where another interpreter than the gate's begins: it finds this package in its folder, and nothing beside it.
+"""The start of another interpreter than the gate's: it finds this package in its folder, and nothing beside it.
 
-What it imports of ours then, the files of this folder and ``confined`` and ``published`` above it, is kept
-to Python 3.9; this file to any Python 3, so that one that is too old can say it.
+The modules that it imports, the files of this folder and ``confined`` and ``published`` above it, run on Python 3.9;
+this file runs on any Python 3, so that one that is too old can say so.
 """
 
 import json

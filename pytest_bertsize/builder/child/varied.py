@@ -1,4 +1,4 @@
-"""Another size in place of one that a config has, to learn which shapes of a class follow from it."""
+"""Replace a size in a config, to learn which shapes of a class depend on it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Changes = tuple[tuple[str, Any, Any], ...]  # a key, its value in a config that 
 
 @contextlib.contextmanager
 def vary_configs(changes: Changes) -> Iterator[None]:
-    """Change configs as they are read by name, and as a model of transformers is made from one.
+    """Change configs when they are read by name, and when a model of transformers is made from one.
 
-    The object itself is changed, so that code which reads it afterwards reads the other size as well.
+    The object itself changes, so that code that reads it later reads the other size as well.
     """
     if not changes or "transformers" not in sys.modules:
         yield
