@@ -245,7 +245,7 @@ def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
 
 
 def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
-    lines = sentences.compare_with_base(model)
+    lines = [] if model.is_unchanged else sentences.compare_with_base(model)  # the run says that nothing changed
     head = [hanging("→ ", "cyan", f"{prefix}{each}", style) for each in lines[:1]]
     return [*head, *(hanging("    ", "", each, style) for each in lines[1:])]
 
