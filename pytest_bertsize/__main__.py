@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.builder.memory import Memory
     from pytest_bertsize.commands.named_model import Named
 
 
@@ -48,11 +49,14 @@ def _run_check(given: argparse.Namespace) -> int:
     if len(given.project) > 1:
         return _check_several(given)
     named = given.project[0] if given.project else None
-    helper = None if given.no_build else _make_helper(named or Path.cwd(), given.python)
+    memory = None if given.no_build or given.no_cache else _find_memory(named or Path.cwd(), given.cache)
+    helper = None if given.no_build else _make_helper(named or Path.cwd(), given.python, memory)
     try:
         with collector_paused():
             from pytest_bertsize.commands.check import check
         root = named or _find_project()
+        if helper and memory:
+            helper.memory = _find_memory(root, given.cache)
         asked = {"names": given.names, "base": given.base, "python": given.python, "verbosity": given.verbose}
         return check(root, helper, given.report, strict=given.strict, **asked)
     finally:
@@ -96,12 +100,22 @@ def _find_project() -> Path:
     return find_table(Path.cwd()).parent
 
 
-def _make_helper(root: Path, python: str | None) -> Helper:
+def _find_memory(root: Path, folder: Path | None) -> Memory | None:
+    """Return the memory of builds in pytest's usual cache folder or a given one; without one, ``None`` in CI."""
+    from pytest_bertsize.builder.memory import FOLDER, Memory
+    from pytest_bertsize.reports.ci import sign_of_ci
+
+    if folder is None and sign_of_ci():
+        return None
+    return Memory(folder or root / ".pytest_cache" / FOLDER)
+
+
+def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -> Helper:
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.table.interpreter import may_be_named
 
-    helper = Helper()
-    if python is None and not may_be_named(root / "pyproject.toml"):
+    helper = Helper(memory=memory)
+    if python is None and not (memory and memory.has_entries()) and not may_be_named(root / "pyproject.toml"):
         helper.start()  # it imports torch while the gate itself is imported here
     return helper
 
@@ -207,6 +221,7 @@ class _Command(NamedTuple):
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
+    "--cache": {"type": Path},
     "name": {"type": _read_test_id},
     "names": {"type": _read_test_id},
     "--kwargs": {"type": _read_arguments, "default": {}},
@@ -245,6 +260,8 @@ CHECK = {
     "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
     "--strict": "with --no-build: fail what no config's closed form counts, if code makes it or no lock has it",
     "--python PATH": "build with this interpreter, whatever the table says",
+    "--no-cache": "build also what an earlier run built from the same files",
+    "--cache DIR": "remember builds in this folder, also in CI (default: .pytest_cache, not in CI)",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
 }
 ACCEPT = {

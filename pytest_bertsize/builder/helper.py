@@ -6,11 +6,11 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, explain_death
@@ -25,6 +25,9 @@ from pytest_bertsize.builder.own_process import (
     start_process,
 )
 from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.memory import Memory
 
 CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 """Forks at once; elsewhere one after the other, since libraries of macOS may crash in forks."""
@@ -70,6 +73,7 @@ class Helper:
     limits: Limits = field(default_factory=Limits)
     command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
     versions: dict[str, str] = field(default_factory=dict)  # of torch and transformers, once they are imported
+    memory: Memory | None = None  # of builds of earlier runs
     _child: Child | None = None
     _is_ready: bool = False  # true once all is imported
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -105,14 +109,20 @@ class Helper:
         """
         first: dict[str, int] = {}
         known = len(self._numbers)
+        remembered: Mapping[str, str] = {}
         for number, request in enumerate(requests, known):
             by_name = request.declared if request.command else None
-            asked = json.dumps(request._replace(name="", declared=by_name))  # in the order for a factory
+            asked = json.dumps(request._replace(name="", declared=by_name))  # in order, as a factory gets it
             self._numbers[request.name] = first.setdefault(asked, number)
         shared = Counter(self._numbers[each.name] for each in requests)
         for number in first.values():
             request = requests[number - known]
+            if self.memory and (found := self.memory.recall(request, self.command)):
+                self._results[number], remembered = found
+                continue
             self._waiting[number] = request if shared[number] == 1 else request._replace(declared=None)
+        if not (self._waiting or self._tasks):
+            self.versions.update(remembered)
         if WINDOWS or not self._waiting:
             self._fail_all(NotBuilt(Why.ON_WINDOWS))
         else:
@@ -180,7 +190,11 @@ class Helper:
             elif frame.kind == "begun":  # the smaller one counts: its own figure or ours
                 task.most_memory = min(content, memory_of(task.process)) + self.limits.find_memory(task.request)
             else:
-                self._results[frame.number] = self._conclude(frame.kind, content, task.request)
+                result = self._conclude(frame.kind, content, task.request)
+                if self.memory and isinstance(result, Built):
+                    self.memory.keep(task.request, self.command, result, frame.content, self.versions)
+                    result = result._replace(loaded=())
+                self._results[frame.number] = result
                 del self._tasks[frame.number]
 
     def _conclude(self, kind: str, content: Any, request: Request) -> Built | NotBuilt:

@@ -147,6 +147,10 @@ class Built(NamedTuple):
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
+    loaded: tuple[str, ...] = ()
+    """Files of the libraries that decided what was built; empty if that cannot be told."""
+    seconds_ago: int | None = None
+    """Seconds since an earlier run built it; ``None`` if this run did."""
 
     def lost_ties(self) -> list[str]:
         """Return the names on which the tensors' identity and the class's own declaration disagree."""

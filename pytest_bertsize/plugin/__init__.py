@@ -23,7 +23,8 @@ encoder="86M" tighten its budget, never loosen it. Works with and without --bert
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
 _WAYS = tuple(
-    f"--bert-budget-{way}" for way in ("no-build", "strict", "base", "python", "update", "reason", "tighten", "report")
+    f"--bert-budget-{way}"
+    for way in ("no-build", "strict", "base", "python", "update", "reason", "tighten", "report", "cache", "no-cache")
 )
 """Options that need ``--bert-budget``."""
 
@@ -80,6 +81,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="PATH",
         help="with --bert-budget: write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
+    )
+    add(
+        "--bert-budget-no-cache",
+        **_FLAG,
+        help="with --bert-budget: build also what an earlier run built from the same files",
+    )
+    add(
+        "--bert-budget-cache",
+        metavar="DIR",
+        help="with --bert-budget: remember builds in this folder, also in CI; default: pytest's cache, not in CI",
     )
     parser.addini(
         "bert_budget",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.memory import FOLDER, Memory
 from pytest_bertsize.builder.own_process import environment
+from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.table.interpreter import may_be_named
 
 if TYPE_CHECKING:
@@ -40,11 +42,27 @@ def take_helper(config: pytest.Config) -> Helper:
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
     """Return a helper that ends with the run, started if this interpreter builds models."""
-    helper = Helper()
+    helper = Helper(memory=_find_memory(config, given))
     config.add_cleanup(helper.stop)
-    if _builds_here(config, given):
+    is_first = helper.memory is None or getattr(given, "cacheclear", False) or not helper.memory.has_entries()
+    if is_first and _builds_here(config, given):
         helper.start()
     return helper
+
+
+def _find_memory(config: pytest.Config, given: Namespace) -> Memory | None:
+    """Return the memory of builds below pytest's cache folder, or in the folder of ``--bert-budget-cache``.
+
+    There is none in CI, unless that option asks for it, and none for a run that changes budgets.
+    """
+    if given.bert_budget_no_cache or given.bert_budget_update or given.bert_budget_tighten:
+        return None
+    if given.bert_budget_cache:
+        return Memory(config.invocation_params.dir / given.bert_budget_cache)
+    if sign_of_ci() or not config.pluginmanager.has_plugin("cacheprovider"):
+        return None
+    folder = os.path.expandvars(os.path.expanduser(config.getini("cache_dir")))  # noqa: PTH111
+    return Memory(config.rootpath / folder / FOLDER)
 
 
 def _builds_here(config: pytest.Config, given: Namespace) -> bool:

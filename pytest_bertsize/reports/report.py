@@ -293,6 +293,7 @@ class ModelReport(Object):
     built: Annotated[
         bool, says("`false` if the run builds nothing: counts are those of the closed form, else of the lock.")
     ]
+    seconds_ago: Annotated[int | None, says("Seconds since an earlier run built it; `null` if this run did.")]
     closed_form: Annotated[bool, says("`false` if the table declares `closed_form = false`.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]
     totals: Annotated[Totals, says("Totals of the whole model.")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import percent_used
-from pytest_bertsize.wording import MOST_NAMED, exact, listed, signed
+from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
@@ -265,7 +265,17 @@ def describe_run(report: RunReport) -> str:
     alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
     held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"
     without = f"; {alone} {held}" if alone else ""
-    return f"{count_run(report)}{without}{'' if builds else '; not compared with a build'}"
+    ages = [model.seconds_ago for model in report.models if model.seconds_ago is not None]
+    which = "" if len(ages) == len(report.models) else f"{len(ages):,} "
+    before = f"; {which}built before, {_name_age(max(ages))} ago" if ages else ""
+    return f"{count_run(report)}{without}{before}{'' if builds else '; not compared with a build'}"
+
+
+def _name_age(seconds: int) -> str:
+    """``3 minutes``: in the largest unit that is reached."""
+    units = (("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400))
+    unit, length = [each for each in units if seconds >= each[1] or each[1] == 1][-1]
+    return plural(seconds // length, unit)
 
 
 def count_run(report: RunReport) -> str:

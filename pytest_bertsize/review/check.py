@@ -162,7 +162,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
     :param former: the base's inventory, whose modules are components of today's model too.
     """
     subject = found.subject
-    found = replace(found, answered=built.answered).with_findings(
+    found = replace(found, answered=built.answered, seconds_ago=built.seconds_ago).with_findings(
         *build_findings.check_release(subject.derivation, built),
         *build_findings.note_published_configs(built.answered, "factory"),
         *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),

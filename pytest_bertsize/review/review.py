@@ -43,6 +43,8 @@ class Review:
     components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     """The component of each tensor of today and the base, if no closed form has it."""
     answered: tuple[Answered, ...] = ()
+    seconds_ago: int | None = None
+    """Seconds since an earlier run built the model; ``None`` if this run did."""
     """Origins of configs that code of the project names by their name on the hub."""
     measured: tuple[Measured, ...] = ()
     """Limited quantities other than parameter counts."""

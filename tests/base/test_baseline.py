@@ -83,7 +83,8 @@ def test_workers_compare_as_one_process_does(project: Project, tiny: dict[str, A
     found.write("config.json", {**tiny, "num_hidden_layers": 4})
     reports = []
     for arguments in (["-n0"], ["-n2"]):
-        pytester.runpytest("--bert-budget", "--bert-budget-base=main", "--bert-budget-report=r.json", *arguments)
+        anew = ("--bert-budget", "--bert-budget-no-cache", "--bert-budget-base=main", "--bert-budget-report=r.json")
+        pytester.runpytest(*anew, *arguments)
         reports.append(json.loads(Path("r.json").read_text("utf-8")))
     alone, distributed = reports
     assert alone == distributed

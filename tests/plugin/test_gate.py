@@ -63,8 +63,9 @@ def _comparable(result: pytest.RunResult) -> str:
 @pytest.mark.parametrize("verbosity", ["-v", pytest.param("-vv", marks=pytest.mark.process)])
 def test_workers_change_neither_output_nor_exit_code(project: Project, verbosity: str) -> None:
     pytester = project(BURSTS + FITS)
-    alone = pytester.runpytest_subprocess("--bert-budget", "--color=yes", verbosity)
-    spread = pytester.runpytest_subprocess("--bert-budget", "--color=yes", verbosity, "-n2")
+    anew = ("--bert-budget", "--bert-budget-no-cache", "--color=yes", verbosity)
+    alone = pytester.runpytest_subprocess(*anew)
+    spread = pytester.runpytest_subprocess(*anew, "-n2")
     assert alone.ret == spread.ret == pytest.ExitCode.TESTS_FAILED
     assert _comparable(alone) == _comparable(spread)
 

@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pytest_bertsize.builder.child.from_pretrained import list_answers
@@ -172,7 +173,10 @@ def build(request: Request, pipe: int) -> Answer:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
     built = built._replace(handed_as="".join(HANDED[-1:]))
-    return Answer(built._replace(answered=list_answers(), stood_in=(*describe_stand_ins(), *built.stood_in)))
+    loaded = () if request.runs_own_code else list_loaded()
+    return Answer(
+        built._replace(answered=list_answers(), stood_in=(*describe_stand_ins(), *built.stood_in), loaded=loaded)
+    )
 
 
 def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
@@ -180,6 +184,22 @@ def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
         return built._replace(**{what: ask()})
     except Exception as error:
         return built._replace(problems={**built.problems, what: describe_error(error)})
+
+
+def list_loaded() -> tuple[str, ...]:
+    """Return the files that decided what was built, and the folders where Python looks for others.
+
+    Empty if torch, transformers or PEFT is not installed from a wheel: an editable checkout may change at any time.
+    """
+    files = [sys.executable, str(Path(sys.prefix, "pyvenv.cfg")), *sys.path]
+    for name in {"torch", "transformers", "peft"} & {*sys.modules}:
+        records = [*Path(str(sys.modules[name].__file__)).parents[1].glob(f"{name}-*.dist-info/RECORD")]
+        if len(records) != 1:
+            return ()
+        files.append(str(records[0]))
+    modules = [(name, getattr(module, "__file__", None)) for name, module in [*sys.modules.items()]]
+    files += [file for name, file in modules if file and name.partition(".")[0] in {"transformers", "peft"}]
+    return (*files,)
 
 
 def _count_flops(model: Any, request: Request) -> Any:

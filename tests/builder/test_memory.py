@@ -1,0 +1,221 @@
+"""The memory of builds: what recalls a build of an earlier run, and what makes the model be built again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_bertsize.builder import memory as memories
+from pytest_bertsize.builder.child.__main__ import list_loaded
+from pytest_bertsize.builder.memory import Memory
+from pytest_bertsize.builder.messages import Answer, Built, Request, Why
+from pytest_bertsize.inventory import Tensor
+
+COMMAND = ("python", "-m", "helper")
+VERSIONS = {"torch": "2.13.0", "transformers": "5.24.0", "python": "3.11.7"}
+REQUEST = Request("tiny", "bert", "BertModel", {"hidden_size": 48}, {"add_pooling_layer": True})
+TENSORS = (Tensor("embeddings.word_embeddings.weight", (101, 48), ""),)
+LONG_AGO = 10**18  # nanoseconds since the epoch
+
+
+@pytest.fixture(autouse=True)
+def _each_run_is_another() -> None:
+    memories._describe_surroundings.cache_clear()
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A folder that Python searches, with the one file that the build has loaded."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "modeling.py").write_text("layers = 12\n")
+    for path in (folder / "modeling.py", folder):
+        os.utime(path, ns=(LONG_AGO, LONG_AGO))
+    return folder
+
+
+def remember(folder: Path, library: Path, request: Request = REQUEST) -> Memory:
+    built = Built(TENSORS, {}, loaded=(str(library), str(library / "modeling.py"), str(library / "absent.py")))
+    Memory(folder).keep(request, COMMAND, built, msgspec.json.encode(Answer(built)), VERSIONS)
+    memories._describe_surroundings.cache_clear()
+    return Memory(folder)
+
+
+def test_a_build_is_recalled_with_its_age_and_versions(tmp_path: Path, library: Path) -> None:
+    recalled = remember(tmp_path / "memory", library).recall(REQUEST._replace(name="other"), COMMAND)
+    assert recalled is not None
+    built, versions = recalled
+    assert (built.tensors, versions) == (TENSORS, VERSIONS)
+    assert built.seconds_ago is not None
+    assert 0 <= built.seconds_ago < 60
+
+
+def _edit(library: Path) -> None:
+    (library / "modeling.py").write_text("layers = 13\n")
+
+
+def _edit_to_another_length(library: Path) -> None:
+    (library / "modeling.py").write_text("layers = 100\n")
+    os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _edit,
+        _edit_to_another_length,
+        lambda library: (library / "modeling.py").unlink(),
+        lambda library: (library / "absent.py").touch(),
+        lambda library: (library / "other.pth").touch(),
+    ],
+    ids=["edited", "another length", "removed", "came", "came beside it"],
+)
+def test_a_changed_library_is_built_anew(tmp_path: Path, library: Path, change: Callable[[Path], None]) -> None:
+    memory = remember(tmp_path / "memory", library)
+    change(library)
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"config": {"hidden_size": 49}},
+        {"config": {"hidden_size": 48.0}},
+        {"options": {"add_pooling_layer": False}},
+        {"architecture": "BertForMaskedLM"},
+        {"adapter": {"r": 8}},
+        {"seq_len": 128},
+        {"filed": (("pooler.weight", (48, 48)),)},
+    ],
+    ids=str,
+)
+def test_another_request_is_another_build(tmp_path: Path, library: Path, other: dict[str, Any]) -> None:
+    assert remember(tmp_path / "memory", library).recall(REQUEST._replace(**other), COMMAND) is None
+
+
+def test_another_interpreter_is_another_build(tmp_path: Path, library: Path) -> None:
+    assert remember(tmp_path / "memory", library).recall(REQUEST, (*COMMAND, "/other/python")) is None
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "HF_HOME", "TRANSFORMERS_CACHE", "USE_TF"])
+def test_another_environment_is_another_build(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    memory = remember(tmp_path / "memory", library)
+    monkeypatch.setenv(name, "other")
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+def test_a_changed_file_of_our_own_is_another_build(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remember(tmp_path / "memory", library)
+    monkeypatch.setattr(memories, "_OWN", library)
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+@pytest.mark.parametrize("own", [{"factory": "acme:build"}, {"module": "acme.models"}], ids=str)
+def test_code_of_the_project_is_always_built(tmp_path: Path, library: Path, own: dict[str, Any]) -> None:
+    memory = remember(tmp_path / "memory", library, REQUEST._replace(**own))
+    assert not memory.has_entries()
+    assert memory.recall(REQUEST._replace(**own), COMMAND) is None
+
+
+def test_a_library_that_changed_during_the_run_is_not_remembered(tmp_path: Path, library: Path) -> None:
+    _edit(library)
+    assert not remember(tmp_path / "memory", library).has_entries()
+
+
+def test_a_build_that_cannot_list_what_it_loaded_is_not_remembered(tmp_path: Path) -> None:
+    built = Built(TENSORS, {})
+    Memory(tmp_path).keep(REQUEST, COMMAND, built, msgspec.json.encode(Answer(built)), VERSIONS)
+    assert not Memory(tmp_path).has_entries()
+
+
+# entries, read as if somebody meant harm
+
+
+def _sealed(entry: object) -> bytes:
+    content = json.dumps(entry).encode()
+    return sha256(content).hexdigest().encode() + b"\n" + content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.replace(b"101", b"102"),
+        lambda content: content[:-1],
+        lambda _: b"",
+        lambda _: b"\xff\n{}",
+        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:3], {"built": None}]),
+        lambda content: _sealed([9e18, *json.loads(content.partition(b"\n")[2])[1:]]),
+        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], [], {}]),
+        lambda _: _sealed("[" * 100_000),
+        lambda content: content.partition(b"\n")[0] + b"\n" + b" " * memories.LARGEST,
+    ],
+    ids=["edited", "cut", "empty", "no text", "no model", "of the future", "no files", "deep", "long"],
+)
+def test_a_broken_entry_is_a_build(tmp_path: Path, library: Path, change: Callable[[bytes], bytes]) -> None:
+    memory = remember(tmp_path / "memory", library)
+    (path,) = memory.folder.iterdir()
+    path.write_bytes(change(path.read_bytes()))
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+def test_a_failure_is_no_entry(tmp_path: Path, library: Path) -> None:
+    memory = remember(tmp_path / "memory", library)
+    (path,) = memory.folder.iterdir()
+    entry = json.loads(path.read_bytes().partition(b"\n")[2])
+    path.write_bytes(_sealed([*entry[:3], {"failed": [Why.RAISED.value, "it raised"]}]))
+    assert memory.recall(REQUEST, COMMAND) is None
+    path.write_bytes(_sealed(entry))
+    assert memory.recall(REQUEST, COMMAND) is not None
+
+
+def test_an_entry_is_a_file_and_no_link_to_one(tmp_path: Path, library: Path) -> None:
+    memory = remember(tmp_path / "memory", library)
+    (path,) = memory.folder.iterdir()
+    path.rename(tmp_path / "elsewhere.json")
+    path.symlink_to(tmp_path / "elsewhere.json")
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+def test_a_folder_that_cannot_be_written_fails_no_run(tmp_path: Path, library: Path) -> None:
+    (tmp_path / "memory").touch()  # a file in its place; root may write in any folder
+    assert not remember(tmp_path / "memory", library).has_entries()
+
+
+def test_the_oldest_entries_make_room(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memories, "MOST_ENTRIES", 10)
+    requests = [REQUEST._replace(seq_len=length) for length in range(12)]
+    for age, request in enumerate(requests):
+        memory = remember(tmp_path, library, request)
+        os.utime(memory._find_path(request, COMMAND), ns=(LONG_AGO + age, LONG_AGO + age))
+    recalled = [request.seq_len for request in requests if memory.recall(request, COMMAND)]
+    assert recalled == [*range(2, 12)]
+
+
+# the files that a build has loaded
+
+
+def test_a_library_beside_no_record_of_a_wheel_may_change_at_any_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = ModuleType("peft")
+    package.__file__ = str(tmp_path / "peft" / "__init__.py")
+    (tmp_path / "peft").mkdir()
+    monkeypatch.setitem(sys.modules, "peft", package)
+    assert list_loaded() == ()
+    (tmp_path / "peft-1.0.dist-info").mkdir()
+    record = tmp_path / "peft-1.0.dist-info" / "RECORD"
+    record.touch()
+    assert {str(record), package.__file__, sys.executable} <= {*list_loaded()}

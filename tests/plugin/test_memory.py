@@ -1,0 +1,102 @@
+"""The memory of builds under pytest and ``check``: which run uses it, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_bertsize.__main__ import main
+
+Project = Callable[..., pytest.Pytester]
+
+TABLE = """
+[tool.bertsize.models.fits]
+config = "config.json"
+budget.total = 59_549                            # the tiny model of conftest.py, as test_gate.py derives it
+"""
+FOLDER = Path(".pytest_cache", "d", "bertsize")
+
+
+def is_recalled(pytester: pytest.Pytester, *options: str) -> bool:
+    """Run the gate, and tell whether an earlier run built the model."""
+    result = pytester.runpytest_inprocess("--bert-budget", "--bert-budget-report=r.json", *options)
+    assert result.ret == pytest.ExitCode.OK
+    (model,) = json.loads(Path("r.json").read_text("utf-8"))["models"]
+    is_said = re.search(r"; built before, \d+ seconds? ago", result.stdout.str()) is not None
+    assert is_said == (model["seconds_ago"] is not None)
+    return is_said
+
+
+@pytest.fixture(autouse=True)
+def _at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+
+
+def test_the_second_run_builds_nothing_and_says_so(project: Project) -> None:
+    pytester = project(TABLE)
+    assert [is_recalled(pytester) for _ in range(2)] == [False, True]
+    assert Path(".pytest_cache", ".gitignore").is_file()
+
+
+def test_a_changed_config_is_built(project: Project) -> None:
+    pytester = project(TABLE.replace("59_549", '"80K"'))
+    assert not is_recalled(pytester)
+    config = json.loads(Path("config.json").read_text("utf-8"))
+    Path("config.json").write_text(json.dumps({**config, "num_hidden_layers": 4}), encoding="utf-8")
+    assert [is_recalled(pytester) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--bert-budget-no-cache",), ("--cache-clear",), ("-p", "no:cacheprovider"), ("--bert-budget-tighten",)],
+    ids=" ".join,
+)
+def test_a_run_that_asks_for_it_builds(project: Project, options: tuple[str, ...]) -> None:
+    pytester = project(TABLE)
+    assert [is_recalled(pytester), is_recalled(pytester, *options)] == [False, False]
+
+
+def test_an_update_builds(project: Project) -> None:
+    pytester = project(TABLE)
+    assert not is_recalled(pytester)
+    assert not is_recalled(pytester, "--bert-budget-update", "--bert-budget-reason=ADR-1: more rows")
+
+
+def test_ci_remembers_only_in_a_folder_that_it_names(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    pytester = project(TABLE)
+    assert [is_recalled(pytester) for _ in range(2)] == [False, False]
+    assert not FOLDER.exists()
+    assert [is_recalled(pytester, "--bert-budget-cache=kept") for _ in range(2)] == [False, True]
+
+
+def test_check_and_pytest_share_their_builds(project: Project) -> None:
+    pytester = project(TABLE)
+    assert not is_recalled(pytester)
+    recalled = []
+    for options in ([], ["--no-cache"]):
+        assert main(["check", "--report", "r.json", *options]) == 0
+        (model,) = json.loads(Path("r.json").read_text("utf-8"))["models"]
+        recalled.append(model["seconds_ago"] is not None)
+    assert recalled == [True, False]
+
+
+def test_code_of_the_project_is_built_in_every_run(project: Project) -> None:
+    table = '[tool.bertsize.models.own]\nfactory = "own:build"\nclosed_form = false\nbudget.total = 6'
+    pytester = project(table, own="from torch import nn\ndef build(): return nn.Linear(2, 2)")
+    assert [is_recalled(pytester) for _ in range(2)] == [False, False]
+
+
+def test_only_some_models_were_built_before(project: Project) -> None:
+    pytester = project(TABLE)
+    assert not is_recalled(pytester)
+    with Path("pyproject.toml").open("a", encoding="utf-8") as table:
+        table.write(
+            '[tool.bertsize.models.other]\nconfig = "config.json"\narchitecture = "BertModel"\nbudget = "report-only"\n'
+        )
+    result = pytester.runpytest_inprocess("--bert-budget")
+    result.stdout.fnmatch_lines(["2 configured, 2 checked, 0 failed; 1 built before, * ago"])
