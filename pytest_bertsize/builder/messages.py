@@ -148,7 +148,7 @@ class Built(NamedTuple):
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()
-    """Files of the libraries that decided what was built; empty if that cannot be told."""
+    """Files of the libraries that decided what was built; empty if they are unknown."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
 
