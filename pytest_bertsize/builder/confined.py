@@ -11,7 +11,6 @@ import os
 import signal
 import struct
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -216,6 +215,8 @@ def describe_error(error: BaseException, root: str = "") -> str:
 
 def find_place(error: BaseException, root: str) -> str:
     """Return the project's own line at which it was raised: `` (own.py:7)``."""
+    import traceback
+
     inside = [
         f" ({os.path.relpath(frame.filename, root)}:{frame.lineno})"
         for frame in traceback.extract_tb((error.__cause__ or error).__traceback__)

@@ -191,8 +191,9 @@ class Helper:
                 task.most_memory = min(content, memory_of(task.process)) + self.limits.find_memory(task.request)
             else:
                 result = self._conclude(frame.kind, content, task.request)
-                if self.memory and isinstance(result, Built):
-                    self.memory.keep(task.request, self.command, result, frame.content, self.versions)
+                if isinstance(result, Built):
+                    if self.memory:
+                        self.memory.keep(task.request, self.command, result, frame.content, self.versions)
                     result = result._replace(loaded=())
                 self._results[frame.number] = result
                 del self._tasks[frame.number]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,8 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.metadata import PackageNotFoundError, distributions, version
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,14 +63,10 @@ def find_release(library: str, python: Path | None = None) -> str | None:
 
     :param python: the interpreter that builds, which is not run; ``None`` for this one.
     """
-    if python is None:
-        try:
-            return version(library)
-        except PackageNotFoundError:
-            return None
     try:
-        folders = [*map(str, _find_folders(python))]
-        return next((each.version for each in distributions(name=library, path=folders)), None)
+        folders = map(Path, sys.path) if python is None else _find_folders(python)
+        names = (each.name for folder in folders for each in folder.glob(f"{library}-*-info"))  # .dist-info, .egg-info
+        return next((re.sub(r"(-py3[\d.]*)?\.\w+-info$", "", name[len(library) + 1 :]) for name in names), None)
     except (OSError, ValueError):  # a NUL byte, a loop of symlinks: who runs it says so
         return None
 

@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from pytest_bertsize import files
+from pytest_bertsize.config.which_release import find_release
 from pytest_bertsize.reports import ci, headline
 from pytest_bertsize.reports.report import RunReport, to_plain
 from pytest_bertsize.table.model import NAMES
@@ -101,7 +101,7 @@ class ReportFiles:
         not_checked = [name for name in names if name not in checked]
         left = self.base.left_unexplained if self.base else []
         asked = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}
-        known = {"pytest_bertsize": version("pytest-bertsize"), **asked, **versions}
+        known = {"pytest_bertsize": find_release("pytest_bertsize") or "", **asked, **versions}
         run = RunReport(
             schema=1,
             headline="",

@@ -239,6 +239,13 @@ PASSES = {
     "moves_to_another_kind": "made = line().to('cuda', torch.float16); assert made.weight.dtype is torch.float16; return made",
     "compiles_an_extension": "from torch.utils.cpp_extension import load; load(name='fast', sources=['fast.cpp']); return line()",
     "asks_the_library_for_what_it_had": "import transformers; transformers.AdamW; return line()",
+    "counts_its_calls_and_lacks_a_library": (
+        "os.environ['CALLS'] = str(int(os.environ.get('CALLS', '1')) + 1)\n"
+        "    import not_installed_here\n    return nn.Linear(3, int(os.environ['CALLS']))"
+    ),
+    "leaves_its_folder_and_lacks_a_library": (
+        "assert 'own.py' in os.listdir(); os.chdir('/')\n    import not_installed_here\n    return line()"
+    ),
     "talks_to_itself": "import socket; a, b = socket.socketpair(); a.sendmsg([b'x']); b.recv(1); return line()",
     "asks_for_ipv6_as_urllib3_does": (
         "import socket\n    try: socket.socket(socket.AF_INET6).bind(('::1', 0))\n    except Exception: pass\n    return line()"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import platform
 import resource
 import selectors
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 from pytest_bertsize.builder.child.from_pretrained import list_answers
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
-from pytest_bertsize.builder.child.stand_ins import describe_stand_ins
+from pytest_bertsize.builder.child.stand_ins import ADDED, describe_stand_ins, stand_in_for
 from pytest_bertsize.builder.confined import (
     HANDED,
     MEMORY_ABOVE_IMPORT,
@@ -43,12 +44,15 @@ from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Re
 
 OWN_MEMORY = 8 * 1024**3  # bytes of address space for code of the project, whose imports are unknown
 
+MOST_MISSING = 100  # names for which a fork runs again
+
 
 class Fork:
     """A fork that builds one model, and the pipe for its answers."""
 
-    def __init__(self, number: int, process: int, pipe: int, *, runs_own_code: bool) -> None:
-        self.number, self.process, self.pipe, self.runs_own_code = number, process, pipe, runs_own_code
+    def __init__(self, number: int, process: int, pipe: int, request: Request) -> None:
+        self.number, self.process, self.pipe, self.request = number, process, pipe, request
+        self.missing: list[str] = []  # names that it found missing, for another fork that has stand-ins from the start
         os.set_blocking(pipe, False)
         self._frames = Frames(pipe)
 
@@ -62,18 +66,21 @@ class Fork:
                 return False
             if frame.kind == "answer":
                 kind, content = "answer", frame.content
+            elif frame.kind == "missing":
+                self.missing = [*map(str, json.loads(frame.content))]
         except EOFError:
             kind = "died"
         except ValueError:
             pass
         with contextlib.suppress(ProcessLookupError):
-            if self.runs_own_code:
+            if self.request.runs_own_code:
                 os.kill(self.process, signal.SIGSTOP)
                 end_below(self.process)
             os.kill(self.process, signal.SIGKILL)  # one that has ended keeps its own status
         os.close(self.pipe)
         status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-        send_frame(answers, kind, self.number, status if kind == "died" else content)
+        if not self.missing:
+            send_frame(answers, kind, self.number, status if kind == "died" else content)
         return True
 
 
@@ -113,12 +120,18 @@ def serve(asked: int, answers: int) -> None:
                         selector.register(fork.pipe, selectors.EVENT_READ, fork)
                 elif key.data.pass_on(answers):
                     selector.unregister(key.fd)
-                    if key.data.runs_own_code:  # processes that it left behind when it exited
+                    if key.data.missing:
+                        fork = start_fork(key.data.number, key.data.request, answers, key.data.missing)
+                        selector.register(fork.pipe, selectors.EVENT_READ, fork)
+                    if key.data.request.runs_own_code:  # processes that it left behind when it exited
                         end_below(os.getpid(), {each.data.process for each in selector.get_map().values() if each.data})
 
 
-def start_fork(number: int, request: Request, answers: int) -> Fork:
-    """Fork a process that keeps none of our descriptors but the pipe for its answers."""
+def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
+    """Fork a process that keeps none of our descriptors but the pipe for its answers.
+
+    One that finds names missing answers with these; another fork then runs with stand-ins for them from the start.
+    """
     if not request.runs_own_code:
         with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
             import_maker(request)
@@ -127,11 +140,15 @@ def start_fork(number: int, request: Request, answers: int) -> Fork:
     if not child:
         keep_to_oneself()
         close_all_but(writing)
-        send_frame(writing, "answer", 0, build(request, writing))
+        for name in missing:
+            stand_in_for(name)
+        answer = build(request, writing)
+        is_first_run = not ADDED or len(missing) >= MOST_MISSING
+        send_frame(writing, *(("answer", 0, answer) if is_first_run else ("missing", 0, [*missing, *ADDED])))
         os._exit(0)
     os.close(writing)
     send_frame(answers, "forked", number, child)
-    return Fork(number, child, reading, runs_own_code=request.runs_own_code)
+    return Fork(number, child, reading, request)
 
 
 def _import_libraries() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if 
 OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, and the replaced names, as keys
+ADDED: list[str] = []  # missing names that this process found while it ran code of the project
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
 
@@ -98,6 +100,8 @@ for _operation in OPERATIONS:
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
     """Run code of the project, again for each missing name; names whose error it catches stay missing.
 
+    What an aborted run did stays done, so that after it only the names in :data:`ADDED` are of use, to a new process.
+
     :param is_own: tells whether a module is the project's, and so has to exist.
     """
     for _ in range(100):
@@ -106,22 +110,34 @@ def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) ->
             return run()
         except (ImportError, AttributeError) as error:
             name = _find_missing_name(error)
-            if not name or is_own(name) or name in sys.modules:
+            path, _, last = name.rpartition(".")
+            is_there = name in sys.modules and (not path or hasattr(sys.modules.get(path), last))
+            if not name or is_own(name) or is_there:
                 raise
-        path, _, last = name.rpartition(".")
-        holder = sys.modules.get(path)
-        sys.modules[name] = found = cast("Any", StandIn(name))
-        if holder is not None:
-            setattr(holder, last, found)
-        if not isinstance(holder, StandIn):
-            library = name.partition(".")[0]
-            has_library = library != name and not isinstance(sys.modules.get(library, found), StandIn)
-            where = f"not in the installed {library}" if has_library else "not installed"
-            note_stand_in(f"{where} and not used", name)
+        if name not in sys.modules:  # transformers 5 may replace its module, and lose the names put there
+            ADDED.append(name)
+        stand_in_for(name)
         for each in {*sys.modules} - before:
             if is_own(each):
                 del sys.modules[each]
     return run()
+
+
+def stand_in_for(name: str) -> None:
+    """Put a stand-in where a module, or a name in a module, is missing."""
+    path, _, last = name.rpartition(".")
+    if path:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(path)
+    holder = sys.modules.get(path)
+    sys.modules[name] = found = cast("Any", StandIn(name))
+    if holder is not None:
+        setattr(holder, last, found)
+    if not isinstance(holder, StandIn):
+        library = name.partition(".")[0]
+        has_library = library != name and not isinstance(sys.modules.get(library, found), StandIn)
+        where = f"not in the installed {library}" if has_library else "not installed"
+        note_stand_in(f"{where} and not used", name)
 
 
 def _find_missing_name(error: ImportError | AttributeError) -> str:
