@@ -54,7 +54,16 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
 
 
 def _has_same_sizes(before: Locked, now: Locked) -> bool:
-    return (before.config, before.sizes) == (now.config, now.sizes)
+    return before.config == now.config and not _list_other_sizes(before, now)
+
+
+def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
+    """List the sizes that changed; releases of transformers differ in the keys that a config has."""
+    return [
+        f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
+        for key in before.sizes
+        if key in now.sizes and before.sizes[key] != now.sizes[key]
+    ]
 
 
 def _has_growth_by_lock(found: Review) -> bool:
@@ -84,11 +93,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
 
 def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
     """Explain a difference by the config, the library, or neither."""
-    if changed := [
-        f"{printable(key)} was {shown(before.sizes.get(key))} and is {shown(now.sizes.get(key))}"
-        for key in dict.fromkeys((*before.sizes, *now.sizes))
-        if before.sizes and now.sizes and before.sizes.get(key) != now.sizes.get(key)
-    ]:
+    if changed := _list_other_sizes(before, now):
         return listed(changed, MOST_NAMED)
     if before.config != now.config:
         return "its config or another input of its table has changed too"

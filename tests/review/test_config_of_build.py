@@ -279,6 +279,17 @@ def test_sizes_in_the_lock_that_are_not_those_of_the_build_are_a_difference(
     assert check(project, f'{loose}    budget.growth = "1%"\n').ret == pytest.ExitCode.TESTS_FAILED
 
 
+def test_a_key_that_another_release_has_in_its_configs_is_no_difference(
+    project: Project, locked: pytest.RunResult
+) -> None:
+    assert locked.ret == pytest.ExitCode.OK
+    edit_lock(
+        "num_hidden_layers", 'position_embedding_type = "absolute"\nnum_hidden_layers'
+    )  # as transformers 4 has it
+    assert check(project).ret == pytest.ExitCode.OK
+    assert errors() == []
+
+
 @pytest.mark.parametrize("removed", [True, False])
 def test_without_a_build_the_sizes_must_make_the_tensors_beside_them(
     project: Project, locked: pytest.RunResult, *, removed: bool
