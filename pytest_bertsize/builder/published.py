@@ -23,6 +23,7 @@ from the publisher's own repository on GitHub; ``unverified`` for values on whic
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
 BY_HUB = "by hub in pyproject.toml"  # the reason that a name means a file of the project
+HUB_CACHE = "the hub cache"
 MAIN = "main"  # the revision of a name without one
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
@@ -115,7 +116,7 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
             commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
         snapshot = folder / "snapshots" / commit
         if _COMMIT.fullmatch(commit) and (content := _read_inside(folder, snapshot / CONFIG)) is not None:
-            return Published(spelled, content, f"the hub cache, revision {commit[:12]}", snapshot)
+            return Published(spelled, content, f"{HUB_CACHE}, revision {commit[:12]}", snapshot)
     return None
 
 

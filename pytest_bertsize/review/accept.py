@@ -50,7 +50,9 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     if not broken:
         return BudgetChanges(review, asks_why=bool(unexplained) and not others)
     if others:
-        why = f"the model has another error ({others[0].kind}), which you must fix first"
+        command = review.subject.model.init_command
+        meant = f" (if it is meant, by {command} --write)" if command else ""
+        why = f"the model has another error ({others[0].kind}), which you must fix first{meant}"
         return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
     limits = {limit.table_key: limit for limit in review.budget}
     changes, refused = [], []

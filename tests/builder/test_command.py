@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_bertsize.builder.child.making import BEFORE_CHECK, CALL_IT
+from pytest_bertsize.builder.child.stand_ins import THERE
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
@@ -50,6 +51,7 @@ if __name__ == "__main__":
     "package/parts.py": "from torch import nn\nmake = nn.Linear",
     "package/train.py": "import sys\nfrom .parts import make\nimport pytest_bertsize\npytest_bertsize.check_model(make(3, int(sys.argv[1])), name='line')",
     "other.py": "from torch import nn\nfrom pytest_bertsize import check_model\ncheck_model(nn.Linear(3, 2), 'tagger', total=9)",
+    "decorated.py": "import hydra_absent\n@hydra_absent.main()\ndef main(): pass\nmain",
     "ends.py": "from torch import nn\nmodel = nn.Linear(3, 2)",
     "reads.py": "open('train.csv')",
     "exits.py": "import sys\nsys.exit('no GPU')",
@@ -103,6 +105,11 @@ CASES = {
         f"*'train.csv' (goes_on.py:5); {SAME_NAME}",
     ),
     "no call": Case("python ends.py", f'python ends.py ended without check_model(model, "line"); {CALL_IT}'),
+    "no call, of what a decorator would have called": Case(
+        "python decorated.py",
+        'python decorated.py ended without check_model(model, "line"); hydra_absent.main is not installed, and was called; '
+        f"install it there {THERE}",
+    ),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
     "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
     "code that catches the end": Case(

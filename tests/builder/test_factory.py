@@ -246,6 +246,9 @@ PASSES = {
     "leaves_its_folder_and_lacks_a_library": (
         "assert 'own.py' in os.listdir(); os.chdir('/')\n    import not_installed_here\n    return line()"
     ),
+    "loads_weights_of_an_address": (
+        "made = line(); made.load_state_dict(torch.hub.load_state_dict_from_url('https://example.org/w.pth')); return made"
+    ),
     "talks_to_itself": "import socket; a, b = socket.socketpair(); a.sendmsg([b'x']); b.recv(1); return line()",
     "asks_for_ipv6_as_urllib3_does": (
         "import socket\n    try: socket.socket(socket.AF_INET6).bind(('::1', 0))\n    except Exception: pass\n    return line()"

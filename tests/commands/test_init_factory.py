@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -552,6 +553,35 @@ def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
     assert status == GOOD
     assert (LACKS.format(*said) if said else "") in " ".join(err.split())
     assert ("a checkout lacks it" in err) == bool(said)
+
+
+def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -> None:
+    repository(root).write(
+        "out/config.json", '{"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}'
+    )
+    part = root / "part"
+    part.mkdir()
+    shutil.copytree(root / "src", part / "src")
+    status, _, err = init(part, "Loaded", kwargs={"name": "../out"})
+    assert status == GOOD
+    assert "a checkout lacks it" not in err
+
+
+def test_a_config_of_the_hub_cache_is_told_with_how_to_commit_it(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = tmp_path / "hub" / "models--acme--tiny" / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 1}')
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("0" * 40)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    status, _, err = init(root, "Loaded", kwargs={"name": "acme/tiny"})
+    assert status == GOOD
+    assert (
+        "the hub cache, revision 000000000000, which CI lacks: run hf download acme/tiny config.json --local-dir "
+        'configs/tiny, commit the file, and write hub = { "acme/tiny" = "configs/tiny/config.json" } in [tool.bertsize]'
+    ) in " ".join(err.split())
 
 
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:

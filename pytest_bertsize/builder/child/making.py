@@ -18,7 +18,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
-from pytest_bertsize.builder.child.stand_ins import complete_init_weights, keep_in_place, run_with_stand_ins
+from pytest_bertsize.builder.child.stand_ins import (
+    CALLED_AT_IMPORT,
+    STOOD_IN,
+    THERE,
+    complete_init_weights,
+    keep_in_place,
+    run_with_stand_ins,
+)
 from pytest_bertsize.builder.child.varied import vary, vary_configs
 from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
@@ -31,7 +38,7 @@ ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5Encod
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
-CALL_IT = "call it below the line that makes the model (from pytest_bertsize import check_model)"
+CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
     'factory = "module:function"'
@@ -307,7 +314,10 @@ def _take_module(made: object, request: Request) -> nn.Module:
     if isinstance(made, torch.nn.Module):
         return made
     if request.command:
-        raise Refused(f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")', CALL_IT)
+        ended = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")'
+        if called := STOOD_IN.get(CALLED_AT_IMPORT):
+            raise Refused(f"{ended}; {', '.join(called)} is not installed, and was called", f"install it there {THERE}")
+        raise Refused(ended, CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
         what = f"the class {made.__name__}, not an instance"

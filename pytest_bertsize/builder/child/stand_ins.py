@@ -22,6 +22,7 @@ OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, and the replaced names, as keys
 ADDED: list[str] = []  # missing names that this process found while it ran code of the project
+CALLED_AT_IMPORT = "not installed, and called at import, which returned nothing"
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
 
@@ -50,7 +51,7 @@ class StandIn:
         """Return nothing while a file is imported, as where a logger is made; fail anywhere else."""
         self._fail_unless_imported()
         if type(self) is StandIn:
-            note_stand_in("not installed, and called at import, which returned nothing", self.__name__)
+            note_stand_in(CALLED_AT_IMPORT, self.__name__)
         return Result(f"{self.__name__}(…)")
 
     def __setitem__(self, *_: object) -> None:
@@ -158,7 +159,10 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
 
 @contextlib.contextmanager
 def keep_in_place() -> Iterator[None]:
-    """Let ``model.to(device)``, ``model.cuda()`` and ``torch.cuda.set_device`` do nothing, and compile no extension."""
+    """Let ``model.to(device)``, ``model.cuda()`` and ``torch.cuda.set_device`` do nothing.
+
+    No extension is compiled, and weights that torchvision fetches are not loaded, which change no shape.
+    """
     import torch
 
     with contextlib.ExitStack() as stack:
@@ -167,6 +171,9 @@ def keep_in_place() -> Iterator[None]:
             stack.enter_context(patch.object(owner, "to", _convert_only(owner.to)))
             for name in ("cuda", "cpu"):
                 stack.enter_context(patch.object(owner, name, lambda self, *_, **__: self))
+        stack.enter_context(patch.object(torch.hub, "load_state_dict_from_url", fetch_no_weights))
+        load = torch.nn.Module.load_state_dict
+        stack.enter_context(patch.object(torch.nn.Module, "load_state_dict", _load_unless_fetched(load)))
         if EXTENSIONS not in sys.modules:
             compiler = sys.modules[EXTENSIONS] = cast("Any", StandIn(EXTENSIONS))
             compiler.load = compiler.load_inline = load_extension
@@ -178,6 +185,27 @@ def load_extension(name: str, *_: object, **__: object) -> StandIn:
     """Replace ``torch.utils.cpp_extension.load``, and compile nothing."""
     note_stand_in("extensions not compiled and not used", name)
     return StandIn(name)
+
+
+class Fetched(dict[str, Any]):
+    """The weights of an address, none of which is there."""
+
+
+def fetch_no_weights(url: str, *_: object, **__: object) -> Fetched:
+    """Replace ``torch.hub.load_state_dict_from_url``, and fetch nothing."""
+    note_stand_in("weights not fetched and not loaded", url.rpartition("/")[2])
+    return Fetched()
+
+
+def _load_unless_fetched(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``load_state_dict`` that passes over weights that were not fetched."""
+
+    def load_state_dict(self: Any, state_dict: Any, *arguments: Any, **named: Any) -> Any:
+        return own(
+            self, *((self.state_dict(),) if isinstance(state_dict, Fetched) else (state_dict,)), *arguments, **named
+        )
+
+    return load_state_dict
 
 
 def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import tomli
 
-from pytest_bertsize.base.git import ask_git
+from pytest_bertsize.base.git import NoRevision, ask_git, find_repository
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
-from pytest_bertsize.builder.published import CONFIG, find_in
+from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, suggest_fetching
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_of_roots, wrap_text
@@ -181,7 +181,9 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
     """Yield what is known of the model beside its table."""
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
-        yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}"
+        lacking = each.origin.startswith(HUB_CACHE)
+        fetch = f", which CI lacks: {suggest_fetching(each.name).sentence}" if lacking else ""
+        yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{fetch}"
     yield from built.stood_in
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
@@ -203,12 +205,16 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
 def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
     """Yield what to do about each config that the model is made from and that no commit can have."""
     root, hub = discovery.project.root, discovery.project.settings.hub
+    try:
+        top = find_repository(root).root
+    except NoRevision:
+        top = root
     copy = f"configs/{found.name}.json"
     by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
     read = {"": found.config.partition("#")[0]}
     read |= {each.name: hub.get(find_in(hub, each.name) or "", each.name) for each in by_name}
     for name, path in read.items():
-        is_outside = path and root.resolve() not in (root / path).resolve().parents
+        is_outside = path and (top if name else root).resolve() not in (root / path).resolve().parents
         if is_outside or (path and _is_ignored(root, path)):
             where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
             instead = inline({name: copy}) if name else inline(copy)
