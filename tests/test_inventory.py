@@ -173,5 +173,7 @@ def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
 
 
 def test_a_closed_form_is_of_a_file() -> None:
-    with pytest.raises(TypeError, match="config is the path of a file, not a dict; check_model takes a model in hand"):
+    with pytest.raises(
+        TypeError, match="config is the path of a file, not a dict; pass a model in hand to check_model"
+    ):
         closed_form({"hidden_size": 48})  # type: ignore[arg-type]

@@ -32,12 +32,12 @@ def accept(  # noqa: PLR0913  (what the command line says)
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Build the models, write limits, reasons and lock, and say what was written.
+    """Build the models, write limits, reasons and lock, and report the changes.
 
-    :param names: of the models to accept; all of them where there is none.
-    :param base: the revision since which a budget that was loosened is given the reason; ``None`` for the last commit.
-    :param reason: why, which the tables of models whose budgets are raised then say.
-    :returns: the exit status: found where a model that was named fails all the same.
+    :param names: names of the models to accept; all of them without any.
+    :param base: the revision since which a loosened budget gets the reason; ``None`` for the last commit.
+    :param reason: the reason for the tables of models whose budgets are raised.
+    :returns: the exit status: :data:`FOUND` if a named model fails all the same.
     """
     try:
         refuse_ci("bertsize accept")

@@ -1,4 +1,4 @@
-"""What the command line names at a git revision: a file, or a model that the table there declares."""
+"""Files and declared models at a git revision that the command line names."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Revisions even without a repository or such a branch: the message is about the revision then, not about a module."""
+"""Names that mean revisions even without a repository or such a branch, so that the message is about a revision."""
 
 
 def read_config_at(reference: str) -> ModelConfig:
-    """Read ``main:models/config.json``: a file as a commit has it, its path from the current folder.
+    """Read ``main:models/config.json``: a file of a commit, its path from the current folder.
 
     :raises Unusable: in the words of the command line.
     """
@@ -50,9 +50,9 @@ def read_config_at(reference: str) -> ModelConfig:
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
     """Read a model as the table of a commit declares it, in the current folder.
 
-    The last is its block in the lock, where that has its sizes.
+    Its block in the lock is the last value, if that has its sizes.
 
-    :raises Unusable: where there is none, or none that can be read.
+    :raises Unusable: if there is none, or none that can be read.
     """
     here = Settings(find_table(Path.cwd()), "", {})
     with _open_files(here.root, revision) as files:
@@ -71,7 +71,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
 
 def is_declared_at(revision: str, name: str) -> bool:
-    """Tell whether the table of a commit declares a model; what a module of the folder may have is none."""
+    """Tell whether the table of a commit declares a model; a name that a module of the folder may have is none."""
     if not is_revision(revision):
         return False
     here = Settings(find_table(Path.cwd()), "", {})
@@ -83,7 +83,7 @@ def is_declared_at(revision: str, name: str) -> bool:
 
 
 def is_revision(written: str) -> bool:
-    """Tell whether it is one in this folder, and no module of it."""
+    """Tell whether a name is a revision in this folder, and no module."""
     top = written.partition(".")[0]
     if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False
@@ -100,8 +100,8 @@ def is_revision(written: str) -> bool:
 def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[CommitFiles]:
     """Open the files of a commit.
 
-    :param where_else: what to write where what is named is not there.
-    :raises Unusable: for a revision, or a file, that is not there or cannot be read.
+    :param where_else: the fix for a path that does not exist.
+    :raises Unusable: for a revision or a file that is missing or cannot be read.
     """
     try:
         with CommitFiles(folder, resolve_commit(folder, revision)) as files:

@@ -1,4 +1,4 @@
-"""The gate without pytest: no conftest, no plugin and no test of the project can have a say in its verdict."""
+"""The gate without pytest: no conftest, plugin or test of the project can change its verdict."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ def check(  # noqa: PLR0913  (what the command line says)
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Check the declared models, print what was found, write the reports.
+    """Check the declared models, print the findings, write the reports.
 
     :param root: the folder of the pyproject.toml.
-    :param helper: the process that builds, which is stopped when it has; ``None``: nothing is built, and budgets are
-        held against the closed form alone.
-    :param names: of the models to check; all of them where there is none.
+    :param helper: the process that builds, stopped afterwards; ``None`` to compare budgets with the closed form alone.
+    :param names: names of the models to check; all of them without any.
     :param base: the revision to compare with; ``None`` for that of the request that CI runs for.
     :param python: the interpreter to build with; ``None`` for that of the table.
-    :param strict: whether a model fails that nothing counts, because nothing is built.
+    :param strict: whether a model fails if nothing counts it, because nothing is built.
     :returns: the exit status.
     """
     try:
@@ -82,13 +81,13 @@ class Declared(NamedTuple):
 
     settings: Settings
     names: list[str]
-    """The models that the command is about."""
+    """The models of the command."""
     about: AskedAbout
     registry: Registry
     base: Baseline | None
 
     def make_gate(self, helper: Helper | None, mode: Mode, lock: Lock | None) -> Gate:
-        """Return the gate, whose helper builds with the interpreter that the table or the command names."""
+        """Return the gate; its helper builds with the interpreter of the table or the command."""
         if helper and (interpreter := self.settings.interpreter):
             helper.build_with(interpreter.path, interpreter.written)
         return Gate(self.settings, self.registry, helper.result if helper else None, self.base, mode, lock)
@@ -99,8 +98,8 @@ def read_declared(
 ) -> Declared:
     """Read the table and the base.
 
-    :param command: what messages call it: ``"bertsize check"``.
-    :raises SettingsError: for a mistake in the table, for a name that it does not declare, and in an option.
+    :param command: its name in messages: ``"bertsize check"``.
+    :raises SettingsError: for a mistake in the table or an option, and for a name that is not declared.
     """
     settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
     for name in names:
@@ -113,7 +112,7 @@ def read_declared(
 
 
 def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
-    """Have built what the closed forms have bounded, and review it."""
+    """Build the models that the closed forms bound, and review them."""
     try:
         if helper:
             helper.ask([*gate.find_requests(gate.list_needed(names)).values()])
@@ -124,7 +123,7 @@ def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[
 
 
 def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
-    """Print what failed, the tables of what passed where they are asked for, and the summary."""
+    """Print the failures, on request the tables of models that passed, and the summary."""
     common, failed = take_common([model for model in outcome.checked if model.verdict == "failed"], style)
     if common:
         say(f"{common}\n", out)

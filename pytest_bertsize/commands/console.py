@@ -1,4 +1,4 @@
-"""Print for a terminal or a file: what the output can show, what it can encode, and mistakes as lines of their own."""
+"""Print for a terminal or a file, with characters that it can encode, and mistakes as lines of their own."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.table.settings import SettingsError
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
-"""Exit status: as it should be, or shown; a finding; a mistake in a table, in a config or on the command line."""
+"""Exit status: passed or shown; a finding; a mistake in a table, in a config or on the command line."""
 
 
 def read_style(out: TextIO, verbosity: int = 0) -> Style:
-    """Width, colour and characters that the output can show; NO_COLOR and FORCE_COLOR are honoured."""
+    """Return width, colour and characters of the output; NO_COLOR and FORCE_COLOR are honoured."""
     colour = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
     return Style(shutil.get_terminal_size().columns, colour, can_show(out.encoding or "utf-8"), verbosity)
 
 
 def say(text: str, out: TextIO) -> None:
-    """Print what the output can encode; the rest, perhaps a letter of a path, as an escape."""
+    """Print a text; characters that the output cannot encode, perhaps a letter of a path, become escapes."""
     encoding = out.encoding or "utf-8"
     try:
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=out, flush=True)
@@ -33,7 +33,7 @@ def say(text: str, out: TextIO) -> None:
 
 
 def show(make_text: Callable[[], str]) -> int:
-    """Print a text, or the mistakes for which there is none: the errors, and behind them what is only odd.
+    """Print a text, or the mistakes that prevent it: the errors, then the warnings.
 
     :returns: the exit status.
     """
@@ -58,5 +58,5 @@ def print_mistakes(mistakes: Iterable[str], err: TextIO) -> int:
 
 
 def refuse(message: str, fix: str = "") -> Unusable:
-    """Make the mistake of a command line."""
+    """Make the error for a mistake on the command line."""
     return Unusable(Finding("config-invalid", message, fix))

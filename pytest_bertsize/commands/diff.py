@@ -1,4 +1,4 @@
-"""``bertsize diff``: two configs, component by component, and which changed key moved what."""
+"""``bertsize diff``: compare two configs, component by component, and attribute the changes to keys."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 SEQ_LEN = 128
-"""Tokens of the text that FLOPs are of."""
+"""Tokens of the text for FLOPs."""
 DTYPE = "float32"
-"""That bytes are of, whatever a config says: models are compared by what they have, not by how it is written."""
+"""The dtype for bytes, whatever the config's: models are compared by their parameters, not by their storage."""
 HEAD_WIDTH = ("head_dim", "d_kv", "d_head")
-"""Keys that say how wide a head is."""
+"""Keys for the width of a head."""
 MEASURES = f"bytes as {DTYPE}, FLOPs of a text of {SEQ_LEN} tokens"
 COLUMNS = ("component", "A", "B", "change")
 
 
 def diff(first: Named, second: Named, form: str = "text") -> str:
-    """Write what changes from the first model to the second.
+    """Write the changes from the first model to the second.
 
     :param form: ``text``, ``md`` or ``json``.
     :raises Unusable: with the mistakes of both.
@@ -51,11 +51,11 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
     return write(*models)
 
 
-# what is compared
+# the comparison
 
 
 class Row(NamedTuple):
-    """One component, or one measure, of both; ``None`` where it is not known."""
+    """One component, or one measure, of both; ``None`` if it is unknown."""
 
     name: str
     before: int | None
@@ -66,7 +66,7 @@ class Row(NamedTuple):
         return None if self.before is None or self.after is None else self.after - self.before
 
     def write_cells(self, same: str) -> tuple[str, str, str]:
-        """Return both values and the change, which is ``same`` where there is none."""
+        """Return both values and the change, ``same`` if there is none."""
         change = "" if self.change is None else signed(self.change) if self.change else same
         return _write_count(self.before), _write_count(self.after), change
 
@@ -83,7 +83,7 @@ def _list_components(before: ClosedForm, after: ClosedForm) -> list[Row]:
 
 
 def _measure(model: Explained) -> dict[str, Any]:
-    """Return bytes, FLOPs and shape; ``None`` for what the family does not have, or has another way."""
+    """Return bytes, FLOPs and shape; ``None`` for a size that the family lacks, or defines in another way."""
     layers, width, inner = (model.form.dims.sizes.get(symbol) for symbol in ("L", "D", "I"))
     return {
         "bytes": bytes_of(model.form.total, DTYPE),
@@ -96,7 +96,7 @@ def _measure(model: Explained) -> dict[str, Any]:
 
 
 def _find_head_width(model: Explained) -> int | None:
-    """Return what the config says, else the width by the heads, where the queries are as wide as the model."""
+    """Return the width in the config, else width by heads if the queries are as wide as the model."""
     sizes = model.form.dims.sizes
     said = (sizes.get(size.symbol) for size in model.derivation.family.keys.sizes if size.key in HEAD_WIDTH)
     if found := next(filter(None, said), None):
@@ -108,7 +108,7 @@ def _find_head_width(model: Explained) -> int | None:
 
 
 def _list_query_widths(form: ClosedForm) -> Iterator[int]:
-    """Yield how wide the vectors are that attentions compare."""
+    """Yield the widths of the queries in attentions."""
     for term in form.terms:
         *_, module, leaf = ("", *term.name.split("."))
         if module in ("query", "q_lin") and leaf == "weight" and term.kind in flops.LINEAR:
@@ -126,11 +126,11 @@ def _explain_changes(before: Explained, after: Explained) -> list[str]:
     return [*sentences, f"net {signed(net)}{gross}" if came or went else "no count changed"]
 
 
-# how it is printed
+# the output
 
 
 def _list_measures(before: Explained, after: Explained, same: str) -> list[tuple[str, ...]]:
-    """List the rows below the components: bytes and FLOPs, then how deep and wide both are."""
+    """List the rows below the components: bytes and FLOPs, then depths and widths."""
     measured = _measure(before), _measure(after)
     counts = [Row(name, *(each[name.lower()] for each in measured)) for name in ("bytes", "FLOPs")]
     shapes = zip(("depth / width", "head width", "I / D"), *map(_write_shape, measured), strict=True)

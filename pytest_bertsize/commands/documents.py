@@ -1,4 +1,4 @@
-"""Write what ``explain``, ``diff``, ``fit`` and ``log`` show of models: tables for the terminal, facts for JSON."""
+"""Write the output of ``explain``, ``diff``, ``fit`` and ``log``: tables for the terminal, facts for JSON."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def draw_document(
 ) -> str:
     """Draw the models, a table of them, and the notes and warnings below it.
 
-    :param models: by what the lines of each begin with.
-    :param lines: what stands between table and notes, and is not wrapped.
+    :param models: by the prefix of the lines of each.
+    :param lines: lines between table and notes, which are not wrapped.
     """
     style = read_style(sys.stdout)
     heads = [part for mark, model in models.items() for part in _draw_heading(mark, model, style)]
@@ -51,7 +51,7 @@ def draw_document(
 
 
 def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:
-    """Class, file and sizes, and where a config is from that was named as the hub names it."""
+    """Yield class, file and sizes, and the origin of a config by a name of the hub."""
     options = {key: str(value).lower() for key, value in model.model.options.items()}
     said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
     name = (model.form.architecture.name, "bold")
@@ -63,10 +63,10 @@ def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[Rendera
 def make_table(
     columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], *, left: int = 0, sections: Collection[int] = ()
 ) -> Table:
-    """Make a table of rows that have a style and cells.
+    """Make a table of rows, each a style and cells.
 
-    :param left: how many columns are of words; all others are of numbers.
-    :param sections: the rows that have a line above them.
+    :param left: the number of columns with words; all others have numbers.
+    :param sections: the rows with a line above them.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     table.border_style = "dim"
@@ -83,7 +83,7 @@ def make_table(
 
 
 def list_facts(model: Explained) -> dict[str, Any]:
-    """Return what JSON says of a model, with what repeats it."""
+    """Return the facts of a model for JSON, with the versions that reproduce them."""
     form, formulas = model.form, model.form.formulas()
     names = {size.symbol: size.key for size in model.derivation.family.keys.sizes}
     counts = {**form.components, TOTAL: form.total}

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from pytest_bertsize.quantity import Quantity
 
 MOST = 10
-"""Shapes that are shown."""
+"""Shapes in the output."""
 
 
 class Row(NamedTuple):
-    """Today's shape, or one that was found, as JSON has it."""
+    """Today's shape, or another one, as in the JSON."""
 
     overrides: dict[str, Any]
-    """To paste into the table, which may have others already."""
+    """The overrides to paste into the table, beside those that it has."""
     sizes: Mapping[str, Any]
-    """By key, of the keys that vary."""
+    """The sizes that vary, by key."""
     parameters: int
     flops: int | None
     adapter: dict[str, Any]
-    """The adapter's keys that are another."""
+    """The adapter's keys that differ."""
     limited: dict[str, int]
-    """What is limited of the adapter, by component."""
+    """The limited parameters of the adapter, by component."""
 
 
 class Fitting(NamedTuple):
-    """All that is printed, in whatever form."""
+    """The content of the output, in any form."""
 
     chosen: Explained
     limits: Sequence[Limit]
@@ -61,7 +61,7 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
     :param total: the most parameters, as in ``110M``; ``None``, without FLOPs either: the budget of a declared model.
     :param most_flops: the most FLOPs of a forward pass.
     :param form: ``text``, ``md`` or ``json``.
-    :raises Unusable: where the command line asks for what there is not, or no shape holds the limits.
+    :raises Unusable: if the command line names a size that is missing, or no shape is within the limits.
     """
     chosen = explain_model(named)
     found = _find_shapes(chosen, _read_limits(chosen, total, most_flops, wish.seq_len), wish)
@@ -70,7 +70,7 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
 
 
 def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, seq_len: int) -> list[Limit]:
-    """Return the limits of the command line or, where it has none, the model's own."""
+    """Return the limits of the command line, else the model's own."""
     found = []
     if total is not None:
         found.append(_read_limit(TOTAL, "--total", total, quantity.PARAMETERS))
@@ -109,7 +109,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
         raise refuse(what, variants.why_unsure or ("keep fewer keys" if wish.keep else alone))
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
         fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
-        raise refuse(f"no shape that was tried is within {_list_limits(limits)}", fix)
+        raise refuse(f"no tried shape is within {_list_limits(limits)}", fix)
     adapter, limited = chosen.derivation.adapter, list_of_adapter(chosen.derivation, limits)
     now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
 
@@ -125,7 +125,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides with those of a shape; a key of one part of several is among those of that part."""
+    """Return the table's overrides with those of a shape; a key of one of several parts is in that part's."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.model.overrides.items()
     found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
@@ -159,11 +159,11 @@ def _list_limits(limits: Sequence[Limit]) -> str:
     )
 
 
-# what is printed
+# the output
 
 
 def _list_pastes(found: Fitting) -> list[str]:
-    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape, or what the adapter's table or file has."""
+    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape, or the keys of the adapter."""
     model = found.chosen.model
 
     def write(row: Row) -> str:
@@ -177,9 +177,9 @@ def _list_pastes(found: Fitting) -> list[str]:
 
 
 def _list_notes(found: Fitting) -> list[str]:
-    how = "nearest to today's first, each with no size that could take one step more"
+    how = "nearest to today's first, each with no size that could grow one step"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
-    first = shown_ones if found.rows else "today's is as large as the budget lets it be"
+    first = shown_ones if found.rows else "today's shape is as large as the budget allows"
     unsure = Variants(found.chosen.derivation).why_unsure
     notes = [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
     if found.today.limited:
@@ -193,7 +193,7 @@ def _list_notes(found: Fitting) -> list[str]:
 
 
 def _list_columns(found: Fitting) -> dict[str, list[str]]:
-    """Return cells by heading: the sizes that some shape changes by their symbol, then what they come to."""
+    """Return cells by heading: the sizes that some shape changes, by their symbols, then the counts."""
     sizes, rows = Variants(found.chosen.derivation).sizes, [found.today, *found.rows]
     cells = {"": ["today", *(str(number) for number, _ in enumerate(found.rows, 1))]}
     for key, now in found.today.sizes.items():

@@ -1,4 +1,4 @@
-"""``bertsize log``: how each declared model grew, commit by commit or tag by tag, from git alone."""
+"""``bertsize log``: the history of each declared model, commit by commit or tag by tag, from git alone."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.drawing import Style
 
 MOST_ROWS = 100
-"""Of one model in the terminal, the last ones; other forms have all."""
+"""Most rows of a model in the terminal, the last ones; other forms have all."""
 LABEL = 24
 """Characters of a tag's name."""
 DAY = len("2026-11-22")
 INDENT = "  "
 LEAST = 12
-"""Cells that are worth beginning a subject in."""
+"""Fewest cells for a subject."""
 COLUMNS = ("commit", "date", "subject", "what moved it", "parameters", "change")
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
 
 
 def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = "text") -> str:
-    """Write the rows of each model; that it could not be counted in some commit is a row of its own.
+    """Write the rows of each model; a commit in which it could not be counted is a row of its own.
 
     :param root: the folder of the pyproject.toml.
     :param name: a model, by any name that it had; ``""`` for all.
-    :param commits: ``v1..HEAD``; ``""`` for all up to the one that is checked out.
+    :param commits: ``v1..HEAD``; ``""`` for all up to the current one.
     :param form: ``text``, ``md`` or ``json``.
     :raises SettingsError: for a mistake in the table, or in the name.
-    :raises NoRevision: for commits that there are not.
+    :raises NoRevision: for unknown commits.
     """
     settings = load(root / "pyproject.toml")
-    if DOTS in name and not commits and name not in settings.models:  # a range may stand alone
+    if DOTS in name and not commits and name not in settings.models:  # a range alone is allowed
         name, commits = "", name
     release = asked_about(settings)
     history = read_history(settings, registry_of(settings, release.release), commits, by_tag=by_tag)
@@ -64,7 +64,7 @@ def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = 
 
 
 def _select_models(history: History, name: str) -> list[ModelHistory]:
-    """:raises SettingsError: where no model ever had the name."""
+    """:raises SettingsError: if no model ever had the name."""
     models = [each for each in history.models if not name or name in each.names]
     if name and not models:
         names = [known for each in history.models for known in each.names]
@@ -73,11 +73,11 @@ def _select_models(history: History, name: str) -> list[ModelHistory]:
     return models
 
 
-# what every form has beside its numbers
+# sentences of every form
 
 
 def _write_headline(model: ModelHistory) -> str:
-    """``encoder: 102,290,312 → 116,602,170 (+14,311,858)``."""
+    """Return ``encoder: 102,290,312 → 116,602,170 (+14,311,858)``."""
     totals = [row.total for row in model.rows if row.total is not None]
     if not totals:
         return f"{printable(model.name)}: never counted"
@@ -88,10 +88,10 @@ def _write_headline(model: ModelHistory) -> str:
 
 
 def _list_sentences(row: Row) -> list[str]:
-    """Return what no number and no key of a row says."""
+    """Return the sentences of a row beside its numbers and keys."""
     found = [*row.said]
     if row.since:
-        found.append(f"the change is since {row.since}, which was the last that was counted")
+        found.append(f"the change is since {row.since}, the last commit that was counted")
     if len(row.commit.parents) > 1 and row.change is not None:
         found.append("a merge: this is all that it brought")
     return found
@@ -102,7 +102,7 @@ def _list_causes(row: Row) -> list[str]:
 
 
 def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
-    """Return what concerns all rows."""
+    """Return the notes on all rows."""
     rows = [row for model in models for row in model.rows]
     found = [*dict.fromkeys(row.method for row in rows if row.method)]
     if history.span.start == history.span.end:
@@ -110,20 +110,20 @@ def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
     elif quiet := history.commits_read - len({row.commit.name for row in rows}):
         touch = "touches" if quiet == 1 else "touch"
         found.append(
-            f"{plural(quiet, 'other commit')} {touch} the table or what it names, and moved none of these counts"
+            f"{plural(quiet, 'other commit')} {touch} the table or its files, and changed none of these counts"
         )
     if history.is_cut:
-        found.append(f"this clone is shallow: what was before {history.span.first[:SHORT]} is not known; {UNSHALLOW}")
+        found.append(f"this clone is shallow: it lacks commits before {history.span.first[:SHORT]}; {UNSHALLOW}")
     return found
 
 
 def _show_numbers(row: Row, same: str = "0") -> tuple[str, str]:
-    """Return the total and the change, each ``""`` where there is none."""
+    """Return the total and the change, each ``""`` without one."""
     total = "" if row.total is None else exact(row.total)
     return total, "" if row.change is None else signed(row.change) if row.change else same
 
 
-# text: the oldest above, so that the last line is the last that happened
+# text: the oldest first, so that the last line is the latest
 
 
 def _draw_text(history: History, models: Sequence[ModelHistory], style: Style) -> str:
@@ -137,7 +137,7 @@ def _draw_model(model: ModelHistory, style: Style) -> Iterator[RenderableType]:
     rows = model.rows[-MOST_ROWS:]
     if hidden := len(model.rows) - len(rows):
         earlier = plural(hidden, "earlier row")
-        yield Text(f"{INDENT}({earlier} not shown: --format json or md, or a range, has them)", style="dim")
+        yield Text(f"{INDENT}({earlier} not shown: --format json or md, or a range, shows them)", style="dim")
     cells = [(printable(row.commit.label, LABEL), *_show_numbers(row, same="=")) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, (label, total, moved) in zip(rows, cells, strict=True):

@@ -1,4 +1,4 @@
-"""The model that a command line, or a line of Python, names: a config of any place on the disk, and its closed form."""
+"""Models that a command line, or a line of Python, names: a config anywhere on the disk, and its closed form."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 DECLARED = "::"
-"""Between a pyproject.toml and the name of a model that it declares."""
+"""The separator between a pyproject.toml and the name of a model that it declares."""
 
 
 class Named(NamedTuple):
-    """A model as the command line, or a line of Python, names it."""
+    """A model named on the command line, or in Python."""
 
     config: str
     """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
@@ -52,19 +52,19 @@ class Named(NamedTuple):
     options: Mapping[str, bool] = {}
     """Constructor arguments."""
     keys: Mapping[str, str] = {}
-    """Names of the file's own, with the keys that they stand for."""
+    """The file's own names of keys, with the keys that they mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A config and what the closed form makes of it."""
+    """A config and its closed form."""
 
     model: Model
-    """As the table or the command line declares it."""
+    """The model that the table or the command line declares."""
     config: ModelConfig
     derivation: Derivation
     settings: Settings | None = None
-    """The table of today that declares it; ``None`` for a config by its place, and at a revision."""
+    """Today's table that declares it; ``None`` for a config by its path, and at a revision."""
 
     @property
     def form(self) -> ClosedForm:
@@ -72,10 +72,10 @@ class Explained:
 
 
 class _Declaration(NamedTuple):
-    """The place at which a model is declared."""
+    """The place of a model's declaration."""
 
     revision: str
-    """``""`` for the table as it is."""
+    """The revision of the table; ``""`` for the present one."""
     file: str
     name: str
 
@@ -87,23 +87,23 @@ def closed_form(
     family: str | None = None,
     options: Mapping[str, bool] | None = None,
 ) -> ClosedForm:
-    """Derive what a model consists of from its config alone, without torch or transformers.
+    """Derive the tensors of a model from its config alone, without torch or transformers.
 
-    ``closed_form("config.json")["encoder"]`` is a number of parameters, of ``"total"`` and ``"trainable"`` too, and 0
-    of a component that the model has not; ``.formulas()["encoder"].text`` is where it comes from. The source of each
-    family's formulas, a paper or the code of the class, is in its module in ``closed_forms/families``.
+    ``closed_form("config.json")["encoder"]`` is its number of parameters, also for ``"total"`` and ``"trainable"``, and
+    0 for a component that the model lacks; ``.formulas()["encoder"].text`` is its formula. The source of each family's
+    formulas, a paper or the code of the class, is in its module in ``closed_forms/families``.
 
     :param config: as for ``bertsize explain``: a file or a folder, from the current folder, perhaps with ``#key.path``;
         or ``pyproject.toml::NAME``, a model that it declares.
     :param architecture: the class; by default the only one that the file names.
-    :param family: the ``model_type`` of a file that has none.
+    :param family: the ``model_type`` for a file that has none.
     :param options: constructor arguments: ``{"add_pooling_layer": False}``.
     :raises ValueError: with a sentence for each mistake in the config.
-    :raises TypeError: for what is no path.
+    :raises TypeError: for anything but a path.
     """
     if not isinstance(config, (str, Path)):
         raise TypeError(
-            f"config is the path of a file, not a {type(config).__name__}; check_model takes a model in hand"
+            f"config is the path of a file, not a {type(config).__name__}; pass a model in hand to check_model"
         )
     try:
         return explain_model(Named(str(config), architecture, family, options or {}), Finding.in_python).form
@@ -113,7 +113,7 @@ def closed_form(
 
 
 def parse_options(written: Sequence[str]) -> dict[str, bool]:
-    """``add_pooling_layer=false`` → ``{"add_pooling_layer": False}``."""
+    """Return ``{"add_pooling_layer": False}`` for ``add_pooling_layer=false``."""
     found = {}
     for each in written:
         key, _, value = each.partition("=")
@@ -125,7 +125,7 @@ def parse_options(written: Sequence[str]) -> dict[str, bool]:
 
 
 def parse_keys(written: Sequence[str]) -> dict[str, str]:
-    """``num_blks=num_hidden_layers`` → ``{"num_blks": "num_hidden_layers"}``."""
+    """Return ``{"num_blks": "num_hidden_layers"}`` for ``num_blks=num_hidden_layers``."""
     found = {}
     for each in written:
         own, _, key = each.partition("=")
@@ -139,8 +139,8 @@ def parse_keys(written: Sequence[str]) -> dict[str, str]:
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
     """Read the config and derive the closed form, by the same steps as a check.
 
-    :param in_words: says how to mend what a table would say, by an option or by an argument.
-    :raises Unusable: in these words, or, for a model that is declared, in those of its table.
+    :param in_words: rewrites the fix of a finding from a key of the table to an option or an argument.
+    :raises Unusable: with these fixes or, for a declared model, with those for its table.
     """
     if declaration := _find_declaration(named.config):
         return _explain_declared(named, declaration)
@@ -164,7 +164,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
         raise Unusable(finding) from error
 
 
-# what a table declares
+# declared models
 
 
 def _find_declaration(written: str) -> _Declaration | None:
@@ -183,9 +183,9 @@ def _find_declaration(written: str) -> _Declaration | None:
 
 
 def _is_declared_in(table: Path, name: str) -> bool:
-    """Tell whether a table declares it, be it one with mistakes, and nothing here has that name.
+    """Tell whether a table, also one with mistakes, declares a model, and no file or folder here has its name.
 
-    A folder without a config, as that of the model's own code, is nothing.
+    A folder without a config, as that of the model's own code, does not count.
     """
     path = Path(name)
     is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
@@ -196,7 +196,7 @@ def _is_declared_in(table: Path, name: str) -> bool:
 
 
 def _list_declared(table: Path) -> Sequence[str]:
-    """List the models of a table, be it one with mistakes."""
+    """List the models of a table, also of one with mistakes."""
     try:
         return load(table).names
     except SettingsError:
@@ -206,7 +206,7 @@ def _list_declared(table: Path) -> Sequence[str]:
 def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     if named.architecture or named.family or named.options or named.keys:
         name = printable(named.config.rpartition(DECLARED)[2])
-        message = f"{name} is a declared model: its table says family, architecture and options"
+        message = f"{name} is a declared model: its table has the family, architecture and options"
         raise refuse(message, "name its config in place of it, or leave the options out")
     settings = None
     if declaration.revision:
@@ -222,7 +222,7 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     except Unusable as unusable:
         if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
             raise
-        message = f"{printable(model.name)} has no closed form, as closed_form = false in its table says"
+        message = f"{printable(model.name)} has no closed form: its table has closed_form = false"
         fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
         raise Unusable(Finding("unknown-closed-form", message, fix)) from None
     derivation = derive(model, config, chosen)
@@ -252,7 +252,7 @@ def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
 def _read_registry(declaring: Settings | None) -> Registry:
     """Read the closed forms of the table that declares a model.
 
-    Of one that no table of today declares, those are read that the table of the folder names; it has no other say.
+    For a model that no present table declares, read those that the folder's table names, and nothing else of it.
     """
     settings = declaring
     with suppress(SettingsError):
@@ -265,11 +265,11 @@ def _read_registry(declaring: Settings | None) -> Registry:
         raise refuse(str(error)) from None
 
 
-# a config by its place
+# a config by its path
 
 
 def _read_config(model: Model) -> ModelConfig:
-    """Read what the command line names, of whatever kind."""
+    """Read the config that the command line names, of any kind."""
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
         if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
@@ -280,9 +280,9 @@ def _read_config(model: Model) -> ModelConfig:
 
 
 def _read_on_disk(reference: str) -> ModelConfig:
-    """Read a config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
+    """Read a config anywhere on the disk: files have to be in its own folder, and messages show the path as given.
 
-    A symlink is followed first, because that is what the files of a downloaded model are.
+    A symlink is followed first, because the files of a downloaded model are symlinks.
     """
     refuse_code(reference)
     location, hash_sign, inner = reference.partition("#")
@@ -305,7 +305,7 @@ def _read_on_disk(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         found = unusable.findings
-        named = f"{printable(name)}: "  # what a message begins with that has the table's line in a run
+        named = f"{printable(name)}: "  # the beginning of a message that has the table's line in a run
         raise Unusable(
             *(each._replace(file=given, message=each.message.removeprefix(named)) for each in found)
         ) from None
@@ -317,7 +317,7 @@ def _read_on_disk(reference: str) -> ModelConfig:
 
 
 def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
-    """Say of a bare name, which no hub need have, that no table declares it either."""
+    """Add to the message about a bare name, which the hub may lack, that no table declares it either."""
     if "/" in name:
         return unknown
     table = find_table(Path())

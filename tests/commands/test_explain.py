@@ -62,8 +62,8 @@ def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
     [
         "- total = V·D + P·D + T·D + 2·D + L·(4·D² + 2·I·D + 9·D + I) + D² + V + 3·D",
         "- A = 12 (num_attention_heads) is in no formula: heads divide D, they do not multiply it",
-        "- what is tied is counted once; written out again it would be 118,537,744",  # DESIGN: a counter that loses the tie
-        "- a count is not a size in bytes: as float32 it takes 409,161,248 of them, 390.2 MiB",  # 4 · 102,290,312
+        "- tied tensors are counted once; with copies the count is 118,537,744",  # DESIGN: a counter that loses the tie
+        "- a count is not a size: in float32 the model takes 409,161,248 bytes, 390.2 MiB",  # 4 · 102,290,312
     ],
 )
 def test_what_is_usually_got_wrong_is_said(note: str, bertsize: Bertsize) -> None:
@@ -90,7 +90,7 @@ def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, ber
     assert ["total", "11,683,584"] in cells(out)
     assert "one layer of 1, used 12 times" in out
     assert "- L = 12 (num_hidden_layers) is in no formula: layers share their weights" in out
-    assert "with a copy for each pass it would be 89,650,176" in out
+    assert "with a copy for each pass the count is 89,650,176" in out
 
 
 def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(bertsize: Bertsize) -> None:
@@ -191,7 +191,7 @@ NOTHING_SAYS = (
     "contribute a closed form, or write closed_form = false"
 )
 ITS_TABLE_SAYS_SO = (
-    "own has no closed form, as closed_form = false in its table says; run bertsize check, which builds it and "
+    "own has no closed form: its table has closed_form = false; run bertsize check, which builds it and "
     "compares its count with its budget and its lock"
 )
 

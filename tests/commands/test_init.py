@@ -85,7 +85,7 @@ def test_a_second_time_there_is_nothing_to_add(tmp_path: Path) -> None:
     assert started(tmp_path, writes=True) == (
         GOOD,
         "",
-        "nothing to add: pyproject.toml declares 2 models, and leaves 1 config that init is not certain of to you\n",
+        "nothing to add: pyproject.toml declares 2 models, and init is not certain of 1 config\n",
     )
     assert (tmp_path / "pyproject.toml").read_bytes() == before
 
@@ -169,7 +169,7 @@ def test_files_without_a_word_of_pytest_are_no_settings_and_a_new_root_is_told(
         GOOD,
         (
             "pyproject.toml, a new file: 1 model declared (bert)\n"
-            "its [tool.pytest.ini_options] makes this folder pytest's root, so that this table is the one that is read\n"
+            "its [tool.pytest.ini_options] makes this folder pytest's root, so that pytest reads this table\n"
             "next: pytest --bert-budget pyproject.toml\n"
         ),
         "",
@@ -214,8 +214,8 @@ def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:
         NOTHING,
         "",
         (
-            "ERROR: no table is proposed: no JSON or YAML file names a class of a family that is known (tests, what git "
-            "ignores, hidden, installed and built folders are not read); write, for example, "
+            "ERROR: no table is proposed: no JSON or YAML file names a class of a known family (init does not read "
+            "tests, files that git ignores, and hidden, installed or built folders); write, for example, "
             '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"\n'
         ),
     )

@@ -303,7 +303,7 @@ def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> 
     (model,) = load(root / "pyproject.toml").models.values()
     assert not model.init_command
     status, _, err = init(root, "Pair", writes=True)
-    assert (status, err.endswith('declares "pair" already, and not so: give another name (--name)\n')) == (
+    assert (status, err.endswith('declares another "pair" already: give another name (--name)\n')) == (
         MISTAKEN,
         True,
     )
@@ -324,7 +324,7 @@ def test_limits_of_components_that_are_gone_are_replaced_and_accepted_with_a_rea
     (root / "src" / "own.py").write_text(code, encoding="utf-8")
     status, out, _ = init(root, "Row", name="row", writes=True)
     assert status == GOOD
-    assert "its limits are as they were, but for 0, 0.embeddings, " in out
+    assert "its limits are unchanged, but for 0, 0.embeddings, " in out
     assert 'next: bertsize accept row --reason "…"' in out
     assert accept(root, Helper(), ["row"], "one encoder", out=io.StringIO()) == GOOD
     assert check(root, Helper(), base="HEAD", out=io.StringIO()) == GOOD
@@ -351,7 +351,7 @@ def test_what_a_command_adapts_has_the_name_that_its_script_gives_it_and_is_comp
     )
     assert declare(root, Wish("python src/own.py", writes=True), Helper(), out, err) == GOOD
     assert "pyproject.toml declares adapted" in out.getvalue()
-    assert "compared with its lock and its budget alone: PEFT has adapted it; its base" in " ".join(
+    assert "compared with its lock and its budget alone: PEFT has adapted it; declare its base" in " ".join(
         err.getvalue().split()
     )
     assert check(root, Helper(), out=out, err=out) == GOOD, out.getvalue()
@@ -436,8 +436,7 @@ def test_the_name_of_another_model_is_refused(root: Path) -> None:
     status, out, err = init(root, "Plain", writes=True, kwargs={"more": 1})
     assert (status, out) == (MISTAKEN, "")
     assert (
-        'declares "plain" already, and not so: give another name (--name), or --name plain, '
-        "which writes that table anew"
+        'declares another "plain" already: give another name (--name), or --name plain, which rewrites that table'
     ) in " ".join(err.split())
     assert (root / "pyproject.toml").read_bytes() == before
 
@@ -495,7 +494,7 @@ def test_what_fails_otherwise_is_told_without_a_function_to_paste(
         (Wish("own:Plain", "a b"), "a model's name is its test id"),
         (
             Wish("own:Plain", kwargs={"more": {"a": [None]}}),
-            'more is {"a": [null]}, and TOML has no null; leave it out, or name a function of the project that gives it',
+            'more is {"a": [null]}, and TOML has no null; leave it out, or name a function of the project that passes it',
         ),
         (Wish("own:Plain", kwargs={"a b": 1}), '--kwargs: "a b" is no name of an argument'),
         (Wish("own:Plain", is_named=False), "this folder is part of the project in .."),
@@ -586,7 +585,7 @@ def test_a_config_of_the_hub_cache_is_told_with_how_to_commit_it(
 
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:
     (root / "requirements.txt").write_text("torch\ntransformers==4.2.1\n")
-    assert "- requirements.txt pins transformers 4.2.1, and 5." in init(root, "Plain")[2]
+    assert "- requirements.txt pins transformers 4.2.1, but 5." in init(root, "Plain")[2]
 
 
 # paths and sizes

@@ -97,7 +97,7 @@ def test_an_adapter_is_proposed_on_a_base_that_is_known_as_the_class_that_it_is_
         (
             {"base_model_name_or_path": "bert-base-uncased", "task_type": "SEQ_CLS"},
             (
-                "nothing says which class it adapts, with how many labels: declare it with config = "
+                "its class and its number of labels are unknown: declare it with config = "
                 '"bert-base-uncased", architecture = "BertForSequenceClassification", overrides = { num_labels = … } and '
                 'adapter = "it/adapter_config.json"'
             ),
@@ -152,8 +152,8 @@ YOURS = "the class that your code builds"
         (
             {"train": {"bert": TINY}},
             (
-                "config.json#train.bert: a config of the family bert inside of a file: if your code builds it, name it so as "
-                "config"
+                "config.json#train.bert: a config of the family bert inside a file: if your code builds it, declare it by this "
+                "place"
             ),
         ),
         (

@@ -153,7 +153,7 @@ def blank() -> nn.Module:
         (
             lambda: of(bert=bert(), rest=many()),
             "BertModel and extra do not describe it",
-            "40 rows of extra do not say what it has beside its backbone: rest.x0, rest.x1, rest.x2, rest.x3 and 37 more",
+            "40 rows of extra do not cover the modules beside its backbone: rest.x0, rest.x1, rest.x2, rest.x3 and 37 more",
         ),
         (
             lambda: of(bert=bert(), image=vilt(), tower=of(inner=vilt())),
@@ -169,7 +169,7 @@ def blank() -> nn.Module:
         (
             blank,
             'no table can name the path "my bert"',
-            'no table can name the path "my bert": give it letters, digits and _',
+            'no table can name the path "my bert": rename it with letters, digits and _',
         ),
     ],
 )

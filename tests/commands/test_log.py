@@ -79,7 +79,7 @@ def test_each_commit_that_moved_a_count_is_a_row_with_its_key(history: History) 
     assert re.fullmatch(rf"  {last[:10]}  .*  76,671     \+490  ten words", lines[5])
     assert lines[6] == "    vocab_size 101 → 111: +490 (embeddings.word +480, head.decoder +10)"
     assert " ".join(said.split()).endswith(
-        "- 1 other commit touches the table or what it names, and moved none of these counts"
+        "- 1 other commit touches the table or its files, and changed none of these counts"
     )
 
 
@@ -116,7 +116,7 @@ def test_the_end_of_a_shallow_clone_is_no_beginning(history: History, tmp_path: 
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{history.project.folder}", "clone")
     said = " ".join(history.bertsize.printed("log", "--project", str(tmp_path / "clone")).split())
     assert "a layer more where these commits begin" in said
-    assert f"this clone is shallow: what was before {last[:10]} is not known; run git fetch --unshallow" in said
+    assert f"this clone is shallow: it lacks commits before {last[:10]}; run git fetch --unshallow" in said
 
 
 # tag by tag
@@ -169,7 +169,7 @@ def test_a_model_that_leaves_says_why_and_may_come_back(history: History) -> Non
         ("two again", ["declared again", fits[2]["said"][1]], TOTAL + LAYER),
     ]
     assert fits[2]["change"] == LAYER
-    assert fits[2]["said"][1].endswith("which was the last that was counted")
+    assert fits[2]["said"][1].endswith("the last commit that was counted")
     assert [row["said"] for row in rest] == [["new"]]
 
 

@@ -117,10 +117,10 @@ def test_a_revision_has_its_own_table(made: GitProject, bertsize: Bertsize) -> N
         "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
     )
     assert bertsize.refused("explain", "HEAD:encoder", "--family", "bert").startswith(
-        "ERROR: HEAD:encoder is a declared model: its table says "
+        "ERROR: HEAD:encoder is a declared model: its table has the "
     )
     assert bertsize.refused("explain", "encoder", "--family", "bert").startswith(
-        "ERROR: encoder is a declared model: its table says "
+        "ERROR: encoder is a declared model: its table has the "
     )
     assert "git knows no revision" in bertsize.refused("explain", "nowhere:pyproject.toml::encoder")
 

@@ -1,1 +1,1 @@
-"""``explain``: what the count of a config is made of, component by component, as a formula and as numbers."""
+"""``explain``: the count of a config, component by component, as a formula and as numbers."""

@@ -1,4 +1,4 @@
-"""``bertsize explain``: what a config's parameter count is made of, without torch or transformers."""
+"""``bertsize explain``: explain the parameter count of a config, without torch or transformers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ MEBIBYTE = 1024**2
 
 
 def explain(named: Named, form: str = "text", *, names: str | None = None, tensors: bool = False) -> str:
-    """Write what the count of one model is made of.
+    """Explain the count of one model.
 
     :param form: ``text``, ``md`` or ``json``.
-    :param names: another vocabulary for the lines; ``None`` for components.
-    :param tensors: whether the tree goes down to them.
+    :param names: the vocabulary of the lines; ``None`` for components.
+    :param tensors: whether the tree goes down to tensors.
     :raises Unusable: for a config, or a vocabulary, that cannot be used.
     """
     chosen = explain_model(named)
@@ -57,9 +57,9 @@ def explain(named: Named, form: str = "text", *, names: str | None = None, tenso
 
 
 def write_what_if(named: Named, given: str) -> str:
-    """Write the page that counts what the model would be with other sizes, at once or not at all.
+    """Write the page that counts the model with other sizes, whole or not at all.
 
-    :returns: what was written.
+    :returns: the line that names the page.
     :raises Unusable: for a config that cannot be used.
     :raises SettingsError: for a path that cannot be written to.
     """
@@ -111,11 +111,11 @@ GAP = 2
 NARROWEST_NAME = 34
 """Cells of a tensor's name; other names are whole."""
 NARROWEST_FORMULA = 16
-"""Cells of a formula before its sums are wrapped no further."""
+"""Cells of a formula below which its sums are not wrapped further."""
 
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
-    """Name, formula, numbers, parameters and, inside a layer, the parameters of all layers."""
+    """Draw name, formula, numbers, parameters and, inside a layer, the parameters of all layers."""
     cells = [_write_cells(line, style) for line in lines]
     widths = _choose_widths(lines, cells, style)
     rows = []
@@ -135,7 +135,7 @@ def _write_cells(line: Line, style: Style) -> dict[str, str]:
 
 
 def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
-    """Drop columns until the rest fits, sums being wrapped and names of tensors shortened as far as they have to be."""
+    """Drop columns until the rest fits, with sums wrapped and names of tensors shortened as far as necessary."""
     natural = {
         column: max(len(column), *(cell_len(row[column]) for row in rows))
         for column in COLUMNS
@@ -178,7 +178,7 @@ def _fill_lines(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
-# what is usually got wrong by hand
+# common mistakes of a count by hand
 
 
 def _list_notes(chosen: Explained) -> Iterator[str]:
@@ -187,15 +187,15 @@ def _list_notes(chosen: Explained) -> Iterator[str]:
     yield f"total = {formula}"
     yield from _list_sizes_without_effect(chosen, formula)
     if form.stored != form.total:
-        yield f"what is tied is counted once; written out again it would be {exact(form.stored)}"
+        yield f"tied tensors are counted once; with copies the count is {exact(form.stored)}"
     if form.unrolled != form.stored:
-        yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
+        yield f"shared layers are counted once; with a copy for each pass the count is {exact(form.unrolled)}"
     yield from _list_spare_rows(chosen)
     size = BYTES_AS_FLOAT32 * form.total
-    yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
+    yield f"a count is not a size: in float32 the model takes {exact(size)} bytes, {size / MEBIBYTE:,.1f} MiB"
     states = training_states(form)
     yield (
-        f"to train it takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, by AdamW in float32: "
+        f"training takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, with AdamW in float32: "
         f"parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
         f"two moments {exact(states.moments)}, and {STEP} for each of {plural(states.tensors, 'tensor')}; "
         "activations come on top"
@@ -211,7 +211,7 @@ def _list_spare_rows(chosen: Explained) -> Iterator[str]:
             found = check_rows(chosen.settings.root, model.tokenizer, beside, chosen.form)
         else:
             found = check_rows(file.parent, None, (file.name,), chosen.form)
-    except Unusable:  # a file beside it that is none: no word of the config
+    except Unusable:  # a broken file beside it: no fault of the config
         return
     yield from (each.message for each in found)
 

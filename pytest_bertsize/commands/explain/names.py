@@ -1,4 +1,4 @@
-"""List the lines of an explanation by other names of BERT's tensors: what ``model.summary()`` or a checkpoint lists.
+"""List the lines of an explanation by other names of BERT's tensors: those of ``model.summary()`` or a checkpoint.
 
 bert4keras has a layer for each, Google's checkpoints a variable. Sources: ``variable_mapping`` of bert4keras, which
 says both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
@@ -50,15 +50,15 @@ NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
 }
 """Module → layer of bert4keras, and variable of Google's with the ends that tensors have there.
 
-The order is that of ``model.summary()``. What a fine-tuned class adds is called as its author likes.
+The order is that of ``model.summary()``. The additions of a fine-tuned class have their author's names.
 """
 ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
 
 
 def rename(name: str, vocabulary: str, architecture: str) -> str:
-    """Return the layer of bert4keras, or the variable of Google's checkpoints, that a tensor is.
+    """Return the name of a tensor as a layer of bert4keras, or as a variable of Google's checkpoints.
 
-    :returns: ``""`` for one that they have not.
+    :returns: ``""`` for one that they lack.
     """
     module, _, tensor = name.removeprefix("bert.").rpartition(".")
     layer, variable, ends = NAMES.get(module, ("", "", {}))
@@ -70,7 +70,7 @@ def rename(name: str, vocabulary: str, architecture: str) -> str:
 
 
 def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
-    """A line for every layer or tensor, each component's sum under its lines, and the total."""
+    """List a line for every layer or tensor, each component's sum under its lines, and the total."""
     naming = _Naming(Tensors(form), vocabulary)
     tops = naming.of.by_component
     lines = [line for name in parents_first(tops) for line in naming.list_component(name, tops[name])]
@@ -128,7 +128,7 @@ class _Naming:
         return self.of.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)
 
     def _write_parts(self, group: list[Leaf]) -> str:
-        """Write what each module of a layer has; of a single one, the formula in numbers."""
+        """Write the parameters of each module of a layer; for a single one, the formula in numbers."""
         counts = [sum(leaf.owned for leaf in those) for those in group_by(group, lambda leaf: leaf.module).values()]
         if len(counts) == 1:
             return self.of.write_numbers(group)

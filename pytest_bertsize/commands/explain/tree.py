@@ -23,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 _NORM = re.compile(r"norm|(^|[._])ln", re.IGNORECASE)
 TIED, NONE = "tied to ", "none in "
-"""Where a formula would stand: of what shares its storage, and of a component that is not there."""
+"""Words in place of a formula: for a tensor that shares its storage, and for a component that is missing."""
 STACKS = ("encoder", "decoder")
 """Components that consist of layers."""
 
@@ -38,13 +38,13 @@ class Line:
     numbers: str = ""
     """The formula with sizes in place of symbols, or a tensor's shape."""
     count: int = 0
-    """Of a single layer inside ``one layer``."""
+    """The count of a single layer inside ``one layer``."""
     in_all: int | None = None
-    """Of all layers, inside ``one layer``."""
+    """The count of all layers, inside ``one layer``."""
     minor: bool = False
     """Below the level of components: a kind of parameter, a tensor, or nothing at all."""
     tensor: bool = False
-    """Whether the name is a tensor's, which a narrow terminal may shorten."""
+    """True for the name of a tensor, which a narrow terminal may shorten."""
 
 
 # the tensors
@@ -54,17 +54,17 @@ class Leaf(NamedTuple):
     """One tensor of one layer, alike in all layers: its integers and the symbols behind them."""
 
     name: str
-    """With ``*`` for the index of a layer."""
+    """The name, with ``*`` for the index of a layer."""
     component: str
     shape: tuple[int, ...]
     size: int
     tied_to: str | None
     """Name of the tensor whose storage it shares, with ``*`` for indices."""
     times: int
-    """In how many layers it stands."""
+    """The number of layers that have it."""
     passes: int
     frozen: int
-    """In how many layers it does not train."""
+    """The number of layers in which it does not train."""
     symbolic: Term
 
     @property
@@ -77,12 +77,12 @@ class Leaf(NamedTuple):
 
     @property
     def repeats(self) -> Sum:
-        """The expression of :attr:`times`; :data:`ONE` where nothing repeats it."""
+        """Return the expression of :attr:`times`; :data:`ONE` if nothing repeats it."""
         return terms_of(self.symbolic.times)
 
 
 def list_leaves(form: ClosedForm) -> list[Leaf]:
-    """The tensors of a closed form in the order of its blocks; runs of layers that train apart are one."""
+    """List the tensors of a closed form in the order of its blocks, and join runs of layers that train apart."""
     waiting: dict[str, deque[Term]] = defaultdict(deque)
     for term in form.terms:
         waiting[term.name].append(term)
@@ -109,7 +109,7 @@ def group_by(members: Iterable[Leaf], key: Callable[[Leaf], Key]) -> dict[Key, l
 
 @dataclass(frozen=True)
 class Tensors:
-    """All tensors of a closed form, and what some of them sum to."""
+    """All tensors of a closed form, and the sums of some."""
 
     form: ClosedForm
 
@@ -127,33 +127,33 @@ class Tensors:
 
     @cached_property
     def by_component(self) -> dict[str, list[Leaf]]:
-        """The tensors by top-level component."""
+        """Return the tensors by top-level component."""
         return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
 
     def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
-        """Sum a component; its numbers are those of its formula, if no others are given."""
+        """Sum a component; its numbers are by default those of its formula."""
         formula = self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if numbers is None else numbers
         return Line(0, name, formula.text, numbers, sum(leaf.times * leaf.owned for leaf in members))
 
     def make_sum_line(self, depth: int, name: str, members: list[Leaf], times: int | None = None, **also: Any) -> Line:
-        """Sum one copy of some tensors and, if they are repeated, all of them.
+        """Sum one copy of some tensors and, if they repeat, all of them.
 
-        :param also: of the line.
+        :param also: other fields of the line.
         """
         formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
         count = sum(leaf.owned for leaf in members)
         return Line(depth, name, formula.text, count=count, in_all=times and times * count, **also)
 
     def write_numbers(self, members: list[Leaf]) -> str:
-        """Write the formula of one copy in numbers, if that says something."""
+        """Write the formula of one copy in numbers, if that adds anything."""
         formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
         return "" if numbers == formula.text else numbers
 
 
 def write_sums(groups: Iterable[list[Leaf]]) -> str:
-    """Return ``12·7,087,872`` where layers are repeated; else the lines below say it."""
+    """Return ``12·7,087,872`` if layers repeat; else the lines below suffice."""
     groups = [*groups]
     if all(group[0].repeats == ONE for group in groups):
         return ""
@@ -171,9 +171,9 @@ def write_shape(shape: Sequence[int]) -> str:
 
 
 def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Line]:
-    """All lines down to the total; what other classes of the family have, and this one has not, is said to be none.
+    """List all lines down to the total; components that only other classes of the family have get a line as well.
 
-    :param tensors: go down to tensors, instead of to weights, biases and norms.
+    :param tensors: whether to go down to tensors, not to weights, biases and norms.
     """
     layers = frozenset(size.symbol for size in family.keys.sizes if size.repeats)
     tree = _Tree(Tensors(form), layers, tensors=tensors)
@@ -196,7 +196,7 @@ class _Tree:
     tensors: bool
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
-        """List a component, then each module that is in it once, and each of its layers once."""
+        """List a component, then each module in it once, and each of its layers once."""
         groups = group_by(members, lambda leaf: leaf.repeats)
         below: list[Line] = []
         for repeats, group in groups.items():
@@ -215,7 +215,7 @@ class _Tree:
         return f"{what} of {leaf.times:,}{used}"
 
     def _list_inside(self, path: str, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List the components right below ``path`` and what is its own, all of a single layer."""
+        """List the components right below ``path`` and its own tensors, all of a single layer."""
         lines: list[Line] = []
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:
@@ -229,7 +229,7 @@ class _Tree:
         return lines
 
     def _list_kinds(self, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List weights, biases and norms, where there are several, and what is tied to another component."""
+        """List weights, biases and norms, if there are several, and tensors that are tied to another component."""
         kinds = group_by((leaf for leaf in members if not leaf.tied_to), _find_kind)
         lines = [
             self.of.make_sum_line(depth, kind, group, times, numbers=self.of.write_numbers(group), minor=True)
@@ -259,7 +259,7 @@ class _Tree:
 
 
 def _find_kind(leaf: Leaf) -> str:
-    """Return ``weights``, ``biases`` or ``norm``: what is multiplied, added, or scaled and shifted."""
+    """Return ``weights``, ``biases`` or ``norm``: for products, sums, or scales and shifts."""
     if _NORM.search(leaf.module.rpartition(".")[2]):
         return "norm"
     return "biases" if len(leaf.shape) == 1 and leaf.name.endswith("bias") else "weights"

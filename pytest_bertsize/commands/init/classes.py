@@ -1,4 +1,4 @@
-"""Find the model classes that the project's Python defines: by ``ast``, without running anything."""
+"""Find the model classes in the project's Python files by ``ast``, without running anything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|Light
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
-"""First folders of paths on somebody's disk, which could be names of the hub by their letters."""
+"""First folders of paths on a disk that look like names of the hub."""
 
 
 class Call(NamedTuple):
@@ -41,9 +41,9 @@ class Call(NamedTuple):
     file: str
     line: int
     name: str
-    """The class as the library names it."""
+    """The library's name of the class."""
     hub_name: str
-    """The name of the hub that it loads; ``""`` where it is made otherwise."""
+    """The name of the hub that it loads; ``""`` if it loads none."""
 
     @property
     def place(self) -> str:
@@ -57,9 +57,9 @@ class Class(NamedTuple):
     line: int
     name: str
     module: str
-    """The module that it is imported from; ``""`` where none can be named."""
+    """The module that it is imported from; ``""`` if none can be named."""
     folder: str
-    """The folder in which that module is looked for; ``""`` for the root of the project."""
+    """The folder on the path that has the module; ``""`` for the root of the project."""
 
 
 class _Definition(NamedTuple):
@@ -68,17 +68,17 @@ class _Definition(NamedTuple):
     file: str
     node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     names: set[str]
-    """Every name inside of it, of dotted ones each part."""
+    """Every name inside of it, and each part of dotted ones."""
     bases: set[str]
     """The last parts of the names of its bases."""
     holds: bool
-    """Whether a model of the library is among the names."""
+    """True if a model of the library is among the names."""
     is_module: bool
-    """Whether one is among the bases, or a module of torch."""
+    """True if one is among the bases, or a module of torch."""
 
 
 class Code:
-    """The Python of a project."""
+    """The Python files of a project."""
 
     def __init__(self, files: Files, registry: Registry) -> None:
         self._root = files.root
@@ -98,7 +98,7 @@ class Code:
             if not _SAYS_MODEL.search(content):
                 continue
             if (size := size + len(content)) > MOST_PARSED:
-                files.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
+                files.left_out.append(f"Python files after the first {MOST_PARSED >> 20} MB")
                 break
             try:
                 with warnings.catch_warnings():
@@ -109,11 +109,11 @@ class Code:
         if unread:
             files.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
 
-    # what the configs ask
+    # questions of the configs
 
     @cached_property
     def own_families(self) -> dict[str, str]:
-        """Families of which the project has classes by the library's names, and a file that defines one."""
+        """Return families whose classes the project defines by the library's names, each with a file that has one."""
         found: dict[str, str] = {}
         for file, content in self._contents.items():
             names = (name.decode() for name in _CLASS.findall(content))
@@ -125,7 +125,7 @@ class Code:
         return found
 
     def is_foreign(self, architecture: str) -> bool:
-        """Tell whether files use the library, and none names a class or the Auto class which makes it."""
+        """Tell whether files use the library, and none names a class or the Auto class that makes it."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
@@ -133,22 +133,22 @@ class Code:
         return any(map(_SAYS_LIBRARY.search, contents)) and not any(map(words.search, contents))
 
     def describe_key(self, key: str) -> str:
-        """Say which file reads a key that the library's class does not; ``""`` where none does."""
+        """Name a file that reads a key which the library's class does not read; ``""`` if none does."""
         name = re.escape(key)
         words = re.compile(rf"(?i:\w*(?:conf|cfg|config|args|params))\.{name}\b|([\"']){name}\1".encode())
         file = next((path for path, content in self._contents.items() if words.search(content)), "")
         what = f"no class of the library reads the key {shown(key)}, and {printable(file)} names it"
         return f"{what}: if you run a class of your own, declare that class by a factory" if file else ""
 
-    # what the project defines and makes
+    # classes and calls of the project
 
     @cached_property
     def _models(self) -> dict[str, dict[str, str]]:
-        """The names by which each file has models of the library, and what the library calls them."""
+        """Return the names in each file for models of the library, and the library's names of them."""
         return {file: dict(_list_models(tree)) for file, tree in self._trees.items()}
 
     def list_classes(self) -> list[Class]:
-        """Return the model classes that hold a model of the library, but for those that are a part of another."""
+        """Return the model classes that hold a model of the library, and are no part of another."""
         definitions = [each for file, tree in self._trees.items() for each in self._list_definitions(file, tree)]
         holding = _reach({each.node.name for each in definitions if each.holds}, definitions, lambda each: each.names)
         of_torch = {each.node.name for each in definitions if each.is_module}
@@ -199,7 +199,7 @@ class Code:
         return {name.decode() for content in self._contents.values() for name in found.findall(content)}
 
     def _find_hub_name(self, file: str, call: ast.Call) -> str:
-        """Return the name of the hub that a call loads; ``""`` for a path of the project, and where no text stands."""
+        """Return the name of the hub that a call loads; ``""`` for a path of the project, and without a text."""
         named = [each.value for each in call.keywords if each.arg == "pretrained_model_name_or_path"]
         texts = (each.value for each in (*call.args[:1], *named) if isinstance(each, ast.Constant))
         name = next((text for text in texts if isinstance(text, str)), "")
@@ -212,7 +212,7 @@ class Code:
 
 
 def _list_models(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield each name that a file has for a model of the library, and what the library calls it."""
+    """Yield each name in a file for a model of the library, and the library's name of it."""
     aliases = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in LIBRARIES:
@@ -237,12 +237,12 @@ def _is_class_of_module(node: ast.AST) -> bool:
 
 
 def _read_name(node: ast.AST) -> str:
-    """Return a name, the last part of a dotted one; ``""`` of anything else."""
+    """Return a name, the last part of a dotted one; ``""`` for anything else."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _read_maker(call: ast.Call) -> str:
-    """Return the name of the class that a call makes, itself or by a method of it."""
+    """Return the class that a call makes, directly or by a method of the class."""
     made = call.func
     is_method = isinstance(made, ast.Attribute) and made.attr in {"from_pretrained", "from_config"}
     return _read_name(made.value if is_method and isinstance(made, ast.Attribute) else made)
@@ -257,7 +257,7 @@ def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _reach(names: set[str], definitions: list[_Definition], list_names: Callable[[_Definition], set[str]]) -> set[str]:
-    """Return names, and those of all definitions that lead to one of them."""
+    """Return the names, and those of all definitions that refer to one of them."""
     reached: set[str] = set()
     while names - reached:
         reached |= names

@@ -1,4 +1,4 @@
-"""``bertsize init``: propose a table for each config that is certain, and say the rest; print it or write it."""
+"""``bertsize init``: propose a table for each certain config, and list the rest; print the tables or write them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.classes import Call, Class
 
 NOTHING = 1
-"""Exit status: nothing was found that can be declared without the user."""
+"""The exit status if nothing can be declared without the user."""
 NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
-"""The command for a table that pytest, started here, would not read."""
+"""The command for a table that pytest does not read from here."""
 MOST_LINES = 20
 """Lines of one group."""
 NARROWEST = 60
@@ -40,11 +40,11 @@ _OF_TOML = re.compile(r'\w+ = (?:"[^"]*"|\{[^}]*\}|\[[^\]]*\])')
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
-    """Propose a table for every config of which it is certain, and that the project does not declare yet.
+    """Propose a table for every certain config that the project does not declare yet.
 
-    :param root: the folder of the pyproject.toml, be there one or not.
-    :param writes: whether the tables are written, or only printed.
-    :param is_named: whether the user has named the folder.
+    :param root: the folder of the pyproject.toml, which may be missing.
+    :param writes: whether to write the tables, not only print them.
+    :param is_named: whether the user named the folder.
     :returns: the exit status.
     """
     try:
@@ -77,21 +77,21 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
 def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
     if project.declares:
         what = f"nothing to add: pyproject.toml declares {plural(project.declares, 'model')}"
-        left = f", and leaves {plural(len(found.by_hand), 'config')} that init is not certain of to you"
+        left = f", and init is not certain of {plural(len(found.by_hand), 'config')}"
         say(wrap_text(f"{what}{left if found.by_hand else ''}"), err)
         return GOOD
     lines = [*describe_rest(found, code=True)]
     for line in lines:
         say(line, err)
-    why = "no table is proposed: no JSON or YAML file names a class of a family that is known"
-    not_in = "tests, what git ignores, hidden, installed and built folders are not read"
+    why = "no table is proposed: no JSON or YAML file names a class of a known family"
+    not_in = "init does not read tests, files that git ignores, and hidden, installed or built folders"
     what = f"{why} ({not_in})" + ("" if lines else f"; write, for example, {TABLE_BY_HAND}")
     say(wrap_text(what if lines else f"ERROR: {what}"), err)
     return NOTHING
 
 
 def choose_next(project: Project) -> str:
-    """The command that reads the table from where init was started."""
+    """Return the command that reads the table from the folder in which init was started."""
     if not project.is_here:
         return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
     return NEXT if project.is_root or project.becomes_root or not find_root_above(project.root) else NEXT_WITHOUT_PYTEST
@@ -102,7 +102,7 @@ def _name_folder(folder: Path) -> str:
 
 
 def warn_of_roots(project: Project) -> Iterator[str]:
-    """A table makes its folder pytest's root, or is one that pytest does not look for."""
+    """Warn if the table makes its folder pytest's root, or if pytest does not read it."""
     above = find_root_above(project.root)
     if above is None or (project.is_root and not project.becomes_root):
         return
@@ -118,7 +118,7 @@ def warn_of_roots(project: Project) -> Iterator[str]:
 
 
 def print_toml(text: str, out: TextIO) -> None:
-    """Print tables to be pasted: a letter that the output cannot show is written as TOML escapes it."""
+    """Print tables to paste, with TOML's escapes for letters that the output cannot encode."""
     try:
         text.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -132,17 +132,17 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     declared = f"{plural(len(found.tables), 'model')} declared ({printable(names, 1_000)})"
     say(wrap_text(f"{before.path.name}{made}: {declared}"), out)
     if before.becomes_root:
-        root = f"makes {_name_folder(before.root)} pytest's root, so that this table is the one that is read"
+        root = f"makes {_name_folder(before.root)} pytest's root, so that pytest reads this table"
         say(wrap_text(f"its [tool.pytest.ini_options] {root}"), out)
 
 
-# what no table is proposed for: a line for each, in groups, and once how a class is declared
+# configs and classes without a proposed table: a line for each, in groups, and once the way to declare a class
 
 
 def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     """Yield the lines for a terminal, wrapped, each group under its heading.
 
-    :param code: whether they tell of the project's Python too.
+    :param code: whether to list the project's classes too.
     """
     classes = proposal.code.list_classes() if code else []
     calls = proposal.code.list_calls() if code else []
@@ -164,9 +164,9 @@ def _list_group(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def wrap_text(text: str, first: str = "", others: str = "") -> str:
-    """Break a sentence into lines that the terminal can show; a path stays whole, and a line of TOML.
+    """Wrap a sentence for the terminal, without breaking a path or a line of TOML.
 
-    :param first: what the first line begins with; the others begin with ``others``.
+    :param first: the prefix of the first line; the other lines have ``others``.
     """
     width = max(shutil.get_terminal_size().columns, NARROWEST) - 1
     whole = _OF_TOML.sub(lambda found: found[0].replace(" ", "\0"), text)
@@ -200,12 +200,12 @@ to declare one, here {name}: a table in pyproject.toml
   architecture = {architecture}
   budget.total = "0M"
 
-then bertsize accept --reason "…" writes what it counts to
+then bertsize accept --reason "…" writes its limit
 """
 
 
 def _write_hub_table(call: Call) -> str:
-    """Write the table that declares a name of the hub as the class that is made."""
+    """Write the table that declares a name of the hub, with the class that the call makes."""
     is_auto = call.name.startswith("Auto")
     architecture = f'"…"  # the class that {call.name} makes' if is_auto else quoted(call.name)
     heading = write_heading(call.hub_name.rpartition("/")[2])

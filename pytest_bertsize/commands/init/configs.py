@@ -1,4 +1,4 @@
-"""Find the configs of a project: those that say for certain what they are of, and those left to the user."""
+"""Find the configs of a project: those whose class is certain, and those left to the user."""
 
 from __future__ import annotations
 
@@ -46,37 +46,37 @@ YOURS = "the class that your code builds"
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
 _UNNAMEABLE = "*?[#"
-"""Characters of a path that a table would read as something else."""
+"""Characters with another meaning in a path of a table."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file, a folder or an adapter that a table can be proposed for."""
+    """A file, a folder or an adapter for which a table can be proposed."""
 
     reference: str
     """The file or folder that a table names as its config, or a name of the hub."""
     family: str
     architecture: str = ""
-    """The class that the table has to name; ``""`` where the config names it."""
+    """The class that the table has to name; ``""`` if the config names it."""
     adapter: str = ""
 
     @property
     def place(self) -> str:
-        """The file or folder of the project that the table is about."""
+        """Return the file or folder of the project for the table."""
         return self.adapter or self.reference
 
 
 class ByHand(NamedTuple):
-    """A place that is or may be a model, and is not proposed."""
+    """A place that is or may be a model, without a proposed table."""
 
     place: str
     """A file, perhaps with a line or a key of it."""
     why: str
-    """And what to write."""
+    """The reason, and the fix."""
 
     @property
     def reference(self) -> str:
-        """The file, and the key that leads to a config in it."""
+        """Return the file, and the key that leads to a config in it."""
         return re.sub(r":\d+$", "", self.place)
 
 
@@ -86,15 +86,15 @@ class Configs:
     def __init__(self, files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
         """Read every file that can be a config.
 
-        :param hub: files of the project by names of the hub, as the table has them.
+        :param hub: files of the project by names of the hub, from the table.
         """
         self.certain: list[Candidate] = []
         self.by_hand: list[ByHand] = []
         self.others: dict[str, list[str]] = defaultdict(list)
-        """Files by their model_type, of families that are not known."""
+        """Files of unknown families, by their model_type."""
         self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
         self._of_others: set[str] = set()
-        """Configs in a folder of several modules, or with an adapter, which are no models of their own."""
+        """Configs in a folder of several modules, or beside an adapter, which are no models of their own."""
         for file, content in files.read_all(files.configs, "JSON and YAML"):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._read(file, content)
@@ -117,7 +117,7 @@ class Configs:
         if not _can_be_named(file):
             if "model_type" in data:
                 self._leave_by_hand(
-                    file, f"no table can name this path: rename what has one of {' '.join(_UNNAMEABLE)} in it"
+                    file, f"no table can name this path: rename the part with one of {' '.join(_UNNAMEABLE)} in it"
                 )
         elif name == ADAPTER:
             self._read_adapter(file, data)
@@ -128,7 +128,7 @@ class Configs:
         self.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
-        """Note a file that is a config as a whole, and tell whether it is one."""
+        """Note a file that is wholly a config, and tell whether it is one."""
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
@@ -148,24 +148,24 @@ class Configs:
         return True
 
     def _explain_doubt(self, family: str, named: object) -> str:
-        """Say why nobody can tell which class a config of a known family is of; ``""`` where it says it."""
+        """Return the reason that the class of a config of a known family is uncertain; ``""`` if it is certain."""
         if not named:
             return f"no class is named: declare it with architecture, {YOURS}"
         if not isinstance(named, list) or len(named) != 1:
             return f"several classes are named: declare it with architecture, {YOURS}"
         name = str(named[0])
         if self._registry.find(family, name) is not None and self._code.is_foreign(name):
-            return f"no Python here names {name}, which this does: declare it with architecture, {YOURS}"
+            return f"no Python file here names {name}: declare it with architecture, {YOURS}"
         return self._explain_own(family)
 
     def _explain_own(self, family: str) -> str:
-        """Say why a class of this family that the project runs may be its own."""
+        """Return the reason that a class of this family may be the project's own; ``""`` without one."""
         file = self._code.own_families.get(family)
         what = f"{printable(file or '')} defines classes of the family {family}"
         return f"{what}: if this is for one of them, declare that class by a factory" if file else ""
 
     def _read_inner(self, file: str, data: dict[str, object]) -> None:
-        """Note the objects in a larger file that are configs; what is inside one belongs to it."""
+        """Note the objects in a larger file that are configs; objects inside one belong to it."""
         waiting: list[tuple[str, object]] = [*data.items()]
         for path, value in waiting:
             if not isinstance(value, dict):
@@ -174,7 +174,7 @@ class Configs:
             if not (isinstance(family, str) and _SIZES & value.keys()):
                 waiting += [(f"{path}.{key}", each) for key, each in value.items() if "." not in key]
             elif self._registry.families(family):
-                why = f"a config of the family {family} inside of a file: if your code builds it, name it so as config"
+                why = f"a config of the family {family} inside a file: if your code builds it, declare it by this place"
                 self._leave_by_hand(f"{file}#{path}", why)
 
     def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
@@ -201,9 +201,7 @@ class Configs:
             likely = f" = {quoted(of_task[0])}" if of_task else ""
             labels = ", overrides = { num_labels = … }" if task in LABELLED else ""
             keys = f"config = {quoted(str(base))}, architecture{likely}{labels} and adapter = {quoted(file)}"
-            self._leave_by_hand(
-                file, f"nothing says which class it adapts, with how many labels: declare it with {keys}"
-            )
+            self._leave_by_hand(file, f"its class and its number of labels are unknown: declare it with {keys}")
 
     def _read_base(self, base: str) -> ModelConfig | None:
         """Read the config of an adapter's base, from a file of the project or the catalogue."""
@@ -230,14 +228,14 @@ class Configs:
 
 
 def explain(findings: Sequence[Finding], file: str) -> ByHand:
-    """Make a line of the first of the mistakes for which a config cannot be used."""
+    """Make a line of the first mistake that makes a config unusable."""
     first, *rest = findings
     more = f" (and {len(rest)} more)" if rest else ""
     return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")
 
 
 def describe_by_hand(places: Iterable[ByHand]) -> list[str]:
-    """Write a sentence for all places with one reason."""
+    """Write one sentence for all places with the same reason."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for each in places:
         by_reason[each.why].append(printable(each.place))
@@ -245,14 +243,14 @@ def describe_by_hand(places: Iterable[ByHand]) -> list[str]:
 
 
 def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
-    """Write one sentence for all configs of families that are not known."""
+    """Write one sentence for all configs of unknown families."""
     named = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
     if others:
-        yield f"not of a family that is known: {', '.join(named)}"
+        yield f"of unknown families: {', '.join(named)}"
 
 
 def _can_be_named(path: str) -> bool:
-    """Refuse what TOML, which is UTF-8, cannot write, and what a table would read as something else."""
+    """Refuse a path that TOML, which is UTF-8, cannot write, or that means something else in a table."""
     try:
         path.encode()
     except UnicodeEncodeError:

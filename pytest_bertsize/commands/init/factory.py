@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
 LOCK = "bertsize.lock"
-"""The name of a lock, where the table names none."""
+"""The name of a lock, if the table names none."""
 FACTORY = """\
 write a function that makes it, for example in bertsize_models.py
 
   def build_{name}():
       from {module} import {made}
 
-      return {made}(...)  # what your script gives it
+      return {made}(...)  # the arguments in your script
 
-and declare that: bertsize init bertsize_models:build_{name}"""
+and declare it: bertsize init bertsize_models:build_{name}"""
 KEPT = ("keys", "ignored", "overrides", "build")
-"""Keys of a declared model that change what is built, or how its config is read."""
+"""Keys of a declared model that change its build, or the reading of its config."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
@@ -69,13 +69,13 @@ class Wish(NamedTuple):
     kwargs: Mapping[str, Any] = {}
     writes: bool = False
     is_named: bool = True
-    """Whether the user has named the folder."""
+    """True if the user named the folder."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
-    """Propose the table of one model that the project's own code makes, or write it with its lock.
+    """Propose the table of a model that the project's own code makes, or write it with its lock.
 
-    :param root: the folder of the pyproject.toml, be there one or not.
+    :param root: the folder of the pyproject.toml, which may be missing.
     :returns: the exit status.
     """
     try:
@@ -90,7 +90,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
             return _say_not_built(built, wish, err)
         if built.handed_as not in {"", name}:  # the script's own name for it
             wish = wish._replace(name=built.handed_as)
-            if wish.name in project.settings.models:  # whose other keys may change what is built
+            if wish.name in project.settings.models:  # whose other keys may change the build
                 return declare(root, wish, helper, out, err)
             draft = replace(draft, name=wish.name)
         discovery = Discovery(project, registry, built, draft)
@@ -126,7 +126,7 @@ def _say_found(discovery: Discovery, found: Draft, lock: Lock, wish: Wish, out: 
 def _build(
     project: Project, registry: Registry, helper: Helper, draft: Draft, wish: Wish
 ) -> tuple[Draft, Request, Built | NotBuilt]:
-    """Build what the factory makes, on the CPU where it asks for values; return how as well."""
+    """Build the factory's model, on the CPU if it asks for values; return the draft and the request as well."""
     settings = project.parse_beside(str(draft))
     if settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
@@ -146,7 +146,7 @@ def _build(
 
 
 def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: Helper, err: TextIO) -> Draft:
-    """Return the draft with keys for the sizes that follow from them, if it still describes what is built."""
+    """Return the draft with keys for the sizes that depend on them, if it still describes the built model."""
     planned = plan_variations(discovery.backbones, found, request)
     if not planned:
         return found
@@ -160,9 +160,9 @@ def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: He
 
 
 def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
-    """Write the table, and the lock with what was built.
+    """Write the table, and the lock of the built model.
 
-    :raises SettingsError: where one of them cannot be; neither is then changed.
+    :raises SettingsError: if one of them cannot be written; neither then changes.
     """
     project = discovery.project
     file = "" if project.settings.lock else lock.file
@@ -178,7 +178,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
 
 
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]:
-    """Yield what is known of the model beside its table."""
+    """Yield notes on the model beside its table."""
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
         lacking = each.origin.startswith(HUB_CACHE)
@@ -196,14 +196,14 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]
     pinned = {version: file for file, version in _find_pins(root) if version != built.transformers}
     for version, file in pinned.items():
         python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
-        yield f"{file} pins transformers {version}, and {built.transformers} has built it: {python}"
+        yield f"{file} pins transformers {version}, but {built.transformers} built it: {python}"
     if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
     yield from _list_uncommitted(discovery, found)
 
 
 def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
-    """Yield what to do about each config that the model is made from and that no commit can have."""
+    """Yield a fix for each config of the model that no commit can have."""
     root, hub = discovery.project.root, discovery.project.settings.hub
     try:
         top = find_repository(root).root
@@ -223,21 +223,21 @@ def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
 
 
 def _is_ignored(root: Path, path: str) -> bool:
-    """Tell whether git leaves out a file that is there, or the config in a folder."""
+    """Tell whether git ignores an existing file, or the config in a folder."""
     file = root / path / CONFIG if (root / path).is_dir() else root / path
     listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(file.relative_to(root)))
     return file.exists() and listed is not None and listed.returncode == 0 and not listed.stdout
 
 
 def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
-    """Return the review of what was built by the table that a text of the file has of it."""
+    """Review the built model by its table in a text of the file."""
     settings = parse(text, discovery.project.path)
     subject = replace(discovery.examine(found), model=settings.models[found.name], settings=settings)
     return conclude(subject, discovery.built)
 
 
 def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:
-    """Return the file with the proposed limits in place of those of components that the model has no more."""
+    """Return the file with the proposed limits in place of those of components that the model no longer has."""
     review = _review_written(discovery, found, text)
     model = review.subject.model
     gone = [each.component for each in review.errors if each.kind == "config-invalid" and each.component]
@@ -248,20 +248,20 @@ def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:
 
 
 def _say_limits(discovery: Discovery, found: Draft, before: Model, out: TextIO) -> str:
-    """Say what became of the limits of a table that was written anew; return the command that comes next."""
+    """Report the limits of a rewritten table; return the next command."""
     project = discovery.project
     review = _review_written(discovery, found, load(project.path).text)
     limits, earlier = ({each.component for each in limits} for limits in (review.budget, before.limits))
     gone, new = (", ".join(map(printable, sorted(each))) for each in (earlier - limits, limits - earlier))
-    instead = f", but for {gone}, which it has no more{f'; {new} is limited now' if new else ''}" if gone else ""
-    say(wrap_text(f"its limits are as they were{instead}"), out)
+    instead = f", but for {gone}, which it no longer has{f'; {new} is limited now' if new else ''}" if gone else ""
+    say(wrap_text(f"its limits are unchanged{instead}"), out)
     if not (gone or review.errors):
         return choose_next(project)
-    return f'bertsize accept {found.name} --reason "…"{_name_folder(project)}, which raises those that it is over'
+    return f'bertsize accept {found.name} --reason "…"{_name_folder(project)}, which raises those that it exceeds'
 
 
 def _check_wish(wish: Wish) -> None:
-    """:raises SettingsError: for names that are none, and for arguments that no table can say."""
+    """:raises SettingsError: for malformed names, and for arguments that no table can hold."""
     try:
         check_factory(wish.factory)
         check_model_name(wish.name or "model")
@@ -274,7 +274,7 @@ def _check_wish(wish: Wish) -> None:
     except ValueError as error:
         problem = str(error)
     if problem:
-        raise SettingsError(f"--kwargs: {problem}; leave it out, or name a function of the project that gives it")
+        raise SettingsError(f"--kwargs: {problem}; leave it out, or name a function of the project that passes it")
 
 
 def _has_null(value: object) -> bool:
@@ -283,9 +283,9 @@ def _has_null(value: object) -> bool:
 
 
 def _read_lock(project: Project) -> Lock:
-    """Read the lock that the table names, else the one that it is to name.
+    """Read the lock that the table names or will name.
 
-    :raises SettingsError: for one that cannot be read.
+    :raises SettingsError: if it cannot be read.
     """
     settings = project.settings
     found = read_lock(settings if settings.lock else replace(settings, lock=NamedLock(LOCK)))
@@ -294,28 +294,28 @@ def _read_lock(project: Project) -> Lock:
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
-    """Return the model's name: the one that is asked for, else one made of the function's.
+    """Return the model's name: the requested one, else one from the function's.
 
-    :raises SettingsError: for one that is declared already, and not meant.
+    :raises SettingsError: for one that another model has.
     """
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
     if wish.writes and model and not _is_meant(model, wish):
-        what = f"{project.path.name} declares {shown(name)} already, and not so"
-        anew = f", or --name {name}, which writes that table anew" if model.init_command else ""
+        what = f"{project.path.name} declares another {shown(name)} already"
+        anew = f", or --name {name}, which rewrites that table" if model.init_command else ""
         raise SettingsError(f"{what}: give another name (--name){anew}")
     return name
 
 
 def _is_meant(model: Model, wish: Wish) -> bool:
-    """Tell whether a declared model is the one that the command line describes, or that it or the script names."""
+    """Tell whether the command line describes or names a declared model, or the script names it."""
     here = wish.factory, wish.config, dict(wish.kwargs)
     is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
     return bool(model.init_command) and (is_as_declared or bool(wish.name))
 
 
 def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
-    """Return the keys of a declared model that change what is built, as TOML."""
+    """Return the keys of a declared model that change its build, as TOML."""
     model = project.settings.models.get(name)
     if model is None or not _is_meant(model, wish):
         return {}
@@ -324,7 +324,7 @@ def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
 
 
 def _name_after(factory: str) -> str:
-    """``acme.models:build_NerTagger`` → ``ner_tagger``, ``python acme/train.py --width 64`` → ``train``."""
+    """Return ``ner_tagger`` for ``acme.models:build_NerTagger``, ``train`` for ``python acme/train.py --width 64``."""
     script = next((word for word in split_command(factory) if word != "-m"), factory)
     last = re.split("[:./]", script.removesuffix(".py"))[-1]
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
@@ -335,7 +335,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     fix = suggest_fix(failed, own=True)
     if failed.kind is Why.ARGUMENTS:
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
-        fix = f"{give}, or name a function that calls it with what it needs"
+        fix = f"{give}, or name a function that calls it with its arguments"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
     if failed.kind is not Why.ARGUMENTS:
         return FOUND
@@ -345,7 +345,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
 
 
 def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
-    """Return the command that writes what is printed."""
+    """Return the command that writes the printed table."""
     anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
     model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
     return f"this writes the table and its lock{anew}: {model.init_command}{_name_folder(project)} --write"

@@ -19,11 +19,11 @@ from pytest_bertsize.wording import listed, printable, reason
 CONFIGS = (".json", ".yaml", ".yml")
 PYTHON = ".py"
 MOST_FILES = 5_000
-"""Files of each kind that are opened, those near the root first."""
+"""Files of each kind to open, those near the root first."""
 MOST_BYTES = 64 * 1024 * 1024
 TABLE = "pyproject.toml"
 FOREIGN = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
-"""Like hidden folders and environments: copies of other people's code."""
+"""Folders with copies of other people's code, like hidden folders and environments."""
 OF_AN_ENVIRONMENT = "pyvenv.cfg"
 _OF_TESTS = re.compile(
     r"(^|/)(tests?|testing|fixtures|test_data|testdata)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", re.IGNORECASE
@@ -39,14 +39,14 @@ class Files:
     """JSON and YAML; ``config.json`` and ``bert_config.json`` come first."""
     python: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    """A sentence for each thing that is not looked into, although it may hold a model."""
+    """A line for each place that is not searched although it may hold a model."""
 
     def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
-        """Yield each file with its bytes, none of one that is too large or cannot be read; the search has an end."""
+        """Yield each file with its bytes, none for one that is too large or unreadable; stop at the limits."""
         size = 0
         for opened, file in enumerate(files):
             if opened == MOST_FILES or size > MOST_BYTES:
-                self.left_out.append(f"{len(files) - opened:,} files of {what} behind the first {opened:,}")
+                self.left_out.append(f"{len(files) - opened:,} files of {what} after the first {opened:,}")
                 return
             content = self._read_file(file)
             size += len(content)
@@ -67,7 +67,7 @@ class Files:
         return b""
 
     def has_name(self, folder: str, pattern: re.Pattern[str]) -> bool:
-        """Look for a file with such a name in a folder, be it one that git ignores."""
+        """Tell whether a folder has a file with such a name, even one that git ignores."""
         try:
             return any(map(pattern.fullmatch, os.listdir(self.root / folder)))  # noqa: PTH208  (names alone)
         except OSError:
@@ -75,7 +75,7 @@ class Files:
 
 
 def list_files(root: Path) -> Files:
-    """List what git does not ignore; every file, where there is no repository."""
+    """List the files that git does not ignore; all files without a repository."""
     found = Files(root)
     is_foreign = _Foreign(root)
     paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
@@ -97,12 +97,12 @@ def list_files(root: Path) -> Files:
 
 
 def _list_by_git(found: Files) -> list[str]:
-    """List what git tracks, and what is new and not ignored; nothing where there is no repository."""
+    """List the files that git tracks, and new ones that it does not ignore; none without a repository."""
     answer = ask_git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     if answer is None or answer.returncode != 0:
         here = found.root.absolute()
         if any((folder / ".git").exists() for folder in (here, *here.parents)):
-            found.left_out.append("git did not answer: what it ignores was read as well")
+            found.left_out.append("git did not answer: ignored files were read as well")
         return []
     paths = list(dict.fromkeys(os.fsdecode(name) for name in answer.stdout.split(b"\0") if name))
     found.left_out += [f"{printable(path)}, a repository of its own" for path in paths if path.endswith("/")]
@@ -131,7 +131,7 @@ class _Foreign:
         self._known: dict[str, bool] = {"": False}
 
     def has(self, path: str) -> bool:
-        """Tell a path that leads through such a folder; a folder ends with a slash."""
+        """Tell whether a path leads through such a folder; a folder ends with a slash."""
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
@@ -142,7 +142,7 @@ class _Foreign:
 
 
 def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:
-    """Find the folders below that have a table of their own; each ends with a slash."""
+    """Find the folders below with a table of their own; each ends with a slash."""
     tables = [path for path in paths if path.endswith(f"/{TABLE}") and tables_of_models(found.root / path) is not None]
     folders = sorted(path.removesuffix(TABLE) for path in tables)
     if folders:
@@ -152,7 +152,7 @@ def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:
 
 
 def _is_regular(path: str, found: Files) -> bool:
-    """Tell a regular file from a symlink and from one that was deleted since git saw it."""
+    """Tell whether a path is a regular file: no symlink, and not deleted since git listed it."""
     try:
         mode = (found.root / path).lstat().st_mode
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What the table of a class of the project says: found in the model that its factory builds."""
+"""Find the keys of the table for a class of the project in the model that its factory builds."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
 
 LARGE = 5
-"""A component below another has a limit of its own from a fifth of the total on."""
+"""A nested component gets a limit of its own from a fifth of the total on."""
 ROWS_OF_MODULES = 20
-"""A module of a class without a closed form has one from a twentieth on."""
+"""A module of a class without a closed form gets one from a twentieth on."""
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The table of a model, as it is being found."""
+    """The table of a model, so far as it is known."""
 
     name: str
     factory: str
     kwargs: Mapping[str, Any]
     config: str = ""
     family: str = ""
-    """That of a config without a model_type."""
+    """The family, for a config without a model_type."""
     device: str = ""
-    """Where it is built, if that is not the meta device."""
+    """The device of the build; ``""`` for the meta device."""
     backbones: Mapping[str, str] = field(default_factory=dict)
-    """The class at each attribute; ``""`` for what the factory returns itself; empty where there is no closed form."""
+    """The class at each attribute, ``""`` for the model itself; empty without a closed form."""
     options: Mapping[str, bool] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     tied: Mapping[str, str] = field(default_factory=dict)
@@ -57,9 +57,9 @@ class Draft:
     extra: tuple[Row, ...] = ()
     limits: tuple[tuple[str, str], ...] = ()
     why: str = ""
-    """Why there is no closed form."""
+    """The reason for no closed form."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """Further keys of the table that declares it, as TOML."""
+    """Other keys of the table that declares it, as TOML."""
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -102,7 +102,7 @@ class Draft:
 
 
 class Backbone(NamedTuple):
-    """A model of the library in what is built, and its closed form."""
+    """A model of the library in the built one, and its closed form."""
 
     finished: Finished
     family: Family
@@ -110,10 +110,10 @@ class Backbone(NamedTuple):
 
 
 class Discovery:
-    """Finds what the table of a built model says; each step keeps what the ones before it have found."""
+    """Finds the table of a built model; each step keeps the results of those before."""
 
     def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
-        """:param bare: what is known without the build."""
+        """:param bare: the table without the build."""
         self.project, self.registry, self.built = project, registry, built
         self.problem = ""
         self.backbones = [*self._find_backbones()]
@@ -130,12 +130,12 @@ class Discovery:
                 yield Backbone(each, *known)
 
     def _describe_unknown(self) -> str:
-        """Name the models of the library that have no closed form, but for those around or in one that has."""
+        """Name the models of the library without a closed form, but not those around or in one that has one."""
         known = [each.finished.path for each in self.backbones]
         unknown = [
             f"{printable(each.path)} ({each.architecture})" if each.path else each.architecture
             for each in self.built.finished
-            if not each.architecture.endswith("PreTrainedModel")  # all of whose modules are the project's
+            if not each.architecture.endswith("PreTrainedModel")  # all its modules are the project's
             and not any(_is_in(each.path, path) or _is_in(path, each.path) for path in known)
         ]
         return f"there is no closed form for {listed(unknown, 4)}" if unknown else ""
@@ -145,16 +145,16 @@ class Discovery:
         return {each.name: each for each in self.built.tensors}
 
     def run(self) -> Draft:
-        """Return the draft that the built model passes: by its closed form, else by its lock and its budget.
+        """Return a draft that the built model passes: by its closed form, else by its lock and its budget.
 
-        :raises SettingsError: where it passes neither, as with a tie that its class declares and does not make.
+        :raises SettingsError: if it passes neither, as with a tie that its class declares and does not make.
         """
         self.problem = self._describe_unknown()
         why = self.problem or "no class of a known family is in it"
         paths = [each.finished.path for each in self.backbones]
         if unnamed := next((path for path in paths if path and not MODULE_PATH.fullmatch(path)), ""):
             why = f"no table can name the path {printable(shown(unnamed))}"
-            self.problem = f"{why}: give it letters, digits and _"
+            self.problem = f"{why}: rename it with letters, digits and _"
         elif self.backbones:
             self._find_closed_form()
             error = self.find_error(self._draft)
@@ -183,7 +183,7 @@ class Discovery:
         self._draft = replace(self._draft, **found)
 
     def examine(self, draft: Draft) -> Subject:
-        """Return what a draft says of the built model, its limits left out."""
+        """Return the review's subject by a draft, without limits."""
         table = str(replace(draft, limits=()))
         if table not in self._subjects:
             settings = self.project.parse_beside(table)
@@ -193,17 +193,17 @@ class Discovery:
         return self._subjects[table]
 
     def find_error(self, draft: Draft) -> str:
-        """Return what the gate would say of a draft; ``""`` where the built model passes it."""
+        """Return the gate's error for a draft; ``""`` if the built model passes."""
         review = conclude(self.examine(draft), self.built)
         return next((each.message for each in review.errors), "")
 
     def _find_adapter(self) -> str:
-        """Say how a closed form counts what PEFT has adapted; ``""`` where it has not."""
-        declared = 'its base declared by config, with adapter = "path/to/adapter_config.json", has a closed form'
+        """Explain how to get a closed form of a model that PEFT has adapted; ``""`` if it has not."""
+        declared = 'declare its base by config, with adapter = "path/to/adapter_config.json", for a closed form'
         return f"PEFT has adapted it; {declared}" if any(".base_layer." in name for name in self._actual) else ""
 
     def _find_nested(self) -> str:
-        """Say which model of the library is in a class that is one itself, and no part of that; ``""`` if none is."""
+        """Name a model of the library in a class that is one itself and no part of it; ``""`` without one."""
         known = self._expect().by_name
         for each in self.built.finished if known else ():
             is_part = any(f"{name}.".startswith(f"{each.path}.") for name in known)
@@ -213,19 +213,19 @@ class Discovery:
         return ""
 
     def _describe_unsaid(self) -> str:
-        """Say what there is beside the backbones and no rows say; ``""`` where there is nothing."""
+        """Name the modules beside the backbones that no rows describe; ``""`` without any."""
         if self._draft.extra or not self._expect().tensors or not (beside := self._list_beside()):
             return ""
         modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
-        rows = f"{MOST_ROWS} rows of extra do not say what it has beside its backbone: {listed([*modules], 4)}"
+        rows = f"{MOST_ROWS} rows of extra do not cover the modules beside its backbone: {listed([*modules], 4)}"
         return self._describe_unknown() or rows
 
     def _expect(self) -> Inventory:
-        """Return what the draft says that there is; nothing where it cannot be used."""
+        """Return the tensors by the draft; none if the draft is unusable."""
         return self.examine(self._draft).expected or Inventory(())
 
     def _list_options(self) -> Iterator[dict[str, bool]]:
-        """Yield each choice of the constructors' arguments, as far as it is not the usual one."""
+        """Yield each choice of the constructors' arguments, without default values."""
         usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
         for flips in product((False, True), repeat=len(usual)):
             yield {name: not value for (name, value), is_other in zip(usual.items(), flips, strict=True) if is_other}
@@ -242,7 +242,7 @@ class Discovery:
         return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
 
     def _find_ties(self) -> Iterator[tuple[str, str]]:
-        """Yield the modules of backbones that are others of them."""
+        """Yield the modules of backbones that are shared with others of them."""
         known = self._expect().by_name
         tied = {
             name: each.tied_to
@@ -257,7 +257,7 @@ class Discovery:
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
         """Yield the modules beside the backbones; one that replaces a part of them counts as that part.
 
-        :param before: the backbones with what the class has deleted or replaced.
+        :param before: the backbones before the class deleted or replaced modules.
         """
         for row in propose_rows(self._list_beside(), self.built.kinds):
             parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.name}.")}
@@ -265,7 +265,7 @@ class Discovery:
             yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 
     def _list_beside(self) -> list[Tensor]:
-        """List what is built beside the backbones."""
+        """List the built tensors beside the backbones."""
         expected = self._expect()
         known = expected.by_name
         actual = inventory_of(self.built, expected).tensors
@@ -292,7 +292,7 @@ def _is_in(path: str, outer: str) -> bool:
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the limits of a closed form, down to the parts of each backbone and the components that hold the most."""
+    """Yield the limits of a closed form, down to the parts of each backbone and the largest components."""
     derivation = subject.derivation
     assert derivation
     yield from list_limits(derivation)
@@ -302,12 +302,12 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
     for component, count in form.components.items():
         outer = component.rpartition(".")[0]
         is_large = count * LARGE >= form.total or outer in subject.model.backbones
-        if outer and count and is_large and count != form.components[outer]:  # which says the same
+        if outer and count and is_large and count != form.components[outer]:  # else both limits are the same
             yield component, write_limit_above(count)
 
 
 def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
-    """Return paths that hold these tensors and no others, layers of a list as a range: ``encoder.layer[6:]``."""
+    """Return paths with these tensors and no others, layers of a list as a range: ``encoder.layer[6:]``."""
 
     def walk(path: str, inside: Collection[str]) -> Iterator[str]:
         if path and all(name in chosen for name in inside):
@@ -329,7 +329,7 @@ def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
     return [*walk("", names)]
 
 
-# sizes as keys: what becomes of a row where one size is another
+# sizes as keys: the change of a row when a size changes
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Variation:
     """One size with another value, and the request that builds the model with it."""
 
     key: str
-    """As ``extra`` names it: ``hidden_size``, ``question.hidden_size`` of one of several backbones, or an argument."""
+    """The name in ``extra``: ``hidden_size``, ``question.hidden_size`` of one of several backbones, or an argument."""
     was: int
     value: int
     request: Request
@@ -346,7 +346,7 @@ class Variation:
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
     """Return a variation for each size of the backbones, and for each whole number among the arguments.
 
-    One that is larger than every number of the rows is no summand of them, and needs none.
+    A size that is larger than every number of the rows is in no sum, and needs none.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
     found: dict[tuple[str, int], Variation] = {}
@@ -370,13 +370,13 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:
-    """Return the rows with sums of keys for the numbers that follow them; others stay numbers."""
+    """Return the rows with sums of keys for the numbers that depend on them; others stay numbers."""
     changed = [(each, {row.name: row for row in _find_rows(rows, built)}) for each, built in varied]
     return [_write_row(row, [(each, found[row.name]) for each, found in changed if row.name in found]) for row in rows]
 
 
 def _find_rows(rows: Iterable[Row], built: Built) -> list[Row]:
-    """Return what another build has in the places of these rows."""
+    """Return the rows of another build in the places of these rows."""
     places = tuple(f"{row.name}." for row in rows)
     return propose_rows([each for each in built.tensors if f"{each.name}.".startswith(places)], built.kinds)
 
@@ -390,9 +390,9 @@ def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
 
 
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
-    """``768``, which doubles with ``hidden_size`` → ``"hidden_size"``.
+    """Return ``"hidden_size"`` for ``768``, which doubles with it.
 
-    Where keys of a config and arguments say more than there is, an argument is what makes the key, and the key says it.
+    If keys of a config and arguments add up to more than the size, an argument makes the key, and the key counts.
     """
     assert isinstance(size, int)
     of_configs = [pair for pair in others if pair[0].request.varied]

@@ -1,4 +1,4 @@
-"""Add the proposed tables to the project's pyproject.toml, whose content stays as it is, to the byte."""
+"""Add the proposed tables to the project's pyproject.toml without changing a byte of its content."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from pytest_bertsize.table.toml import CannotReplace, find_braces, key, line_in_
 from pytest_bertsize.wording import shown
 
 NEW = """\
-# The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget
+# The BERT-family models of this project and their limits, for pytest-bertsize: pytest --bert-budget
 
 [tool.pytest.ini_options]
 minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
-"""Where pytest has its settings in another file, which a [tool.pytest.ini_options] would put out of force."""
+"""A new file if pytest has its settings in another, which a [tool.pytest.ini_options] would override."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -40,19 +40,19 @@ _OF_PYTEST = {
     "tox.ini": r"^\[pytest\]",
     "setup.cfg": r"^\[tool:pytest\]",
 }
-"""Files that pytest looks for its settings in, and what makes one of them count."""
+"""Files that pytest reads its settings from, and the text that makes each count."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """The pyproject.toml as it is."""
+    """The present pyproject.toml."""
 
     path: Path
     text: str | None
-    """``None`` where there is no file."""
+    """``None`` without a file."""
     settings: Settings
     is_root: bool = False
-    """Whether pytest has settings in this folder, which make it a root."""
+    """True if pytest has settings in this folder, which make it a root."""
 
     @property
     def root(self) -> Path:
@@ -60,7 +60,7 @@ class Project:
 
     @property
     def is_here(self) -> bool:
-        """Tell whether it is the folder that init was started in."""
+        """Tell whether init was started in this folder."""
         return os.path.realpath(self.root) == os.path.realpath(os.curdir)
 
     @property
@@ -69,18 +69,18 @@ class Project:
 
     @property
     def declares(self) -> int:
-        """The number of models that it declares."""
+        """Return the number of models that it declares."""
         return len(self.settings.models)
 
     @property
     def becomes_root(self) -> bool:
-        """Tell whether the file is new and gets settings of pytest: no other file of this folder has any."""
+        """Tell whether the file is new and gets settings of pytest, because no other file of this folder has any."""
         return self.is_new and not self.is_root
 
     def parse_beside(self, tables: str) -> Settings:
-        """Parse proposed tables with what the file says for all models: where they are built, and what ``hub`` has.
+        """Parse proposed tables with the file's keys for all models: the interpreter, and ``hub``.
 
-        :raises SettingsError: with a line for every mistake.
+        :raises SettingsError: with a line for each mistake.
         """
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
         return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
@@ -88,13 +88,13 @@ class Project:
     def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
         """Return the file with the proposed tables at its end, in its own line endings.
 
-        :param lock: of the whole table, where it names none yet.
-        :raises SettingsError: when no table can be added at its end, with what to paste.
+        :param lock: the lock of the whole table, if it names none yet.
+        :raises SettingsError: if no table can be added at its end, with the text to paste.
         """
         return self._append(self.text or "", list(tables), lock)
 
     def _append(self, text: str, tables: list[str], lock: str) -> str:
-        """Return the text of the file with tables at its end, and with the lock in ours."""
+        """Return the text of the file with tables at its end, and with the lock in our table."""
         headed = [write_lock(lock), *tables] if lock else tables
         if self.is_new:
             return "\n".join((f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}", *headed))
@@ -109,11 +109,11 @@ class Project:
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
     def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
-        """Return the file with what init finds in a declared model; its budget and all other keys stay.
+        """Return the file with the keys that init finds for a declared model; its budget and all other keys stay.
 
-        :param keys: of the table that init proposes, as TOML.
-        :param lock: of the whole table, where it names none yet.
-        :raises SettingsError: when it cannot be replaced, with what to paste.
+        :param keys: keys of the proposed table, as TOML.
+        :param lock: lock of the whole table, if it names none yet.
+        :raises SettingsError: if it cannot be replaced, with the text to paste.
         """
         names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
         place = self.settings.models[name].table_key
@@ -124,8 +124,8 @@ class Project:
     def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
         """Return the text of the file with other values of keys in one of its tables.
 
-        :param values: as TOML; ``""`` for a key that is to leave.
-        :raises SettingsError: when they cannot be replaced, with what to write.
+        :param values: values as TOML; ``""`` to remove a key.
+        :raises SettingsError: if they cannot be replaced, with the text to write.
         """
         try:
             return replace_keys(text, table, values)
@@ -135,7 +135,7 @@ class Project:
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
-    """Write the table of a model; it is report-only while it has no limit."""
+    """Write the table of a model, report-only if it has no limit."""
     budget = [f"budget.{key(component)} = {limit}" for component, limit in limits] or ['budget = "report-only"']
     return "".join(f"{line}\n" for line in (write_heading(name), *keys, *budget))
 
@@ -151,7 +151,7 @@ def write_lock(file: str) -> str:
 
 
 def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
-    """Yield the text with the lock in each place that may be one of our table: behind its header, beside its keys."""
+    """Yield the text with the lock in each possible place of our table: after its header, beside its keys."""
     line = line_in_toml(text, TABLE) if lock else None
     if line is None:
         return
@@ -162,7 +162,7 @@ def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
 
 
 def _has_lock(text: str, lock: str) -> bool:
-    """Tell whether a text is TOML, and our table in it names this lock, if one has to be named."""
+    """Tell whether a text is TOML, and its table of ours names this lock, if there is one to name."""
     try:
         table = tomli.loads(text)["tool"]["bertsize"]
     except tomli.TOMLDecodeError:
@@ -171,10 +171,10 @@ def _has_lock(text: str, lock: str) -> bool:
 
 
 def read_project(root: Path, *, is_named: bool = True) -> Project:
-    """Read what a project has.
+    """Read the files of a project.
 
-    :param is_named: whether the user has named the folder; one that is part of another project has to be named.
-    :raises SettingsError: for such a part, and for mistakes in the table, be it one that is only meant to be ours.
+    :param is_named: whether the user named the folder; a part of another project has to be named.
+    :raises SettingsError: for such a part, and for mistakes in the table, also in one that only resembles ours.
     """
     if not is_named and (above := _find_project_above(root)):
         folder = os.path.relpath(above)
@@ -190,7 +190,7 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
 
 
 def _explain_what_is_in_the_way(text: str) -> str:
-    """Say why no table can be added at the end of a valid TOML file, and what to do."""
+    """Explain why no table can be added at the end of a valid TOML file, with a fix."""
     path, here = (*TABLE, "models"), tomli.loads(text)
     for depth, part in enumerate(path, 1):
         here = here.get(part, {})
@@ -202,7 +202,7 @@ def _explain_what_is_in_the_way(text: str) -> str:
 
 
 def find_settings_of_pytest(folder: Path) -> str:
-    """Find the name of the file in which pytest has its settings, if it has them in this folder."""
+    """Return the file in this folder with pytest's settings; ``""`` without one."""
     for name, section in _OF_PYTEST.items():
         text = _read_text(folder / name)
         if text is not None and re.search(section, text, re.MULTILINE):
@@ -212,9 +212,9 @@ def find_settings_of_pytest(folder: Path) -> str:
 
 
 def _find_project_above(folder: Path) -> Path | None:
-    """Return the folder above, in the same repository, whose project this folder is probably part of.
+    """Return the folder above, in the same repository, whose project probably includes this folder.
 
-    It has a table of ours, settings of pytest, or a pyproject.toml where this folder has none.
+    It has a table of ours, settings of pytest, or a pyproject.toml while this folder has none.
     """
     here = folder.absolute()
     if find_settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
@@ -230,7 +230,7 @@ def _find_project_above(folder: Path) -> Path | None:
 
 
 def find_root_above(folder: Path) -> Path | None:
-    """Find the folder above that pytest takes for the root of one without settings, and looks for our table in."""
+    """Find the folder above that is pytest's root for a folder without settings, and in which it reads our table."""
     return next((above for above in folder.absolute().parents if find_settings_of_pytest(above)), None)
 
 

@@ -1,4 +1,4 @@
-"""Propose a table for each config that is certain, if the gate passes it today; put the rest into lines."""
+"""Propose a table for each certain config that passes the gate today; put the rest into lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LONGEST = 100
 FEWEST_DIGITS = 3
 """Digits of a limit: at most one percent of room."""
 MOST_DIGITS = 5
-"""Digits of a limit with a unit: one that needs more is easier to read as a whole number."""
+"""Digits of a limit with a unit; a longer one is easier to read as a whole number."""
 
 
 class ProposedTable(NamedTuple):
@@ -69,7 +69,7 @@ class ProposedTable(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The tables that are proposed for a project, and what is said beside them."""
+    """The tables that are proposed for a project, and the lines beside them."""
 
     tables: list[ProposedTable]
     by_hand: list[ByHand]
@@ -90,7 +90,7 @@ class _Counted(NamedTuple):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The class, and what its count depends on but for the labels."""
+        """Return the class, and the sizes that its count depends on, without the labels."""
         form, keys = self.derivation.form, self.derivation.family.keys
         sizes = {symbol: size for symbol, size in form.dims.sizes.items() if symbol != "C"}
         switches = [each.key for those in (keys.switches, keys.choices, keys.lists) for each in those]
@@ -98,7 +98,7 @@ class _Counted(NamedTuple):
 
 
 def propose(project: Project, registry: Registry) -> Proposal:
-    """Propose a table for every config of the project that is not declared yet and that passes its own limits."""
+    """Propose a table for every config of the project that is not declared yet and passes its own limits."""
     files = list_files(project.root)
     code = Code(files, registry)
     configs = Configs(files, registry, code, project.settings.hub)
@@ -143,7 +143,7 @@ def _count_candidate(candidate: Candidate, project: Project, registry: Registry)
 
 
 def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> ProposedTable | ByHand:
-    """Make the table with a budget; a line where the gate would fail it: whoever starts has to start from a pass."""
+    """Make the table with a budget, or a line if the gate would fail it: a start has to pass."""
     table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
     settings = project.parse_beside(str(table))
     review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
@@ -153,7 +153,7 @@ def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> P
     return ByHand(counted.place, problem) if problem else table
 
 
-# what is declared already
+# declared models
 
 
 def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
@@ -173,15 +173,15 @@ def _find_place(root: Path, reference: str) -> tuple[Path, str]:
     return (root / file).resolve(), inner
 
 
-# what a training run has saved
+# configs that a training run saved
 
 
 def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> dict[str, str]:
-    """Find configs in folders of checkpoints that say what one outside says, or an earlier step of the same run.
+    """Find configs in folders of checkpoints that equal one outside, or one of an earlier step of the same run.
 
-    Two files that both may be changed by hand are two configs, though they say the same today.
+    Two files that may both be changed by hand are two configs, even if they are equal today.
 
-    :returns: the place of each copy, and of what it is a copy of.
+    :returns: the place of each copy, and that of its original.
     """
     runs = {each.place: None if each.place in settled else _find_run(each.place, files) for each in counted}
     originals: dict[tuple[object, ...], str] = {}
@@ -200,7 +200,7 @@ def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> di
 def _find_run(file: str, files: Files) -> str | None:
     """Find the folder of the training run that saved a file in a folder like ``checkpoint-500``.
 
-    :returns: ``""`` for a file beside weights, which a run has ended with; ``None`` for one that no run has saved.
+    :returns: ``""`` for a file beside weights, the end of a run; ``None`` for one that no run saved.
     """
     folders = PurePosixPath(file).parent.parts
     step = next((depth for depth, name in enumerate(folders) if _STEP.fullmatch(name)), None)
@@ -217,14 +217,14 @@ def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
         yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
 
 
-# names: after the folder or the file, and like no other
+# names: from the folder or the file, each unique
 
 
 def make_name(path: str, family: str, taken: Collection[str]) -> str:
     """Make a name that a table can have and that no other model has.
 
-    :param path: of the config: ``models/encoder/config.json`` is called ``encoder``.
-    :param family: what the model is called where no part of the path says anything.
+    :param path: path of the config: ``models/encoder/config.json`` becomes ``encoder``.
+    :param family: the name if no part of the path is telling.
     """
     file = PurePosixPath(path)
     stem = "" if file.name in NAMES and (file.parent.name or file.name == NAMES[0]) else file.stem
@@ -237,14 +237,14 @@ def make_name(path: str, family: str, taken: Collection[str]) -> str:
 
 
 def _find_telling_path(candidate: Candidate) -> str:
-    """Return the path that a model's name is made of; that of a folder, for its only file."""
+    """Return the path for a model's name: for the only file of a folder, the folder."""
     folder = candidate.adapter.rpartition("/")[0] if candidate.adapter else candidate.reference
     is_file = not candidate.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
     return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
 
 
 def _make_valid(part: str) -> str:
-    """Return a part of a path as a test id can have it, without what only says that it is a config."""
+    """Return a part of a path as a valid test id, without words that only mean a config."""
     name = re.sub(r"[^\w.+@-]+", "-", part)
     name = re.sub(r"[._-]conf(ig)?$", "", name, flags=re.IGNORECASE)
     return re.sub(r"^\W+|-+$", "", name)[:LONGEST]
@@ -254,9 +254,9 @@ def _make_valid(part: str) -> str:
 
 
 def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
-    """Yield a limit for the total and for each of its largest parts, with less room than one more layer would take.
+    """Yield a limit for the total and for each of its largest parts, with less room than one more layer takes.
 
-    Parts that only other classes of the family have are kept out; beside an adapter, what trains is limited too.
+    Parts that only other classes of the family have get 0; with an adapter, the trainable parameters get one too.
     """
     form, variants = derivation.form, Variants(derivation)
     layers = [size.key for size in variants.sizes.values() if size.repeats]
@@ -270,7 +270,7 @@ def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
 
 
 def write_limit_above(count: int, too_much: int | None = None) -> str:
-    """``109_482_240`` → ``'"110M"'``: rounded up to as few digits as tell it from a model that is too large."""
+    """Return ``'"110M"'`` for ``109_482_240``: round up to as few digits as exclude a model that is too large."""
     digits = len(str(count))
     for kept in range(FEWEST_DIGITS, digits + 1):
         step = 10 ** (digits - kept)
@@ -281,7 +281,7 @@ def write_limit_above(count: int, too_much: int | None = None) -> str:
 
 
 def _write_limit(count: int, digits: int) -> str:
-    """Write a limit with its zeros, as in ``"65.0K"``: what accepts a larger count writes as many digits."""
+    """Write a limit with its zeros, as in ``"65.0K"``: ``accept`` writes a larger count with as many digits."""
     if digits > MOST_DIGITS:
         return f"{count:_}"
     unit = max((unit for unit, scale in SCALES.items() if scale <= max(count, 1)), key=SCALES.__getitem__)

@@ -1,4 +1,4 @@
-"""What a project's class has and its table does not say, as the rows of ``extra`` that would say it."""
+"""Propose rows of ``extra`` for the modules of a project's class that its table does not declare."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     Shapes = Mapping[str, tuple[int, ...]]
 
 MOST_ROWS = 40
-"""That anybody pastes; what would take more is rather a backbone at another attribute."""
+"""Most rows that anybody pastes; a class that needs more probably has a backbone at another attribute."""
 
 
 def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[Row]:
-    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
+    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` if no few rows suffice.
 
-    :param undeclared: what is built and not in the table.
+    :param undeclared: built tensors that are not in the table.
     :param kinds: torch's own classes, by the paths of their modules.
     """
     rows = _join_lists(list(_list_rows(undeclared, kinds)))
@@ -40,11 +40,11 @@ class Row:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     tied: Mapping[str, str] = field(default_factory=dict)
     count: int | str = 0
-    """How many there are in a list; 0 for one that is in none."""
+    """The number of them in a list; 0 for one that is in none."""
 
     @property
     def numbers(self) -> tuple[int | str, ...]:
-        """Its sizes and, behind them, the count."""
+        """Return its sizes, then the count."""
         return (*self.sizes, self.count)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ def _can_be_said(row: Row) -> bool:
 
 
 def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[Row]:
-    """Yield one for each module of torch's, the outermost first, and one for each parameter of nobody's."""
+    """Yield a row for each module of torch's, the outermost first, and for each parameter outside of them."""
     waiting = {tensor.name: tensor for tensor in undeclared}
     while waiting:
         name = next(iter(waiting))
@@ -84,7 +84,7 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
 
 
 def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row | None:
-    """Return what a block of ours says, if it says just that."""
+    """Return the row of a block that has exactly these tensors; ``None`` without one."""
     shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
     block, guess = _GUESSES[kind]
     ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
@@ -99,7 +99,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join the modules of a list, each like the first, to one row with their number."""
+    """Join equal modules of a list into one row with their number."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         outer, _, index = row.name.rpartition(".")
@@ -116,7 +116,7 @@ def _join_lists(rows: list[Row]) -> list[Row]:
     return found
 
 
-# what a module was made with, by the shapes of what it has
+# the arguments of a module, from the shapes of its tensors
 
 
 Guess = tuple[tuple[int, ...], dict[str, Any]]
@@ -172,4 +172,4 @@ _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
     "TransformerEncoderLayer": ("transformer_encoder_layer", _guess_layer),
     "TransformerDecoderLayer": ("transformer_decoder_layer", _guess_layer),
 }
-"""By the name of torch's class."""
+"""The block and the guess, by the name of torch's class."""
