@@ -566,7 +566,7 @@ def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -
     assert "a checkout lacks it" not in err
 
 
-def test_a_config_of_the_hub_cache_is_told_with_how_to_commit_it(
+def test_a_config_of_the_hub_cache_is_copied_into_the_project(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = tmp_path / "hub" / "models--acme--tiny" / "snapshots" / ("0" * 40)
@@ -575,12 +575,14 @@ def test_a_config_of_the_hub_cache_is_told_with_how_to_commit_it(
     (snapshot.parents[1] / "refs").mkdir()
     (snapshot.parents[1] / "refs" / "main").write_text("0" * 40)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    status, _, err = init(root, "Loaded", kwargs={"name": "acme/tiny"})
-    assert status == GOOD
-    assert (
-        "the hub cache, revision 000000000000, which CI lacks: run hf download acme/tiny config.json --local-dir "
-        'configs/tiny, commit the file, and write hub = { "acme/tiny" = "configs/tiny/config.json" } in [tool.bertsize]'
-    ) in " ".join(err.split())
+    said = "the hub cache, revision 000000000000, which CI lacks: --write copies it to configs/acme/tiny/config.json"
+    for writes in (False, True):
+        status, out, err = init(root, "Loaded", kwargs={"name": "acme/tiny"}, writes=writes)
+        assert (status, (root / "configs").exists()) == (GOOD, writes)
+        assert said in " ".join(err.split())
+    assert out.endswith("and commit both files and configs/acme/tiny/config.json\n")
+    shutil.rmtree(tmp_path / "hub")
+    assert check(root, Helper(), out=io.StringIO()) == GOOD
 
 
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:

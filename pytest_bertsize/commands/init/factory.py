@@ -18,7 +18,7 @@ from pytest_bertsize.base.git import NoRevision, ask_git, find_repository
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
-from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, suggest_fetching
+from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, in_cache, suggest_fetching
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_of_roots, wrap_text
@@ -32,7 +32,7 @@ from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Lock as NamedLock
 from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs, split_command
 from pytest_bertsize.table.settings import SettingsError, load, parse
-from pytest_bertsize.table.toml import inline
+from pytest_bertsize.table.toml import inline, quoted
 from pytest_bertsize.wording import plural, printable, shown
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ KEPT = ("keys", "ignored", "overrides", "build")
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
+
+Copies = Mapping[str, tuple[str, str]]
+"""Paths and texts of copied configs, by their names on the hub."""
 
 
 class Wish(NamedTuple):
@@ -97,25 +100,29 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         found = discovery.run()
         if found.extra:
             found = _write_keys(discovery, found, request, helper, err)
+        copies = _list_copies(discovery, found)
         if wish.writes:
-            _write_files(discovery, found, lock)
+            _write_files(discovery, found, lock, copies)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
-    _say_found(discovery, found, lock, wish, out, err)
+    _say_found(discovery, found, lock, copies, wish, out, err)
     return GOOD
 
 
-def _say_found(discovery: Discovery, found: Draft, lock: Lock, wish: Wish, out: TextIO, err: TextIO) -> None:
+def _say_found(
+    discovery: Discovery, found: Draft, lock: Lock, copies: Copies, wish: Wish, out: TextIO, err: TextIO
+) -> None:
     project = discovery.project
-    for line in _list_notes(discovery, found, lock):
+    for line in _list_notes(discovery, found, lock, copies):
         say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         before = project.settings.models.get(found.name)
         command = _say_limits(discovery, found, before, out) if before else choose_next(project)
-        say(f"next: {command}, and commit both files", out)
+        written = "both files" if not copies else f"both files and {', '.join(path for path, _ in copies.values())}"
+        say(f"next: {command}, and commit {written}", out)
     else:
         print_toml("\n".join((*([] if project.settings.lock else [write_lock(lock.file)]), str(found))), out)
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
@@ -159,7 +166,7 @@ def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: He
     return found if discovery.find_error(in_keys) else in_keys
 
 
-def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
+def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> None:
     """Write the table, and the lock of the built model.
 
     :raises SettingsError: if one of them cannot be written; neither then changes.
@@ -169,21 +176,42 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock) -> None:
     if found.name in project.settings.models:
         after = _replace_limits(discovery, found, project.replace_table(found.name, found.keys, file))
     else:
-        after = project.add_tables([str(found)], file)
+        hub = "".join(f"{quoted(name)} = {quoted(path)}\n" for name, (path, _) in copies.items())
+        after = project.add_tables([*([f"[tool.bertsize.hub]\n{hub}"] if hub else []), str(found)], file)
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
+    for path, _ in copies.values():
+        (project.root / path).parent.mkdir(parents=True, exist_ok=True)
     rewrite.replace_together(
-        (project.root / lock.file, lock.text, render_lock(models)), (project.path, project.text, after)
+        *((project.root / path, None, text) for path, text in copies.values()),
+        (project.root / lock.file, lock.text, render_lock(models)),
+        (project.path, project.text, after),
     )
 
 
-def _list_notes(discovery: Discovery, found: Draft, lock: Lock) -> Iterator[str]:
+def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
+    """Return the path and the text of each config that ``--write`` copies out of the hub cache, by its name."""
+    project, copies = discovery.project, {}
+    if project.settings.hub or found.name in project.settings.models:
+        return {}
+    for each in discovery.built.answered:
+        path = f"configs/{each.name}/{CONFIG}"
+        cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
+        if cached and not (project.root / path).exists():
+            copies[each.name] = path, cached.config.decode("utf-8", "replace")
+    return copies
+
+
+def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> Iterator[str]:
     """Yield notes on the model beside its table."""
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
-        lacking = each.origin.startswith(HUB_CACHE)
-        fetch = f", which CI lacks: {suggest_fetching(each.name).sentence}" if lacking else ""
-        yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{fetch}"
+        lacks = ""
+        if each.name in copies:
+            lacks = f", which CI lacks: --write copies it to {copies[each.name][0]}"
+        elif each.origin.startswith(HUB_CACHE):
+            lacks = f", which CI lacks: {suggest_fetching(each.name).sentence}"
+        yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
