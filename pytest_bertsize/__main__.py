@@ -356,7 +356,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bertsize",
         allow_abbrev=False,
-        description="Hold BERT-family models to their closed form and their budget.",
+        description="Compare BERT-family models with their closed form and their budget.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
