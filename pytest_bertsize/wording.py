@@ -6,7 +6,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
@@ -83,6 +82,8 @@ def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> st
     """The known name that is nearest to a misspelt one, or ``""``."""
     if not isinstance(name, str):
         return ""
+    from difflib import get_close_matches
+
     by_lower = {each.lower(): each for each in known}
     found = get_close_matches(name[:LONGEST].lower(), list(by_lower), n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else ""

@@ -6,3 +6,7 @@ Doors: ``run_base`` for the base and the lock of a run, ``comparison`` and ``loo
 ``history`` for what every commit of a range made of the models, ``git``; ``lock`` for the lock.
 ``project_at_commit`` reads a commit for both base and history.
 """
+
+
+class NoRevision(Exception):
+    """A revision that cannot be read; the message has the command that mends it."""

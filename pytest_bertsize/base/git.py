@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -52,10 +53,6 @@ _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?
 _STEPS = ("~", "^", "@{", ":")
 """What is no name that could be fetched has one of these in it."""
 Answer = subprocess.CompletedProcess[bytes]
-
-
-class NoRevision(Exception):
-    """A revision that cannot be read; the message has the command that mends it."""
 
 
 class Repository(NamedTuple):

@@ -14,8 +14,9 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, ask_git, find_renames, list_lines, resolve_commit
+from pytest_bertsize.base.git import LONGEST_PATH, ask_git, find_renames, list_lines, resolve_commit
 from pytest_bertsize.base.project_at_commit import ProjectReader, list_candidates, match_models
 from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.differences import compare_inventories

@@ -99,8 +99,9 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
 
 def _resolve_name(folder: Path, name: str, reference: str | None = None) -> Baseline:
     """Return the commit in which today's line left the one that a name means, or why there is none."""
+    from pytest_bertsize.base import NoRevision
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.git import NoRevision, find_merge_base, resolve_commit
+    from pytest_bertsize.base.git import find_merge_base, resolve_commit
 
     try:
         commit = resolve_commit(folder, name, reference)

@@ -219,6 +219,14 @@ class NotBuilt(NamedTuple):
         }.get(self.kind, self.detail)
 
 
+class Allowed(NamedTuple):
+    """The limits of a process: time, memory and the length of its answer."""
+
+    seconds: float
+    memory: int  # bytes; not watched on Windows
+    answer: int  # bytes
+
+
 class Answer(NamedTuple):
     """A model, or the reason that there is none."""
 

@@ -12,11 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_bertsize.builder.confined import MEGABYTE, end_below
 from pytest_bertsize.builder.messages import (
     LONGEST_ANSWER,
+    Allowed,
     Frame,
     Frames,
     NotBuilt,
@@ -123,14 +124,6 @@ class Child:
             end_process(self.process)
         else:
             self.process.returncode = 0
-
-
-class Allowed(NamedTuple):
-    """The limits of a process: time, memory and the length of its answer."""
-
-    seconds: float
-    memory: int  # bytes; not watched on Windows
-    answer: int  # bytes
 
 
 def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
@@ -124,6 +123,8 @@ class Registry:
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
         """Return the supported architectures whose names are most like this one, of one family if it has any."""
+        from difflib import get_close_matches
+
         among = self.families(family) or self._list_all()
         return get_close_matches(architecture, [each.name for known in among for each in known.architectures], n=3)
 

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.git import NoRevision, resolve_commit
+from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.lock import find_sizes, read_lock_at
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.commands.console import refuse

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.table.settings import SettingsError

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
+from pytest_bertsize.builder.messages import Allowed
 from pytest_bertsize.builder.published import BY_HUB, CONFIG, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.model_config import (
@@ -385,6 +385,8 @@ def _made_by_code(
     :param reference: ``"pkg.cfg:make"``, perhaps with ``#key.path`` behind it.
     :raises Unusable: when it has not made a config.
     """
+    from pytest_bertsize.builder.own_process import Lost, answer_of
+
     location, _, inner = reference.partition("#")
     file = printable(location)
     folder = root.resolve()

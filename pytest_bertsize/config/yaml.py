@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 import yaml
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
+from pytest_bertsize.builder.messages import Allowed
+from pytest_bertsize.builder.own_process import Lost, answer_of
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,

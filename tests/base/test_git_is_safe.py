@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base import git as git_module
-from pytest_bertsize.base.git import NoRevision, ask_git, find_head, find_renames, find_repository, resolve_commit
+from pytest_bertsize.base.git import ask_git, find_head, find_renames, find_repository, resolve_commit
 from pytest_bertsize.base.history import read_history
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.closed_forms.registry import Registry

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.__main__ import make_parser
+from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.baseline import Baseline
 from pytest_bertsize.base.commit_files import CommitFiles
-from pytest_bertsize.base.git import NoRevision, resolve_commit
+from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check

@@ -26,6 +26,7 @@ from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.failures import read_answer, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import (
+    Allowed,
     Answer,
     Buffer,
     Built,
@@ -35,7 +36,6 @@ from pytest_bertsize.builder.messages import (
     Why,
     wrap_result,
 )
-from pytest_bertsize.builder.own_process import Allowed
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims

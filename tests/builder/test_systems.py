@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end_process, start_process
+from pytest_bertsize.builder.messages import Allowed
+from pytest_bertsize.builder.own_process import Lost, answer_of, end_process, start_process
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.own_process import Allowed
+from pytest_bertsize.builder.messages import Allowed
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import ALLOWED, _made_by_code
 from pytest_bertsize.findings import Finding, Unusable

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import tomli
 
-from pytest_bertsize.base.git import NoRevision, ask_git, find_repository
+from pytest_bertsize.base import NoRevision
+from pytest_bertsize.base.git import ask_git, find_repository
 from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
