@@ -105,8 +105,8 @@ TESTS_OF = {
         "review/test_against_lock.py",
         "review/test_config_of_build.py",
         "in_hand/test_check_model.py",
-        "plugin/test_no_build.py",
     ],
+    "builder/memory": ["builder/test_memory.py"],
     "review/accept": ["review/test_accept.py"],
     "closed_forms/changes": [
         "closed_forms/test_freezing.py",

@@ -50,11 +50,17 @@ def remember(folder: Path, library: Path, request: Request = REQUEST) -> Memory:
     return Memory(folder)
 
 
+def test_a_folder_has_entries_once_a_build_is_remembered(tmp_path: Path, library: Path) -> None:
+    (tmp_path / "README.md").touch()
+    assert not Memory(tmp_path).has_entries()
+    assert remember(tmp_path, library).has_entries()
+
+
 def test_a_build_is_recalled_with_its_age_and_versions(tmp_path: Path, library: Path) -> None:
     recalled = remember(tmp_path / "memory", library).recall(REQUEST._replace(name="other"), COMMAND)
     assert recalled is not None
     built, versions = recalled
-    assert (built.tensors, versions) == (TENSORS, VERSIONS)
+    assert (built.tensors, built.loaded, versions) == (TENSORS, (), VERSIONS)
     assert built.seconds_ago is not None
     assert 0 <= built.seconds_ago < 60
 
@@ -106,7 +112,10 @@ def test_another_interpreter_is_another_build(tmp_path: Path, library: Path) -> 
     assert remember(tmp_path / "memory", library).recall(REQUEST, (*COMMAND, "/other/python")) is None
 
 
-@pytest.mark.parametrize("name", ["PYTHONPATH", "HF_HOME", "TRANSFORMERS_CACHE", "USE_TF"])
+@pytest.mark.parametrize(
+    "name",
+    ["PYTHONPATH", "HF_HOME", "LD_PRELOAD_OF_NOTHING", "TRANSFORMERS_CACHE", "TORCH_LOGS", "PYTORCH_ALLOC", "USE_TF"],
+)
 def test_another_environment_is_another_build(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
