@@ -234,7 +234,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--reason": {"required": True},
     "-v/--verbose": {"action": "count", "default": 0},
 }
-"""Of arguments that are no texts."""
+"""Keys of arguments that are no texts."""
 PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with our table, from here upwards)"}
 MODEL = {
     "--architecture NAME": "the class (default: the only one that the file names)",

@@ -40,12 +40,12 @@ class Difference:
     tensors: tuple[str, ...]
     """The names of those that are there now, and of those that were and are not."""
     detail: str
-    """How many parameters, which shapes."""
+    """Details: the number of parameters, the shapes."""
     other: str = ""
     """The former name, or that of the tensor that it is or was."""
     is_plural: bool = False
     is_name_alone: bool = False
-    """Whether every tensor of it is another tensor as well: a name came or went, and no parameter."""
+    """True if each of its tensors is another tensor as well: a name came or went, and no parameter."""
 
     @property
     def sentence(self) -> str:

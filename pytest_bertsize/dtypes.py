@@ -13,7 +13,7 @@ class Dtype(NamedTuple):
     """One kind of number."""
 
     stored: str
-    """As safetensors writes it."""
+    """The name in safetensors."""
     bits: int
 
 
@@ -31,13 +31,13 @@ OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
         "uint8": Dtype("U8", 8),
     }
 )
-"""What weights are kept in, by the name that torch has for it."""
+"""Dtypes of weights, by torch's names."""
 
 
 BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
 """Bits of one parameter, by the name that torch has for its dtype."""
 TRAINED = ("float64", "float32", "bfloat16", "float16")
-"""What an optimiser can step in: torch has gradients of no 8-bit dtype."""
+"""Dtypes in which an optimiser can step: torch has gradients of no 8-bit dtype."""
 
 _ALIASES = {
     **dict.fromkeys(("fp64", "f64", "double"), "float64"),

@@ -21,7 +21,7 @@ from pytest_bertsize.wording import printable, reason, shown
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """The start of the few lines that a checkout has in place of a file of git-LFS."""
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
-"""How a file begins that torch.save has written, and one of Python's objects."""
+"""The first bytes of files by torch.save, and of a pickle."""
 MOST_MARKS = 3_000_000
 """Commas, colons and opening brackets in one JSON text, which bound the memory that it takes to some 400 MB; 256,000
 tokens with their ids and 580,000 pairs to merge have 2.3 million."""
@@ -33,12 +33,12 @@ class Place:
 
     root: Path
     reference: str
-    """As the table has it, relative to the root."""
+    """The path in the table, relative to the root."""
     what: str
-    """What the file should be, as in ``"checkpoint"``; where a folder may be named, the table's key."""
+    """The kind of file, as in ``"checkpoint"``; the table's key if it may be a folder."""
     kind: Kind
     kind_outside: Kind | None = None
-    """Of the finding for a file outside the project, where it is another."""
+    """The finding for a file outside the project, if it is another kind."""
     table_key: str = ""
     """The key of a model's table that names the file; the message about a missing file names it."""
     what_to_name: str = ""

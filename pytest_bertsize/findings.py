@@ -29,9 +29,9 @@ Kind: TypeAlias = Literal[
     "differs-from-lock",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})
-"""What says that a limit does not hold."""
+"""Findings that a limit is exceeded."""
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
-"""What keeps a model from being checked at all, the most urgent first."""
+"""Findings that keep a model from being checked at all, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
@@ -52,9 +52,9 @@ class Finding(NamedTuple):
 
     kind: Kind
     message: str
-    """What is wrong, with exact values; a sentence without its full stop."""
+    """The problem, with exact values; a sentence without its full stop."""
     fix: str = ""
-    """What to write instead."""
+    """The fix."""
     severity: Severity = "error"
     component: str | None = None
     expected: int | None = None
@@ -64,11 +64,11 @@ class Finding(NamedTuple):
     """Relative to the project's root."""
     line: int | None = None
     table_key: tuple[str, ...] | None = None
-    """Where in the project's table, for whoever looks the line up."""
+    """The key in the project's table, to look up its line."""
     base: int | None = None
     """The count at the base, where the limit was broken there already."""
     asks_why: bool = False
-    """Whether a new ``reason`` in the table settles it."""
+    """True if a new ``reason`` in the table settles it."""
     elsewhere: tuple[str | Option, ...] = ()
     """The way out where no table declares the model; empty where it is :attr:`fix`."""
 

@@ -16,11 +16,11 @@ _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
 """A part of a name that is a place in a list."""
 _HOLE = "\0"
 STAR = "[*]"
-"""In the name of another tensor of the same layer: that layer's place."""
+"""The place of the layer in the name of another tensor of the same layer."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000
-"""That one written name may stand for."""
+"""Most names that one written name may mean."""
 
 
 def split_indices(name: str) -> tuple[str, Indices]:

@@ -28,7 +28,7 @@ _LARGEST_OF_OTHERS = 9 * 10**15
 _PRECISION = 80
 """Digits: more than any quantity has before and behind its point."""
 _FEW_DIGITS = 3
-"""That anybody writes, who has written fewer of a smaller quantity: at most one percent of room."""
+"""Digits of a new limit in place of one with fewer, for a smaller quantity: at most one percent of room."""
 _MOST_DECIMALS = 18
 """Behind the point: more than a whole number has in any unit."""
 _DIGITS = rf"(?P<digits>[0-9]{{1,25}}(?:_[0-9]{{1,25}})*(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
@@ -48,7 +48,7 @@ class Quantity:
     how_to_write: str
     largest: int
     left_out: str
-    """What people write behind a quantity that says no more than what is counted: a pattern."""
+    """A pattern for the word after a quantity that only repeats its kind."""
     meant: Mapping[str, tuple[str, ...]]
     """Each unit that people write, in capitals, and those that they may mean."""
 

@@ -63,12 +63,12 @@ class Baseline:
     """The project as it was at a revision."""
 
     revision: str
-    """As it was asked for: ``origin/main``."""
+    """The revision as it was asked for: ``origin/main``."""
     commit: str | None
     problem: str = ""
     """Why there is nothing to compare with; ``""`` where there is."""
     is_asked_for: bool = True
-    """Whether somebody has named it, and not CI alone."""
+    """True if somebody named it, and not CI alone."""
     project: ProjectAtCommit = _NOTHING
     became: Mapping[str, str] = field(default_factory=dict)
     """Names of today, and what the base calls the same models."""

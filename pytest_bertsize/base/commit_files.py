@@ -24,7 +24,7 @@ MOST_LINKS = 40
 MOST_TREES = 1_000
 """Folders that are remembered, over all commits that one process reads."""
 _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
-"""How git writes what an entry of a tree is; all else is a file."""
+"""Git's modes of entries in a tree; all others are files."""
 
 
 class Unreadable(Exception):
@@ -53,9 +53,9 @@ class CommitFiles:
         self.commit = commit
         self._folders = _find_folders(folder, repository.root)
         self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
-        """What every path led to that was followed: two commits in which all of it is the same read alike."""
+        """Entries at the end of every path that was followed: commits with the same ones read alike."""
         self.places: set[bytes] = set()
-        """Where that stands, and the symlinks on the way to it: what no commit touches reads as before it."""
+        """Their places, and the symlinks on the way: a commit that touches none of them reads as before it."""
         self._tree = lru_cache(MOST_TREES)(self._read_tree)
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch"),

@@ -40,7 +40,7 @@ class PutBack:
     keys: tuple[tuple[str, str, str], ...] = ()
     """Name, and both values as a report shows them."""
     requests: Mapping[int | None, Request] = field(default_factory=dict)
-    """By the one key that has today's value; all others are put back. Of ``None``, all of them are."""
+    """Requests by the one key that has today's value, with all others put back; by ``None``, with all put back."""
     problem: str = ""
     """Why nothing is built again."""
     result: Callable[[str], Built | NotBuilt] | None = None
@@ -67,20 +67,20 @@ class Comparison:
     config: str | None = None
     """The base's own; ``None``: the model is new."""
     inventory: Inventory | None = None
-    """By the closed form or the lock; ``None``: new, or it cannot be counted there."""
+    """The tensors by the closed form or the lock; ``None``: new, or it cannot be counted there."""
     said: tuple[str, ...] = ()
-    """What a count does not show: a new model, a renamed file."""
+    """Sentences on changes that a count does not show: a new model, a renamed file."""
     moved: tuple[Moved, ...] = ()
     method: str = ""
     now: Inventory | None = None
     tensors: tuple[Difference, ...] = ()
-    """What became of its tensors; empty where both have a closed form, whose keys say it."""
+    """Changes of its tensors; empty if both have a closed form, whose keys explain them."""
     by: Literal["", "closed form", "lock"] = "closed form"
-    """What the base's count is of; ``""`` where it has none."""
+    """The source of the base's count; ``""`` if it has none."""
     is_new: bool = False
-    """Whether the base declares no such model."""
+    """True if the base declares no such model."""
     former_name: str = ""
-    """What the base calls the model, where that is another name."""
+    """The base's name of the model, if it is another."""
 
     @cached_property
     def _gross(self) -> tuple[int, int]:
@@ -107,9 +107,9 @@ class Today(NamedTuple):
     derivation: Derivation | None
     actual: Inventory | None
     components: Mapping[str, str] | None = None
-    """Of each tensor, of the base's as well, where no closed form says it."""
+    """The component of each tensor, the base's included, without a closed form."""
     put_back: PutBack | None = None
-    """Which keys changed, where no closed form compares them."""
+    """The keys that changed, without a closed form to compare them."""
 
 
 def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | None:

@@ -39,7 +39,7 @@ _OF_ANOTHER_REPOSITORY = {
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
     *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE"),
 }
-"""What git sets for a hook, and would look for another repository by (``git rev-parse --local-env-vars``)."""
+"""Variables that git sets for a hook, and that lead to another repository (``git rev-parse --local-env-vars``)."""
 _SAFE_ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",  # an object that a partial clone lacks is not asked for
     "GIT_ALLOW_PROTOCOL": "none",  # nor by a git before 2.45; unlike protocol.allow, no setting overrides it
@@ -51,7 +51,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """Revisions of which git takes the one meaning, whatever tags and branches are called."""
 _STEPS = ("~", "^", "@{", ":")
-"""What is no name that could be fetched has one of these in it."""
+"""Parts of a revision that is no name to fetch."""
 Answer = subprocess.CompletedProcess[bytes]
 
 
@@ -61,7 +61,7 @@ class Repository(NamedTuple):
     root: Path
     """The folder that has the ``.git``."""
     git_dir: Path
-    """That ``.git``, or the folder that it names."""
+    """The ``.git``, or the folder that it names."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ SHORT = 10
 """Characters of a commit's name that tell it from others."""
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
-"""What git makes of what a commit says; of what is no date, the letters of our own format."""
+"""Git's form of a date; for anything else, it prints the letters of our own format."""
 
 
 class Commit(NamedTuple):
@@ -49,7 +49,7 @@ class Commit(NamedTuple):
     name: str
     parents: tuple[str, ...]
     date: str
-    """Of the commit, as ISO 8601 has it; ``""`` where the commit says none, or one behind the year 9999."""
+    """The commit's date in ISO 8601; ``""`` if the commit has none, or one after the year 9999."""
     subject: str
     """Foreign text."""
     tags: tuple[str, ...] = ()
@@ -87,17 +87,17 @@ class Row(NamedTuple):
     total: int | None = None
     """Parameters; ``None``: not declared, or not counted."""
     by: str = ""
-    """What the count is of, ``closed form`` or ``lock``; ``""`` where there is none."""
+    """The source of the count, ``closed form`` or ``lock``; ``""`` without one."""
     change: int | None = None
     """Since the row before, or since :attr:`since`; ``None`` where there is nothing to compare with."""
     since: str = ""
-    """What it is compared with, where that is not the row before: the last commit in which it was counted."""
+    """The last commit in which it was counted, if that is not the row before."""
     said: tuple[str, ...] = ()
-    """What no number says: a new model, another name, why it is not counted, what a lock says of tensors."""
+    """Sentences: a new model, another name, the reason for no count, a lock's changes of tensors."""
     moved: tuple[Moved, ...] = ()
     """The keys, the one that moved most first."""
     method: str = ""
-    """How keys that act together share what they moved."""
+    """The way in which keys that act together share the change."""
 
 
 @dataclass
@@ -110,13 +110,13 @@ class ModelHistory:
     """All that it had."""
     rows: list[Row] = field(default_factory=list)
     then: ModelAtCommit | None = None
-    """As the last commit has it; ``None``: not declared there, or not counted."""
+    """The model in the last commit; ``None``: not declared there, or not counted."""
     why: str = ""
     """Why it is not counted there."""
     counted: tuple[Commit, ModelAtCommit] | None = None
-    """As it was last counted."""
+    """The last commit in which it was counted, and its count."""
     is_left: bool = False
-    """Whether the last commit does not declare it."""
+    """True if the last commit does not declare it."""
 
     @property
     def known_as(self) -> set[str]:
@@ -130,11 +130,11 @@ class History(NamedTuple):
 
     span: Span
     models: Sequence[ModelHistory]
-    """In the order in which they were declared."""
+    """The models in the order of their declarations."""
     commits_read: int
     """Commits that touch the table, or what it names; where tags are asked for, those that have one."""
     is_cut: bool
-    """Whether there are commits before the first, which a shallow clone lacks."""
+    """True if there are commits before the first, which a shallow clone lacks."""
 
 
 def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:

@@ -55,7 +55,7 @@ LARGEST_FILE = 8 * 1024 * 1024
 MOST_AXES = 64
 """Torch's own limit."""
 MOST_TENSORS = 500_000
-"""Of all models together."""
+"""Most tensors of all models together."""
 MOST_NAMED = 6
 """Differences in one message; a report file has all of them."""
 ANEW = 'bertsize accept --reason "…"'
@@ -83,7 +83,7 @@ class Locked:
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    """By key: what the backbones of a built model have in their configs, where no file says it."""
+    """Sizes by key: those of a built model's backbones, if no file has them."""
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether the two are equal, whatever built them."""
@@ -97,9 +97,9 @@ class Lock:
     """The lock of a project."""
 
     file: str
-    """As the table names it."""
+    """The file as the table names it."""
     strict: bool = False
-    """Whether a difference fails the model."""
+    """True if a difference fails the model."""
     models: Mapping[str, Locked] = field(default_factory=dict)
     text: str | None = None
     """``None``: there is no such file yet."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 REASON = 'say why in the same change: reason = "…"'
 SAY_WHY = f"if that is meant, {REASON}"
 COUNTS = ("unique", "stored", "unrolled")
-"""What bytes may be counted of; none is less than the one before it."""
+"""Values of ``count``; each counts at least as many bytes as the one before it."""
 
 
 Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
-"""What was loosened, of which component, and where in the model's table that stands."""
+"""The kind of a loosening, its component, and its key in the model's table."""
 
 
 def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:

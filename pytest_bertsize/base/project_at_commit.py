@@ -54,14 +54,14 @@ class ModelAtCommit:
     model: Model
     config: ModelConfig | None = None
     derivation: Derivation | None = None
-    """By today's closed form; ``None`` where it cannot be counted, and :attr:`problem` says why."""
+    """The derivation by today's closed form; ``None`` if it cannot be counted, with the reason in :attr:`problem`."""
     problem: str = ""
     unread: Unreadable | None = None
     """Why git does not hand out its files, which may be there."""
     has_no_form: bool = False
-    """Whether no closed form is meant to count it, so that its lock may: a config that nobody can read is no such."""
+    """True if no closed form applies, so that its lock may count it; an unreadable config is another case."""
     locked: Locked | None = None
-    """As the commit's lock has it, where that can be true."""
+    """The model in the commit's lock, if that can be true."""
     why_not_locked: str = ""
 
     @property
@@ -85,7 +85,7 @@ class ProjectAtCommit(NamedTuple):
     models: Mapping[str, ModelAtCommit]
     declared: Apart
     lock: Lock | str
-    """What its lock says, or why nothing does."""
+    """The commit's lock, or the reason that there is none."""
 
     def read_text(self, *path: str) -> str:
         """Return the text that the table has at a path; ``""`` where that is none."""
@@ -299,7 +299,7 @@ class Candidate:
 
     model: Model
     is_file: Callable[[str], bool]
-    """Whether the side has a file of that name."""
+    """The function that tells whether the side has a file of a name."""
     read_config: Callable[[], ModelConfig | None]
 
     @cached_property

@@ -28,7 +28,7 @@ LARGEST_EVENT = 32 * 1024 * 1024
 NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""What a request is merged into, where that is what is checked out (merged results), else where it left its target."""
+"""Variables with the target of a request if the merged result is checked out, else with its merge base."""
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:

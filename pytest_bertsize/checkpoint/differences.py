@@ -40,7 +40,7 @@ SAVED_BY = {
     "qa_outputs.": "ForQuestionAnswering",
     "classifier.": "ForSequenceClassification or …ForTokenClassification",
 }
-"""How the names of heads begin, and how the class ends that writes them; the telling ones first."""
+"""Beginnings of the names of heads, and the ends of the classes that write them; the most telling first."""
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
 """The config's key that says how many rows a table has."""

@@ -41,7 +41,7 @@ MARKS_PER_TENSOR = 16
 """Commas and brackets in one tensor's entry, generously."""
 MOST_DIMENSIONS = 64
 MOST_DOTS = 24
-"""Of a tensor's name: modules in modules."""
+"""Most dots in a tensor's name: modules in modules."""
 MOST_SHARDS = 1_000
 MOST_NAMED = 4
 """Files that one sentence names before it counts the rest."""
@@ -51,7 +51,7 @@ LENGTH = 8
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
-"""Of one element, by dtype as safetensors 0.8 writes it."""
+"""Bits of one element, by dtype in safetensors 0.8."""
 
 OTHERS = {
     ZIP: "a zip archive, as torch.save writes it",
@@ -59,7 +59,7 @@ OTHERS = {
     b"\x89HDF": "HDF5, as Keras writes it",
     b"GGUF": "GGUF",
 }
-"""What else a file of weights may be, by how it begins."""
+"""Other kinds of weights files, by their first bytes."""
 
 _Size = Annotated[int, Meta(ge=0)]
 
@@ -77,11 +77,11 @@ class Stored:
     """The tensors of a checkpoint."""
 
     file: str
-    """As messages show it, relative to the project's root."""
+    """The path in messages, relative to the project's root."""
     inventory: Inventory
     """Names and shapes."""
     dtypes: Mapping[str, str]
-    """By tensor name, as safetensors writes them: ``F32``, ``BF16``, ``I64``."""
+    """Dtypes by tensor name, as safetensors writes them: ``F32``, ``BF16``, ``I64``."""
 
     @property
     def bytes(self) -> int:

@@ -20,7 +20,7 @@ WORDS = "embeddings.word"
 NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """The files that say it, in the order in which they are looked for."""
 ADDED = "added_tokens.json"
-"""What an older tokenizer was extended by, beside its vocab.txt or vocab.json."""
+"""The tokens that extend an older tokenizer, beside its vocab.txt or vocab.json."""
 LARGEST = 48 * 1024 * 1024
 """Bytes; the tokenizer.json of Gemma 2, which mmBERT has as well, takes 34 million."""
 LARGEST_TEXT = 16 * 1024 * 1024
@@ -28,7 +28,7 @@ LARGEST_TEXT = 16 * 1024 * 1024
 LARGEST_ID = 2**40
 """More than any vocabulary has."""
 MULTIPLES = (128, 64, 32, 16, 8)
-"""What vocabularies are rounded up to so that matrix products are fast; a larger multiple is a stronger sign."""
+"""Multiples to which vocabularies are rounded up for fast matrix products; a larger one is a stronger sign."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
 """A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). Nothing of it is tried twice:
 what could be would be remembered for each line."""
@@ -41,7 +41,7 @@ class Vocabulary(NamedTuple):
     """The number of ids of a tokenizer: the highest one, and 1."""
 
     file: str
-    """As messages show it, relative to the project's root."""
+    """The path in messages, relative to the project's root."""
     size: int
 
 

@@ -133,7 +133,7 @@ class Counts(NamedTuple):
     own: Mapping[str, Sum]
     """Parameters of each component itself, without those of the components below it."""
     tensors: Sum
-    """How many there are."""
+    """The number of tensors."""
     unrolled: Sum
     """Parameters with ties written out and a copy of a shared layer for each pass."""
 

@@ -18,7 +18,7 @@ Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
 
 STAR = "*"
-"""In the name of a term: the index of a layer."""
+"""The index of a layer in the name of a term."""
 
 
 class Copies(NamedTuple):
@@ -63,9 +63,9 @@ class Term(NamedTuple):
     tied_to: str | None = None
     """The full name of the tensor whose storage it shares; a star is its own index at that place of the name."""
     copies: tuple[Copies, ...] = ()
-    """For each star."""
+    """The copies of each star."""
     kind: str = ""
-    """Of the module that has it: one of :data:`KINDS`."""
+    """The kind of the module that has it: one of :data:`KINDS`."""
 
     @property
     def times(self) -> Count:

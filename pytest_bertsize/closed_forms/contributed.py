@@ -60,7 +60,7 @@ KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
     "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is no table of texts"),
 }
-"""Of a family's table: what each value must be, and what is said of another one."""
+"""The keys of a family's table: the type of each value, and the words for another one."""
 
 
 def registry_of(settings: Settings | None, release: Release) -> Registry:

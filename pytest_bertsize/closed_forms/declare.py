@@ -158,7 +158,7 @@ class _Part(NamedTuple):
     name: str
     tree: Tree
     arguments: Mapping[str, Evaluate]
-    """What the class gives it."""
+    """The arguments that the class passes."""
 
 
 def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:

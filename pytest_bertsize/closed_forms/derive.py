@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 10**13
 """More than any model that was ever trained: what is above is a mistake, and is not built."""
 MOST_MEMORY = 64 * MEGABYTE
-"""By the closed form; what a build takes is watched, and may be a little more."""
+"""Most bytes by the closed form; the build itself is watched, and may take a little more."""
 BYTES_OF_A_TENSOR = 3_600
-"""What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
+"""Bytes of a tensor on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
 BYTES_OF_A_LABEL = 190
 """transformers writes the name of each into two dictionaries."""
 TOO_MUCH = "by the closed form this is {parts}, which would take {takes} MB to build, more than {most} MB"
@@ -51,7 +51,7 @@ class Chosen(NamedTuple):
     family: Family
     architecture: Architecture
     adapter: Adapter | None = None
-    """What goes on the architecture."""
+    """The adapter on the architecture."""
 
 
 class Derivation(NamedTuple):

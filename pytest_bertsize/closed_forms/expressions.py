@@ -21,7 +21,7 @@ LONGEST = 200
 MOST_ITEMS = 10_000
 """Items of a list that an expression makes."""
 MOST_WORK = 100_000
-"""Of a product: the bits or terms of one factor times those of the other."""
+"""Most work of a product: the bits or terms of one factor times those of the other."""
 HIGHEST_POWER = 16
 
 
@@ -37,7 +37,7 @@ class Scope:
     formulas: Mapping[str, Evaluate]
     """Names that the text itself defines: ``W := H // A * A``."""
     arguments: Mapping[str, Any]
-    """What the class gives its body, and variables of ``for``."""
+    """Arguments that the class passes to its body, and variables of ``for``."""
     counted: dict[str, Any] = field(default_factory=dict, compare=False)
     """Values of :attr:`formulas`, each counted once."""
 

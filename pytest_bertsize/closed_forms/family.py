@@ -29,15 +29,15 @@ class Architecture:
     terms: Callable[[Dims], Sequence[Term]]
     """Its parameters, of integers or of symbols."""
     labels: bool = False
-    """Whether its size depends on C, the number of labels."""
+    """True if its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     """Constructor arguments that change its size, with their defaults."""
     defined_in: str = "transformers"
     """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
-    """What this class asks of the config's values on top of its family."""
+    """Rules of this class on the config's values, beside its family's."""
     added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """What a project's table adds to the class, in words by the table's keys."""
+    """Additions of a project's table to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""
     literals: frozenset[int] = frozenset()
@@ -64,7 +64,7 @@ class Family:
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = field(
         default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False
     )
-    """What a class with a tree asks on top of its family, by the tree."""
+    """Rules of a class with a tree, beside its family's, by the tree."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = field(
         default=None, kw_only=True, repr=False
     )

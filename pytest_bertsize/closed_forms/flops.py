@@ -35,7 +35,7 @@ ANGLES = (5, 16)
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
 """Components that see one vector for each text, and not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""How the names of the architectures end whose whole head does, but for decoders, which score each token."""
+"""Ends of architectures whose whole head runs once for a text, but for decoders, which score each token."""
 UNUSED = "encoder.cross_attention"
 """The component that a text alone does not pass through: cross-attention needs another model's states."""
 LINEAR = ("linear", "quantised_linear")

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
 
 PREFIX = "base_model.model"
-"""Where PEFT puts the whole model."""
+"""PEFT's path of the whole model."""
 ORIGINAL, COPY = "original_module", "modules_to_save.default"
-"""What a module to save holds in place of its own."""
+"""The children of a saved module: its own copy, and the one that trains."""
 LORA = "adapters.lora"
 SAVED = "adapters.modules_to_save"
 LINEAR = ("linear", "transposed_linear")

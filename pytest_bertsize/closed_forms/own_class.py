@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 NO_FAMILY = Family("", ConfigKeys(()), ())
-"""Of a class that is made without a config."""
+"""The family of a class without a config."""
 _NUM_LABELS = "num_labels"
 RANK = "r"
 """The symbol that an adapter takes."""

@@ -31,7 +31,7 @@ T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
-"""What sentence-transformers makes of a config, by the ending of the class."""
+"""The ends of classes that sentence-transformers makes of a config, by task."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
 """Families of which it takes the encoder alone."""
 MODULES = {
@@ -58,13 +58,13 @@ class Part:
 
     name: str
     place: str
-    """What stands before its keys: ``ctx_model.``, or nothing."""
+    """The prefix of its keys: ``ctx_model.``, or nothing."""
     suffix: str
-    """What its symbols end with: ``_c``, or nothing."""
+    """The end of its symbols: ``_c``, or nothing."""
     path: str
     """The path of its module."""
     component: str
-    """Where its own components are, or all that it has if it has none of its own."""
+    """The component around its own, or of all that it has if it has none of its own."""
     family: Family
     architecture: Architecture
     config: ModelConfig = field(compare=False, repr=False)

@@ -38,20 +38,20 @@ MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
 """A sum of logarithms, 0.1 for one size that is a tenth another."""
 MULTIPLE = 64
-"""Of what widths and vocabularies are multiples, for the matrix units of a GPU."""
+"""Divisor of widths and vocabularies, for the matrix units of a GPU."""
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
 SEQ_LEN = 128
 FURTHEST = 4
-"""How many times today's width or depth is tried at most."""
+"""Largest multiple of today's width or depth to try."""
 WIDEST, DEEPEST = 1_024, 24
-"""What is tried however small today's is: those of BERT-large."""
+"""Width and depth to try however small today's are: those of BERT-large."""
 MOST_APART = 5
 """Steps from one width that heads go into to the next, before heads become 64 wide."""
 MOST_STEPS = 64
 """Values of one size that are tried."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
-"""How many times today's ratio the feed-forward network may be to the width."""
+"""Limits of the ratio of feed-forward network to width, as multiples of today's."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 """Symbols of families."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
@@ -79,7 +79,7 @@ class Shape:
     """Other sizes with which every limit holds, counted by the closed form itself."""
 
     changes: Mapping[str, Any]
-    """What differs from today's, by key: sizes, or the rank and targets of the adapter."""
+    """Changes from today's, by key: sizes, or the rank and targets of the adapter."""
     said: str
     """``num_hidden_layers 13 → 12``."""
     form: ClosedForm

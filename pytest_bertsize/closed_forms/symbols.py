@@ -44,7 +44,7 @@ Sum: TypeAlias = tuple[Monomial, ...]
 Count: TypeAlias = "int | Expression"
 ONE: Sum = (Monomial(Fraction(1)),)
 Base: TypeAlias = "str | Floor | Sum"
-"""What a monomial has powers of: the name of a size, a rounded quotient, or a sum that divides."""
+"""The base of a power in a monomial: the name of a size, a rounded quotient, or a sum that divides."""
 
 
 def terms_of(count: Count) -> Sum:

@@ -30,7 +30,7 @@ class TrainingStates:
     gradients: int
     moments: int
     tensors: int
-    """That train, each with a step."""
+    """The number of tensors that train, each with a step."""
 
     @property
     def steps(self) -> int:

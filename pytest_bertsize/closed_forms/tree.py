@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 PARAMETER = "parameter"
-"""In place of a kind: the line is a tensor, not a module."""
+"""The word in place of a kind for a line that is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
 """Words of a line; the last two were for FLOPs, and change nothing any more."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
@@ -79,7 +79,7 @@ class Line(NamedTuple):
     component: str | None
     condition: Evaluate | None
     variables: tuple[str, ...]
-    """Of ``for``."""
+    """The variables of ``for``."""
     items: Evaluate | None
     ties: tuple[tuple[str, str, Evaluate], ...]
     """Parameters that are other tensors of the model: the parameter, the owner, and the condition."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
 LARGEST_NUMBER = 10_000_000
-"""Of any number in a method that is passed on."""
+"""Largest number in a method that is passed on."""
 MOST_NAMES = 1_000
 
 Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
@@ -112,7 +112,7 @@ MUST_BE: Mapping[str, tuple[str, str]] = {
         'write the last part of its name, as in "layer"',
     ),
 }
-"""What a key has to be, and how it is written."""
+"""The type of each key's value, and the fix for another one."""
 WORDS = {"bias": get_args(Bias), "task_type": get_args(Task)}
 COUNTED = (*MUST_BE, *WORDS)
 """The keys that are fields of an :class:`Adapter`."""
@@ -138,7 +138,7 @@ REFUSED = ("megatron_config",)
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
-"""What ``init_lora_weights`` may say beside true, false and ``pissa_niter_N``."""
+"""Values of ``init_lora_weights`` beside true, false and ``pissa_niter_N``."""
 CUTTING = ("pissa", "olora", "loftq")
 """Those that take a weight apart, which has no more parts than it has rows, or columns: a rank above that is cut."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
@@ -153,7 +153,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     "deberta": ("in_proj",),
     "deberta-v2": ("query_proj", "value_proj"),
 }
-"""What PEFT takes for a family where ``target_modules`` is left out: its
+"""PEFT's targets for a family without ``target_modules``: its
 ``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
 METHODS = (
     *("ADALORA", "BOFT", "FOURIERFT", "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "OFT", "PREFIX_TUNING"),

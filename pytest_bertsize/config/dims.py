@@ -14,13 +14,13 @@ class Dims:
     """``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown; switches are always known."""
 
     sizes: Mapping[str, Any]
-    """By symbol: ``{"V": 30522, "D": 768, …}``, in the order in which they are shown; ``None`` where left out."""
+    """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if left out."""
     switches: Mapping[str, Any]
-    """By key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
+    """Switches by key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
     is_symbolic: bool = False
-    """Whether the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
+    """True if the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
     release: Release = NEWEST
-    """Of transformers: what it builds by these sizes has changed over the years."""
+    """The release of transformers: its builds by these sizes have changed over the years."""
 
     def __getattr__(self, name: str) -> Any:
         for table in (self.sizes, self.switches):

@@ -28,9 +28,9 @@ class Size(NamedTuple):
     key: str
     symbol: str
     default: int | None
-    """What is assumed when the file does not say; ``None`` where the library then takes another size in its place."""
+    """The value of a missing key; ``None`` if the library then takes another size in its place."""
     repeats: bool = False
-    """Whether it is a number of layers, which costs time to build."""
+    """True for a number of layers, which costs time to build."""
     minimum: int = 1
     aliases: tuple[str, ...] = ()
     """Other names that the family's config class itself takes for it (its ``attribute_map``)."""
@@ -46,7 +46,7 @@ class Switch(NamedTuple):
     needs: str = ""
     """Another switch, without which the class refuses this one."""
     null: bool = False
-    """Whether the library takes ``null`` for it, which then means the default."""
+    """True if the library takes ``null`` for it, which then means the default."""
 
 
 class Choice(NamedTuple):
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
     default: str | None
     words: Collection[str]
     null: bool = False
-    """Whether ``null`` is one more of the words."""
+    """True if ``null`` is one more of the words."""
     taken_for: Mapping[str, str] = MappingProxyType({})
     """Words that the config class replaces, and by which."""
 
@@ -70,7 +70,7 @@ class Listing(NamedTuple):
     words: Collection[str] = ()
     """The words that there are; empty where any word that can be a module's name will do."""
     separator: str = ""
-    """What stands between words where a file writes them as one string: ``"c2p|p2c"``."""
+    """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
     """Another list, which has as many entries; left out, or null, it is that many ones."""
     may_be_empty: bool = True
@@ -127,7 +127,7 @@ class Ignored(NamedTuple):
     """Parameters that the value would have added (or removed: negative), ``None`` for a value of no meaning."""
     fix: str = "remove it"
     only: tuple[str, ...] = ()
-    """How the names of the architectures end that it would have cost something; empty for all of them."""
+    """Ends of the architectures in which it would have cost something; empty for all of them."""
 
 
 def multiple(key: str, of: str) -> Rule:
@@ -173,7 +173,7 @@ class Until(NamedTuple):
     release: tuple[int, ...]
     """The first that reads what the family's keys say."""
     change: Callable[[ConfigKeys], ConfigKeys]
-    """To the keys as they were."""
+    """The change back to the earlier keys."""
     source: str
     """The change in the library that ended it."""
 
@@ -203,9 +203,9 @@ class ConfigKeys:
     inert: frozenset[str] = frozenset()
     """Further keys of the family's published configs that change no count; the class may refuse their values."""
     open: bool = False
-    """Whether a key of nobody's may be read by the project's own code, and is no reason to say anything."""
+    """True if the project's own code may read unknown keys, so that they need no warning."""
     until: tuple[Until, ...] = ()
-    """What older releases read otherwise."""
+    """Differences in older releases."""
     refused: Mapping[str, Refused] = field(default_factory=lambda: MappingProxyType({}))
     """Keys whose values no closed form follows."""
     padding: Index | None = None
@@ -293,15 +293,15 @@ class Values(NamedTuple):
     """The values that a config has for a family's keys, the table's overrides included."""
 
     sizes: dict[str, int | None]
-    """By symbol."""
+    """Sizes by symbol."""
     switches: dict[str, Any]
-    """By key: booleans, words and tuples."""
+    """Booleans, words and tuples by key."""
     for_build: dict[str, object]
     """Keyword arguments for the family's config class: what is written, under its own names, and nothing else."""
     findings: tuple[Finding, ...]
     """Warnings: nothing that kept the values from being read."""
     assumed: Mapping[str, object] = MappingProxyType({})
-    """By key what the closed form takes each to be, defaults among them; ``encoder.hidden_size`` for one in an object.
-    What the library takes in place of a key that is not there is not assumed."""
+    """Values that the closed form assumes, by key, defaults among them; ``encoder.hidden_size`` for one in an object.
+    Sizes that the library takes in place of a missing key are not assumed."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, which the config class does not get to see."""

@@ -47,7 +47,7 @@ class ModelConfig:
     """Keys that lead to the object; empty for the file itself."""
     data: dict[str, object]
     sha256: str
-    """Of the file's bytes; of canonical JSON, where there is no file."""
+    """The hash of the file's bytes; of canonical JSON, without a file."""
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
     by_own_names: dict[str, object] = field(default_factory=dict)
@@ -55,19 +55,19 @@ class ModelConfig:
     names_in_file: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
     """Paths of keys in the file, by full path, where they differ."""
     pair: str = '"{}": {}'
-    """How a key with its value is written there."""
+    """The form of a key with its value in the file."""
     origin: str = ""
-    """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
+    """The source of a config by a name of the hub; ``""`` for a file, and for anything else without such a name."""
     by_hub: bool = False
     """True where ``hub`` of the table gives that name this config."""
     parts: Mapping[str, ModelConfig] = field(default_factory=dict)
-    """Of a config that is put together: those of its parts, by their names."""
+    """The parts of a composed config, by their names."""
     primary: str = ""
     """The part whose keys are the whole's own, without its name before them."""
     whole: str = ""
-    """What reports call a config that is put together."""
+    """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()
-    """What a folder of sentence-transformers consists of."""
+    """The modules of a folder of sentence-transformers."""
     unknown: Mapping[KeyPath, tuple[str, str]] = field(default_factory=dict)
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
     ignored: tuple[str, ...] = ()
@@ -205,7 +205,7 @@ class NotPlain(NamedTuple):
     """The reason for which a value is no config."""
 
     path: KeyPath
-    """Of the key at which it is not; a list's items have no path of their own."""
+    """The path of the offending key; a list's items have no path of their own."""
     message: str
     fix: str
 

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Refused, Size, Until
 
 V4 = (5,)
-"""What holds before it holds in all of transformers 4."""
+"""The first release without the rules of all of transformers 4."""
 TIES = "tie_word_embeddings"
 LIBRARY = "https://github.com/huggingface/transformers"
 
@@ -129,4 +129,4 @@ EVERYWHERE = (
     Until(V4, _with_refused, TIED_BY_EACH),
     *(Until(since, _without_word(word), ACTIVATIONS) for word, since in ACTIVATIONS_SINCE.items()),
 )
-"""What every family reads otherwise."""
+"""Differences in older releases for every family."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MODULES = "modules.json"
-"""What sentence-transformers writes of a folder's modules."""
+"""The list of a folder's modules that sentence-transformers writes."""
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
 """Modules without parameters."""
@@ -40,14 +40,14 @@ SETTINGS = tuple(
 )
 MOST_MODULES = 50
 OF_CONFIG, OF_MODEL = ("config_args", "config_kwargs"), ("model_args", "model_kwargs")
-"""What sentence-transformers hands on to the config, and to the class."""
+"""Arguments that sentence-transformers passes to the config, and to the class."""
 OF_LOADING = frozenset(
     {
         *("add_pooling_layer", "attn_implementation", "torch_dtype", "dtype", "trust_remote_code", "revision", "token"),
         *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
     }
 )
-"""Of these what says nothing of a size, or is read."""
+"""Those of them that affect no size, or are read."""
 BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"
@@ -59,14 +59,14 @@ class Module(NamedTuple):
     """One module of a folder."""
 
     part: str
-    """What it is called in components and keys: ``2_Dense``, after its own folder."""
+    """The name in components and keys: ``2_Dense``, after its own folder."""
     kind: str
     """The name of its class: ``Dense``."""
     at: str
     """Its name in the whole: ``2``."""
     config: ModelConfig
     settings: Mapping[str, Any] = MappingProxyType({})
-    """Of a transformer what sentence-transformers' own file says beside its config."""
+    """The keys of a transformer in sentence-transformers' own file, beside its config."""
 
     @property
     def is_transformer(self) -> bool:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
-"""Of which an import of torch and transformers takes 5 s and 400 MB."""
+"""Limits of the process; an import of torch and transformers takes 5 s and 400 MB of them."""
 JSONNET = (".jsonnet", ".libsonnet")
 JSONNET_FIX = (
     "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
@@ -51,12 +51,12 @@ class Found(NamedTuple):
     """A config file as a reader finds it."""
 
     name: str
-    """Whose suffix says what it is written in."""
+    """The name, whose suffix gives the format."""
     file: str
-    """What messages call it."""
+    """The path in messages."""
     content: bytes
     origin: str = ""
-    """Of a config that is named as the hub names it: where it is from."""
+    """The source of a config by a name of the hub."""
     by_hub: bool = False
     """True where ``hub`` of the table names the file."""
 
@@ -65,7 +65,7 @@ class Reader(Protocol):
     """A reader of a project's files: the disk of today, or a commit. Each raises Unusable for what cannot be read."""
 
     at: str
-    """What messages add to the name of a file: nothing, or ``" at main"``."""
+    """The end of a file's name in messages: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
         """Return the file that the table names, the one config in a folder, or what is published by that name."""

@@ -45,7 +45,7 @@ NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""What is wrong with a size, and what to write: of a run, and of the page that tries other sizes."""
+"""The message for a wrong size, and its fix: in a run, and on the page that tries other sizes."""
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
@@ -93,14 +93,14 @@ class _Reading:
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._aliases: dict[str, str] = {}
-        """Of each key that is written by another name, that name."""
+        """The name in the file for each key that has another one there."""
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert
         in_file = self._name_as_family(config.data)
         self.overrides = self._name_as_family(overrides)
         self.values = {**in_file, **self.overrides}
-        """By the family's own names; the table wins over the file."""
+        """Values by the family's own names; the table wins over the file."""
 
     def _name_as_family(self, written: Mapping[str, object]) -> dict[str, object]:
         """Replace aliases by the keys that they stand for; an alias wins, as in the library."""

@@ -24,7 +24,7 @@ class AskedAbout(NamedTuple):
 
     release: Release
     version: str
-    """As the environment or the table writes it."""
+    """The version as the environment or the table writes it."""
     because: str = ""
     """Why it is taken for the one that builds, where none is installed."""
 

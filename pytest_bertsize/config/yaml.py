@@ -73,7 +73,7 @@ def write_number(text: str) -> str:
 
 class _Entry(NamedTuple):
     line: int
-    """Of the key."""
+    """The line of the key."""
     node: Any
 
 
@@ -251,7 +251,7 @@ _MARKS = re.compile(
     r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
     re.MULTILINE,
 )
-"""What only OmegaConf or hydra understands."""
+"""Marks that only OmegaConf or hydra understands."""
 
 
 def resolve(

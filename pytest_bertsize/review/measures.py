@@ -40,7 +40,7 @@ class Measured(NamedTuple):
     buffers: int = 0
     """Bytes of :attr:`actual` that no closed form covers."""
     dtype: str = ""
-    """Of bytes."""
+    """The dtype of bytes."""
     base: int | None = None
     """The value at the base; ``None`` without a base, or if unknown."""
 

@@ -45,12 +45,12 @@ MOST_LAYERS = 100
 LARGEST = 10**9
 
 MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
-"""Of a module, which an nn.Sequential numbers: ``0.auto_model``."""
+"""The path of a module, which an nn.Sequential numbers: ``0.auto_model``."""
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
 RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
 """A module of each layer that a range means: ``bert.encoder.layer[6:].adapter``."""
 KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
-"""Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``, ``0.hidden_size``."""
+"""A key of a config, after the attribute of one of several backbones: ``question.hidden_size``, ``0.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 COMPONENT = r"[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}"
 
@@ -96,22 +96,22 @@ class Extra(Struct, frozen=True):
     """A TransformerDecoderLayer of torch itself, [width, feed_forward].
     Example: transformer_decoder_layer = ["hidden_size", 2048]."""
     count: Any = None
-    """How many of it there are in a list, name.0, name.1 and so on. Example: count = "num_hidden_layers"."""
+    """Number of modules in a list, name.0, name.1 and so on. Example: count = "num_hidden_layers"."""
     bias: bool | None = None
-    """Whether it has biases; of a rms_norm, an embedding and a parameter there are none. Default: true.
+    """True if it has biases; a rms_norm, an embedding and a parameter have none. Default: true.
     Example: bias = false."""
     elementwise_affine: bool | None = None
-    """Whether a layer_norm or rms_norm learns anything. Default: true. Example: elementwise_affine = false."""
+    """True if a layer_norm or rms_norm learns anything. Default: true. Example: elementwise_affine = false."""
     layers: int | None = None
     """Layers of an lstm or gru. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
-    """Whether an lstm or gru reads both ways. Default: false. Example: bidirectional = true."""
+    """True if an lstm or gru reads both ways. Default: false. Example: bidirectional = true."""
     tied: dict[str, str] = {}
     """Parameters that are those of another module, with the tensor that each of them shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """Where it counts. Default: the component of its place in the backbone, else head and the first part of the name.
-    Example: component = "head.crf"."""
+    """Component that counts it. Default: the component of its place in the backbone, else head and the first part of
+    the name. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:

@@ -25,7 +25,7 @@ class Interpreter(NamedTuple):
     path: Path
     """Absolute, as it is named: Python knows a virtual environment by the symlink that leads out of it."""
     written: str
-    """As the table or the option has it."""
+    """The path in the table or the option."""
 
     def check(self) -> None:
         """:raises NoInterpreter: for what cannot be run."""

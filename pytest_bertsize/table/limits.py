@@ -22,7 +22,7 @@ from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
 """Keys of a budget that are no component."""
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
-"""What a budget may limit beside components."""
+"""Names in a budget beside components."""
 REPORT_ONLY = "report-only"
 
 
@@ -39,10 +39,10 @@ class AsBytes(Struct, frozen=True):
     """``budget.bytes``: bounds of what the parameters take in a file or in memory."""
 
     dtype: Annotated[str, bits_of] | None = None
-    """What a parameter is stored as. Default: the config's dtype, else float32. Example: dtype = "float16"."""
+    """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """What is counted: every parameter once (unique), ties written out (stored), or a copy of a shared layer for
-    each pass as well (unrolled). Example: count = "stored"."""
+    """Parameters to count: every one once (unique), ties written out (stored), or a copy of a shared layer for each
+    pass as well (unrolled). Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"
@@ -66,10 +66,10 @@ class Training(Struct, frozen=True):
     """``budget.training_bytes``: bounds of what training keeps of the parameters."""
 
     dtype: Annotated[str, check_trained_dtype] | None = None
-    """What parameters that train are kept as, and with them gradients and moments; autocast keeps float32. Default:
-    float32. Example: dtype = "bfloat16"."""
+    """Dtype of parameters that train, and with them gradients and moments; autocast keeps float32. Default: float32.
+    Example: dtype = "bfloat16"."""
     frozen: Annotated[str, bits_of] | None = None
-    """What parameters that do not train are kept as. Default: dtype. Example: frozen = "bfloat16"."""
+    """Dtype of parameters that do not train. Default: dtype. Example: frozen = "bfloat16"."""
 
     @property
     def dtypes(self) -> tuple[str, str]:
@@ -98,7 +98,7 @@ class Parameters(Struct, frozen=True):
 
 
 Measure: TypeAlias = AsBytes | Flops | Training | Growth
-"""What a limit bounds where that is no parameter count."""
+"""The measure of a limit on anything but a parameter count."""
 
 
 class Limit(NamedTuple):
@@ -110,7 +110,7 @@ class Limit(NamedTuple):
     written: object
     """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
     file: str
-    """Where it was written."""
+    """The file that has it."""
     line: int | None = None
     table_key: tuple[str, ...] | None = None
     measure: Measure | None = None
@@ -160,7 +160,7 @@ class Budget(NamedTuple):
     limits: tuple[Limit, ...] = ()
     """Empty for ``"report-only"``."""
     passes_already_over: bool = False
-    """Whether a limit that was broken at the base may be broken now, by no more."""
+    """True if a limit that was exceeded at the base may be exceeded now, by no more."""
 
 
 # reading
@@ -171,7 +171,7 @@ class Unit(NamedTuple):
 
     quantity: Quantity
     measure: type[Struct]
-    """What its table has beside the bounds."""
+    """The keys of its table beside the bounds."""
     example: str
 
 

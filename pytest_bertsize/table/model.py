@@ -25,13 +25,13 @@ TABLE_BY_HAND = '[tool.bertsize.models.encoder] with config = "config.json" and 
 EXAMPLE = f"run bertsize init, which proposes tables, or write {TABLE_BY_HAND}"
 ADAPTER = "adapter_config.json"
 NAMES = ("config.json", "bert_config.json")
-"""What a folder may hold one of."""
+"""Files of which a folder may hold one."""
 YAML = (".yaml", ".yml")
 TOML = ".toml"
 FILES = (".json", *YAML, TOML)
-"""How the files end that a config is read from."""
+"""Suffixes of files that hold a config."""
 CODE = (".py", ".sh", ".cfg")
-"""How the files end that say something only to who runs them."""
+"""Suffixes of files that only a run can read."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
@@ -174,7 +174,7 @@ class Build(Struct, frozen=True):
     """Memory that it may take beside its imports, at most "16GB". Default: 160 MiB, for a factory 1 GiB, on the CPU
     2 GiB. Example: memory = "4GB"."""
     device: Literal["meta", "cpu"] = "meta"
-    """Where: on the meta device there are shapes and no values, which a class that asks for values needs the CPU for.
+    """Device of the build: the meta device has shapes and no values, so a class that asks for values needs the CPU.
     Example: device = "cpu"."""
 
 
@@ -227,7 +227,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """The attribute of the built model that holds the library's class; of several a list, or a table of configs.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
+    """Modules of the factory's class beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
     parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
     Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
     without: tuple[Text, ...] = ()
@@ -250,8 +250,8 @@ class Model(Struct, frozen=True, kw_only=True):
     checkpoint.
     Example: tokenizer = "released/tokenizer.json"."""
     build: Build = Build()
-    """What building the model may take, where it needs more than others, or values.
-    Example: build = { seconds = 120, memory = "4GB", device = "cpu" }."""
+    """Resources of the build, if it needs more than others, or values. Example: build = { seconds = 120, memory =
+    "4GB", device = "cpu" }."""
     lock: Literal["strict"] | None = None
     """"strict" makes every difference from the project's lock an error of this model, whatever it is of others.
     Example: lock = "strict"."""
@@ -276,13 +276,13 @@ class Model(Struct, frozen=True, kw_only=True):
 
     name: str = ""
     table_key: tuple[str, ...] = ()
-    """Of the table; empty for a model that none declares."""
+    """The key of the table; empty for a model that none declares."""
     inline: dict[str, Any] | None = None
     """The config itself, where the table has it; :attr:`config` is then its place in the table."""
     backbones: dict[str, str] = {}
     """Attributes that hold several, each with its config; :attr:`config` and :attr:`backbone` are then empty."""
     classes: dict[str, str] = {}
-    """Of several backbones, the classes of those that do not all have one."""
+    """Classes of those of several backbones that do not share one."""
 
     def replace(self, **changes: Any) -> Model:
         return structs.replace(self, **changes)

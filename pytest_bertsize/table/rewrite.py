@@ -29,13 +29,13 @@ class Change:
 
     model: str
     key: tuple[str, ...]
-    """Of the limit in the project's table."""
+    """The key of the limit in the project's table."""
     component: str
     bound: str
     """``max``, ``min`` or ``exact``."""
     counted: int
     after: str
-    """As TOML writes it: ``'"114M"'`` or ``'113_123_456'``."""
+    """The new value as TOML: ``'"114M"'`` or ``'113_123_456'``."""
 
     @property
     def value(self) -> object:

@@ -26,7 +26,7 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
-"""Of one dotted key; the time that a parser takes for it grows with their square."""
+"""Most parts of one dotted key; a parser's time for it grows with their square."""
 LONGEST_NUMBER = 14_000
 """Bits: of no more than the 4,300 decimal digits that Python writes."""
 DEEPEST = 3
@@ -47,7 +47,7 @@ class NothingDeclared(SettingsError):
     def __init__(self, message: str, *, misspelt: bool = False) -> None:
         super().__init__(message)
         self.misspelt = misspelt
-        """Whether there is a table that was probably meant to be ours."""
+        """True if a table was probably meant to be ours."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Settings:
     text: str
     models: Mapping[str, Model]
     table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """As it was parsed."""
+    """The parsed table."""
     removed: Mapping[str, str] = field(default_factory=dict)
     """Why models have left the table, by their names."""
     interpreter: Interpreter | None = None
-    """What builds in place of the gate's own interpreter: of the table, or of an option."""
+    """The interpreter that builds in place of the gate's own: from the table, or from an option."""
     transformers: str | None = None
     """The release that the project runs, where none is installed beside the gate."""
     hub: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Settings:
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
     python_path: tuple[str, ...] = ("src",)
-    """What pytest's options in the same file have as their ``pythonpath``; ``src`` where they have none."""
+    """The ``pythonpath`` of pytest's options in the same file; ``src`` without one."""
 
     @property
     def root(self) -> Path:
@@ -182,12 +182,12 @@ class Apart(NamedTuple):
     """A project's table, each model's by itself."""
 
     table: Mapping[str, Any]
-    """As it was parsed."""
+    """The parsed table."""
     models: Mapping[str, Model]
     wrong: Mapping[str, str]
-    """By the names of tables that have mistakes, which these are."""
+    """Mistakes by the names of their tables."""
     values: Mapping[str, Any]
-    """Of the keys beside those of models, as far as they have no mistake."""
+    """Values of the keys beside those of models that have no mistake."""
 
 
 def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"|[^\s\"'\#\[\]{}=,.]++",
     re.DOTALL,
 )
-"""What a valid TOML file consists of, but for blanks."""
+"""Tokens of a valid TOML file, but for blanks."""
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -39,7 +39,7 @@ class _Layout(NamedTuple):
     lines: dict[Path, int]
     """The first line that makes a table or a value."""
     spans: dict[Path, tuple[int, int]]
-    """Where a number or a string begins and ends."""
+    """The beginning and the end of each number or string."""
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
@@ -202,7 +202,7 @@ class _Scan:
         self.table: Path = ()
         self.key: list[str] = []
         self.line = 1
-        """Of the key."""
+        """The line of the key."""
         self.is_value = False
         self.owner: Path | None = None
         """The key of the value that is read; ``None`` behind the first of a list."""

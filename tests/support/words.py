@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,11 @@ def find_in_code(path: Path) -> Iterator[tuple[int, str]]:
             first = FIRST.match(ast.get_docstring(node) or "")
             if first and not isinstance(node, ast.Module):
                 yield node.lineno, f"a docstring starts with {first[0]}"
+            for value, docstring in pairwise(node.body):
+                if isinstance(value, ast.Assign | ast.AnnAssign) and isinstance(docstring, ast.Expr):
+                    first = FIRST.match(str(getattr(docstring.value, "value", "")))
+                    if first:
+                        yield docstring.lineno, f"a docstring starts with {first[0]}"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from ((node.lineno, f'"{found[0]}"') for found in AVOIDED.finditer(node.value))
 

@@ -30,7 +30,7 @@ _ENCODER_DECODERS = (
 )
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""In the order in which messages and the documentation name them."""
+"""Names in the order of messages and the documentation."""
 SHARED_FILES = {
     "bart": ("mbart", "pegasus", "m2m_100", "led"),
     "bert": ("ernie", "bert-generation", "splinter"),

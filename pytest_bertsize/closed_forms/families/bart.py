@@ -41,7 +41,7 @@ GENERATORS = """
 *ForCausalLM                 model.decoder + causal_head
 """
 ENCODES = (multiple("d_model", "encoder_attention_heads"),)
-"""What classes that have an encoder ask; those of a decoder alone never read its sizes."""
+"""Rules of classes with an encoder; those with a decoder alone never read its sizes."""
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:

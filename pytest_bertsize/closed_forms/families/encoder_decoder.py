@@ -158,7 +158,7 @@ _ENDINGS = {
     "encoder": ("Model", "Encoder"),
     "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
 }
-"""Of the class that the library takes for a side (its Auto mappings)."""
+"""Ends of the class that the library takes for a side (its Auto mappings)."""
 
 
 def _find_class(side: str, family: Family) -> Architecture | None:

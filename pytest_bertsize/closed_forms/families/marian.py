@@ -19,7 +19,7 @@ get(pad_token_id, 0) < get({vocabulary}, vocab_size)
   pad_token_id {pad_token_id:,} is not in the vocabulary: the class refuses it
   write the index of the padding token
 """
-"""What any ``torch.nn.Embedding`` asks: a padding index that is one of its rows."""
+"""The rule of any ``torch.nn.Embedding``: its padding index is one of its rows."""
 TIED_AS_SHARED = f"""
 tie_word_embeddings == {SHARES}
   tie_word_embeddings is {{tie_word_embeddings}}, and transformers before 5.4 ties as {SHARES} \

@@ -64,7 +64,7 @@ CHOICE = "classifier  linear D 1  @head.classifier"
 SPAN = "qa_outputs  linear D C  @head.qa_outputs"
 """Start and end of the answer for C = 2."""
 TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
-"""Of classes that set their two labels themselves, whatever the config says."""
+"""The head of classes that set their two labels themselves, whatever the config has."""
 SCORE = "score  linear D C bias=False  @head.classifier"
 """A classifier without a bias, as decoders have it: they score each token, and use the last."""
 SEARCHED_SPAN = """
@@ -114,8 +114,8 @@ CLASSES = {
     "ForQuestionAnswering": "{under}.body + span",
     "Model": "body(pooler=add_pooling_layer)   option add_pooling_layer=True",
 }
-"""What a class consists of by the end of its name, where its family does not say it; its language model is the tree
-``lm_head``, else ``masked_lm``."""
+"""Parts of a class by the end of its name, unless its family has others; its language model is the tree ``lm_head``,
+else ``masked_lm``."""
 RULES = {
     "summary": """
     summary_type != "attn"
@@ -123,7 +123,7 @@ RULES = {
       write "cls_index", for example
     """
 }
-"""What the classes with a tree ask, whatever their family."""
+"""Rules of the classes with a tree, whatever their family."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""What the key asks for, and how many sides of a pair are multiplied by its distance: the query, or the key too."""
+"""Values of the key, and the number of sides of a pair that its distance multiplies: the query, or the key too."""
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
@@ -54,4 +54,4 @@ def read_until(*release: int) -> Until:
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""Of a family that has such tables where its closed form does not follow."""
+"""The refusal of a family that has such tables but no closed form for them."""

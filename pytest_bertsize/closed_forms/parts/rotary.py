@@ -8,7 +8,7 @@ get(pad_token_id, 0) < vocab_size
   pad_token_id {pad_token_id:,} is not in a vocabulary of {vocab_size:,}: the class refuses it
   write the index of the padding token
 """
-"""Of those whose library default is an index in a large vocabulary."""
+"""The rule of families whose library default is an index in a large vocabulary."""
 SOME_WIDTH = """
 num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
   num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: no head has any width
@@ -25,4 +25,4 @@ hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 or 
 rotary positions turn pairs
   write {num_attention_heads:,} times an even number
 """
-"""Of those whose config class works ``head_dim`` out where the file does not have it."""
+"""The rule of families whose config class derives a missing ``head_dim``."""
