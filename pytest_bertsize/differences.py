@@ -66,7 +66,7 @@ class Difference:
 
 
 def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]:
-    """Return the differences, the largest first; none where names, shapes, ties and what trains are the same.
+    """Return the differences, the largest first; none if names, shapes, ties and what trains are the same.
 
     Their counts add up to the difference of the two totals.
     """
@@ -116,7 +116,7 @@ class _Side:
         return tuple(each.name for path in paths for each in self.paths[path])
 
     def find_roots(self, names: Collection[str]) -> list[str]:
-        """Return the outermost modules all of whose tensors are among these; a tensor itself where there is none."""
+        """Return the outermost modules all of whose tensors are among these; a tensor itself if there is none."""
         left = Counter(path for name in names for path in _outer_modules(name))
         found = (
             next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
@@ -367,7 +367,7 @@ def write_shape(shape: tuple[int, ...]) -> str:
 
 
 def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
-    """Return ``rows`` or ``columns``, ``""`` where several axes differ, and the sizes; else both shapes."""
+    """Return ``rows`` or ``columns``, ``""`` if several axes differ, and the sizes; else both shapes."""
     if len(old) != len(new) or sorted(old) == sorted(new):
         return "", f"{write_shape(old)} → {write_shape(new)}"
     changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}

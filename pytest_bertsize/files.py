@@ -54,7 +54,7 @@ class Place:
     def path(self) -> Path:
         """The path without symlinks: what they lead to counts, not where they stand.
 
-        :raises Unusable: when it lies outside the project, or cannot be followed.
+        :raises Unusable: if it lies outside the project, or cannot be followed.
         """
         try:
             real = (self.root / self.reference).resolve()
@@ -113,7 +113,7 @@ class Place:
     def opened(self) -> BinaryIO:
         """The file, at its first byte.
 
-        :raises Unusable: when it is missing, empty, not a regular file, or a git-LFS pointer.
+        :raises Unusable: if it is missing, empty, not a regular file, or a git-LFS pointer.
         """
         stream = self.opened_unread()
         try:
@@ -126,7 +126,7 @@ class Place:
     def opened_unread(self) -> BinaryIO:
         """The file, at its first byte, whatever it holds.
 
-        :raises Unusable: when it is missing, or not a regular file.
+        :raises Unusable: if it is missing, or not a regular file.
         """
         path = self.path
         try:
@@ -156,7 +156,7 @@ class Place:
     def content(self, largest: int) -> bytes:
         """The whole file.
 
-        :raises Unusable: when it has more than ``largest`` bytes, and as :meth:`opened` does.
+        :raises Unusable: if it has more than ``largest`` bytes, and as :meth:`opened` does.
         """
         with self.opened() as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -226,7 +226,7 @@ class NotRegular(OSError):
 def open_regular(path: Path | str) -> BinaryIO:
     """A regular file, at its first byte, opened once.
 
-    :raises OSError: when it cannot be opened, a folder and a symlink included.
+    :raises OSError: if it cannot be opened, a folder and a symlink included.
     """
     stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -244,7 +244,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
     """Replace the file at once, or leave it as it was; its content is on the disk before it takes the name.
 
     :param owner: user and group that the file is to have, where this user may give it to them.
-    :raises OSError: when it cannot be written.
+    :raises OSError: if it cannot be written.
     """
     handle, temporary, is_named = _part_of(path)
     try:

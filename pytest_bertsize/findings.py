@@ -70,7 +70,7 @@ class Finding(NamedTuple):
     asks_why: bool = False
     """True if a new ``reason`` in the table settles it."""
     elsewhere: tuple[str | Option, ...] = ()
-    """The way out where no table declares the model; empty where it is :attr:`fix`."""
+    """The way out where no table declares the model; empty if it is :attr:`fix`."""
 
     @property
     def place(self) -> str:

@@ -178,7 +178,7 @@ class Loading(NamedTuple):
     """A file's tensors as transformers loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
-    """Name in the file, name in the model (``None`` where the class passes over it), and shape in the model."""
+    """Name in the file, name in the model (``None`` if the class passes over it), and shape in the model."""
     unsaved: frozenset[str] = frozenset()
     """Names that ``save_pretrained`` leaves out, because the class makes them anew."""
 

@@ -162,7 +162,7 @@ def _hold_to_table(
 
 
 def _read_run(command: tuple[str, ...]) -> str:
-    """Return the command that runs the same script here with other words; ``""`` where none does."""
+    """Return the command that runs the same script here with other words; ``""`` if none does."""
     main = getattr(sys.modules["__main__"], "__spec__", None)
     words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
     size = 1 + bool(main)

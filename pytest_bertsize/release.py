@@ -37,7 +37,7 @@ class Unsupported(ValueError):
 def parse_release(text: str) -> Release:
     """Return a release as the table writes it: ``"4.57"`` or ``"4.57.6"``.
 
-    :raises Unsupported: where it is none that closed forms know.
+    :raises Unsupported: if it is none that closed forms know.
     """
     found = _WRITTEN.fullmatch(text)
     if found is None:
@@ -48,7 +48,7 @@ def parse_release(text: str) -> Release:
 def read_version(version: str) -> Release:
     """Return a release as its distribution calls it: ``"5.24.0.dev0"`` is that which it will be.
 
-    :raises Unsupported: where it is none that closed forms know.
+    :raises Unsupported: if it is none that closed forms know.
     """
     found = _OF_METADATA.match(version)
     if found is None:

@@ -107,7 +107,7 @@ def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str 
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 model``, ``2,000 models``.
 
-    :param many: where it is not ``one`` and an s.
+    :param many: if it is not ``one`` and an s.
     """
     return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
 

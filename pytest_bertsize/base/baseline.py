@@ -34,15 +34,15 @@ _NOTHING = ProjectAtCommit({}, Apart({}, {}, {}, {}), "")
 
 
 class Mistaken(NamedTuple):
-    """A table of the base of which nobody can tell what it declares."""
+    """A table of the base that cannot be read."""
 
     problem: str
     reason: str
-    """Why its budget was what it was."""
+    """The reason for its budget."""
 
 
 class Left(NamedTuple):
-    """A model of the base, or a table of which nobody can tell what it declares, that today's table does not have."""
+    """A model of the base, or an unreadable table, that today's table lacks."""
 
     name: str
     former: ModelAtCommit | None
@@ -50,11 +50,11 @@ class Left(NamedTuple):
     problem: str
     """Why it cannot."""
     reason: str
-    """Why it left; ``""`` where this change does not say."""
+    """Why it left; ``""`` if this change does not say."""
 
     @property
     def is_loosened(self) -> bool:
-        """True if a limit may have left with it, and nobody says why."""
+        """True if a limit may have left with it, and no reason is given."""
         return not self.reason and (self.former is None or bool(self.former.model.limits))
 
 
@@ -66,12 +66,12 @@ class Baseline:
     """The revision as it was asked for: ``origin/main``."""
     commit: str | None
     problem: str = ""
-    """Why there is nothing to compare with; ``""`` where there is."""
+    """Why there is nothing to compare with; ``""`` if there is."""
     is_asked_for: bool = True
     """True if somebody named it, and not CI alone."""
     project: ProjectAtCommit = _NOTHING
     became: Mapping[str, str] = field(default_factory=dict)
-    """Names of today, and what the base calls the same models."""
+    """The base's names of models, by today's."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
     """Models of today that are not new, and have no count at the base to compare with."""
@@ -83,11 +83,11 @@ class Baseline:
         return lock is not None and lock.strict
 
     def find_former(self, name: str) -> ModelAtCommit | None:
-        """Return the model that is called ``name`` today; ``None`` where it is new."""
+        """Return the model that is called ``name`` today; ``None`` if it is new."""
         return self.project.models.get(self.became.get(name, ""))
 
     def find_mistake(self, model: Model) -> Mistaken | None:
-        """Return why nobody can tell what the base says of a model of today."""
+        """Return why the base cannot be read for a model of today."""
         for name in (model.name, model.table_key[-1]):
             if problem := self.project.declared.wrong.get(name):
                 return Mistaken(problem, self.project.read_text("models", name, "reason"))
@@ -95,7 +95,7 @@ class Baseline:
 
 
 def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Baseline:
-    """Read the table and the configs of a revision that was found, and derive what they count to.
+    """Read the table and the configs of a revision, and count its models.
 
     :param registry: today's closed forms: code of the base is never run.
     """

@@ -1,4 +1,4 @@
-"""The files of one commit: there, not there, or not to be read.
+"""The files of one commit: present, absent or unreadable.
 
 git hands out objects by their names, and the paths are followed here, tree by tree: asked for a path, git says
 *missing* of a file that the commit does not have and of one that the clone lacks alike.
@@ -18,11 +18,11 @@ from pytest_bertsize.base.git import find_renames, find_repository, make_command
 from pytest_bertsize.wording import printable
 
 LARGEST = 1024 * 1024
-"""Bytes of a table or a config; of what has more, one more is read, by which readers know it."""
+"""Bytes of a table or a config; of a larger file one byte more is read, by which readers notice it."""
 MOST_LINKS = 40
 """Symlinks on the way to one file, as Linux follows them."""
 MOST_TREES = 1_000
-"""Folders that are remembered, over all commits that one process reads."""
+"""Remembered folders, over all commits that one process reads."""
 _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
 """Git's modes of entries in a tree; all others are files."""
 
@@ -37,7 +37,7 @@ class Unreadable(Exception):
 
 
 class Entry(NamedTuple):
-    """An entry of a tree: what it is, and the name of its object."""
+    """An entry of a tree: its kind, and the name of its object."""
 
     mode: bytes
     name: str
@@ -82,9 +82,9 @@ class CommitFiles:
         vars(self).pop("prefix", None)
 
     def follow_rename(self, file: str) -> None:
-        """Read from where the folder was, where git takes a file in it for one that was moved with it.
+        """Read from the folder's former place, if git detects that a file in it moved with it.
 
-        :raises Unreadable: when nobody can tell.
+        :raises Unreadable: if it cannot be read.
         """
         with self.explain_lack(file):
             if self._follow_path(file, to_the_end=False) is not None:
@@ -101,14 +101,14 @@ class CommitFiles:
 
         A change that lays a symlink in the way has moved nothing of the base; one that no commit has leads nowhere.
 
-        :raises ValueError, OSError: when git does not hand out what tells it.
+        :raises ValueError, OSError: if git does not hand out what tells it.
         """
         there = (folder for folder in self._folders if self._walk_path(folder, is_read=False))
         return next(there, self._folders[-1])
 
     @contextmanager
     def explain_lack(self, path: str) -> Iterator[None]:
-        """Say of a path that it cannot be read, where git does not hand out an object that leads to it.
+        """Return the error for a path to which git has no object.
 
         :raises Unreadable: with what brings the object.
         """
@@ -123,11 +123,11 @@ class CommitFiles:
             raise Unreadable(message, fix) from None
 
     def read(self, path: str, largest: int = LARGEST) -> bytes | None:
-        """Return the content of a file, symlinks followed inside the repository; ``None`` where there is no file.
+        """Return the content of a file, symlinks followed inside the repository; ``None`` if there is no file.
 
         :param path: relative to the folder, with ``/``; what leads above it leads nowhere.
         :param largest: bytes; of what has more, one more is read.
-        :raises Unreadable: when there is one, or when nobody can tell.
+        :raises Unreadable: if there is one, or if it cannot be read.
         """
         inside = os.path.normpath(path)
         if inside.startswith(("..", "/")):
@@ -138,7 +138,7 @@ class CommitFiles:
             return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
 
     def may_have(self, path: str) -> bool:
-        """Tell whether there is a file, or nobody can tell."""
+        """Tell whether there is a file, or it cannot be read."""
         try:
             return self.read(path) is not None
         except Unreadable:
@@ -147,17 +147,17 @@ class CommitFiles:
     def is_link(self, path: str) -> bool:
         """Tell whether a path leads to a symlink.
 
-        :raises Unreadable: when nobody can tell.
+        :raises Unreadable: if it cannot be read.
         """
         with self.explain_lack(path):
             found = self._follow_path(path, to_the_end=False)
         return found is not None and found.mode == _LINK
 
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
-        """Return what a folder holds: names, whether each is a folder, and whether it is one by a symlink.
+        """List a folder: names, whether each is a folder, and whether it is one by a symlink.
 
-        :param folder: relative to ours; of what is none there is nothing.
-        :raises Unreadable: when nobody can tell.
+        :param folder: relative to ours; a path that is no folder has no entries.
+        :raises Unreadable: if it cannot be read.
         """
         with self.explain_lack(folder.rstrip("/")):
             found = self._follow_path(folder)
@@ -171,16 +171,16 @@ class CommitFiles:
             return listed
 
     def leads_as_before(self, looked: dict[tuple[tuple[bytes, ...], bool], Entry | None]) -> bool:
-        """Tell whether paths that were followed in another commit lead to the same in this one."""
+        """Tell whether the paths of another commit lead to the same objects in this one."""
         try:
             return all(self._walk_path([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
         except (OSError, ValueError):  # whoever reads it says so
             return False
 
     def _follow_path(self, path: str, *, to_the_end: bool = True) -> Entry | None:
-        """Return what a path from the folder leads to.
+        """Follow a path from the folder to its entry.
 
-        :raises ValueError, OSError: when git does not hand out what tells it.
+        :raises ValueError, OSError: if git does not hand out what tells it.
         """
         parts = [*self.prefix, *os.fsencode(path).split(b"/")]
         found = self.looked[(*parts,), to_the_end] = self._walk_path(parts, to_the_end=to_the_end)
@@ -235,7 +235,7 @@ class CommitFiles:
         return found
 
     def _read_object(self, name: str, kind: bytes, most: int | None = None) -> bytes:
-        """:raises ValueError, OSError: when git hands out nothing, or another kind of object."""
+        """:raises ValueError, OSError: if git hands out nothing, or another kind of object."""
         questions, answers = self._process.stdin, self._process.stdout
         assert questions
         assert answers

@@ -1,4 +1,4 @@
-"""Compare a model with what it was at the base: in words, component by component, and key by key."""
+"""Compare a model with the base: in words, by component and by key."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MAKE_ONE = f"a lock would say what changed: {WRITTEN}, and committed"
 MOST_NAMED = 6
 """Keys without effect that a sentence names before it counts the rest."""
 CODE = "code"
-"""The row of what no key explains."""
+"""The row of changes that no key explains."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
 
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The keys that changed, and what is built to know what each of them moved."""
+    """The changed keys, and the builds that measure what each of them moved."""
 
     keys: tuple[tuple[str, str, str], ...] = ()
     """Name, and both values as a report shows them."""
@@ -113,7 +113,7 @@ class Today(NamedTuple):
 
 
 def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | None:
-    """Return what became of a model since the base; ``None`` where the run has none."""
+    """Compare a model with the base; ``None`` if the run has none."""
     if baseline is None or baseline.commit is None:
         return None
     former = baseline.find_former(today.model.name)
@@ -155,7 +155,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
 
 
 def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
-    """Return what the base's lock has of a model, unless closed forms compare it."""
+    """Return a model in the base's lock, unless closed forms compare it."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
@@ -233,7 +233,7 @@ def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> It
 def divide_change(
     put_back: PutBack, before: Counts, now: Inventory, components: Callable[[Built], Inventory]
 ) -> Shares:
-    """Tell what each key moved alone, what they moved together, and what the code moved.
+    """Measure what each key moved alone, what they moved together, and what the code moved.
 
     :param before: of the base, by component.
     :param components: gives what was built its components.

@@ -72,7 +72,7 @@ class Repository(NamedTuple):
 def find_repository(folder: Path) -> Repository:
     """Return the repository whose work tree a folder lies in.
 
-    :raises NoRevision: where there is none, or where git does not trust it.
+    :raises NoRevision: if there is none, or if git does not trust it.
     """
     real = folder.resolve()
     ceilings = {*filter(None, os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep))}
@@ -103,7 +103,7 @@ def _read_git_dir(entry: Path) -> Path | None:
 def _require_trust(found: Repository) -> None:
     """Have git find the repository by itself: to one that it is named it would not object, whosever it is.
 
-    :raises NoRevision: when it finds none, or another.
+    :raises NoRevision: if it finds none, or another.
     """
     answer = _run(found.root, "rev-parse", "--absolute-git-dir", above=found.root.parent)
     if answer.returncode != 0 and b"safe.directory" in answer.stderr:
@@ -115,15 +115,15 @@ def _require_trust(found: Repository) -> None:
 
 
 def find_head(folder: Path) -> str | None:
-    """Return the full name of the commit that is checked out; ``None`` where git does not know of one."""
+    """Return the full name of the commit that is checked out; ``None`` if git does not know of one."""
     return _find_commit(folder, "HEAD")
 
 
 def resolve_commit(folder: Path, revision: str, reference: str | None = None) -> str:
-    """Return the full name of the one commit that a revision means.
+    """Resolve a revision to the full name of one commit.
 
     :param reference: the full name of the branch that is meant, where the revision is not somebody's own words.
-    :raises NoRevision: where there is none, or where a tag, a branch or an abbreviated commit may be meant: git takes
+    :raises NoRevision: if there is none, or if a tag, a branch or an abbreviated commit may be meant: git takes
         the tag, and whoever sends a change may have given it its name.
     """
     find_repository(folder)
@@ -147,7 +147,7 @@ def _find_commit(folder: Path, revision: str) -> str | None:
 
 
 def _explain_unknown(revision: str, folder: Path) -> str:
-    """Say why there is no such revision, and which command brings it."""
+    """Explain why there is no such revision, and which command fetches it."""
     name = shown(revision)
     if not revision or revision.startswith("-"):
         return f"git knows no revision {name}; git branch --all lists what there is"
@@ -170,7 +170,7 @@ def _explain_unknown(revision: str, folder: Path) -> str:
 
 
 def find_merge_base(folder: Path, revision: str) -> str | None:
-    """Return where the commit that is checked out has left another's line; ``None`` where git has no answer."""
+    """Return the merge base of the commit that is checked out and another; ``None`` if git has no answer."""
     return _ask_line(folder, "merge-base", "--end-of-options", revision, "HEAD")
 
 
@@ -180,7 +180,7 @@ def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | N
     :param before: the full name of the commit.
     :param paths: the only ones that are looked at, old and new, relative to the folder.
     :param after: the full name of the other; ``None`` for the index (``git mv``).
-    :returns: nothing, where git has no answer.
+    :returns: nothing if git has no answer.
     """
     how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
     asked = ("diff-tree", "-r", *how, before, after) if after else ("diff-index", "--cached", *how, before)
@@ -192,9 +192,9 @@ def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | N
 
 
 def list_lines(folder: Path, *arguments: str) -> list[str]:
-    """Return the lines that ``git rev-list`` and its like print of a history.
+    """Return the lines of ``git rev-list`` or a similar command.
 
-    :raises NoRevision: where git does not answer.
+    :raises NoRevision: if git does not answer.
     """
     found = find_repository(folder)
     answer = _run(found.root, *found.arguments, *arguments, seconds=LONGEST_WALK)
@@ -205,7 +205,7 @@ def list_lines(folder: Path, *arguments: str) -> list[str]:
 
 
 def ask_git(folder: Path, *arguments: str) -> Answer | None:
-    """Run git in a folder; return ``None`` where there is no repository, and where git does not answer."""
+    """Run git in a folder; return ``None`` if there is no repository, and where git does not answer."""
     try:
         return _run(folder, *find_repository(folder).arguments, *arguments)
     except NoRevision:
@@ -220,7 +220,7 @@ def _ask_line(folder: Path, *arguments: str) -> str | None:
 
 
 def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: float | None = None) -> Answer:
-    """:raises NoRevision: where there is no git, or where it does not answer."""
+    """:raises NoRevision: if there is no git, or if it does not answer."""
     patience = SECONDS if seconds is None else seconds
     try:
         return subprocess.run(  # noqa: S603  (arguments of our own, and revisions behind --end-of-options)
@@ -241,9 +241,9 @@ def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: floa
 
 
 def make_command(*arguments: str) -> list[str]:
-    """Name the git that the user has: one that a relative ``PATH`` finds beside the folder of the call is none.
+    """Return the user's git; a program that a relative ``PATH`` finds in the current folder does not count.
 
-    :raises FileNotFoundError: where there is no other.
+    :raises FileNotFoundError: if there is no other.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))

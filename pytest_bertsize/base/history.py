@@ -1,4 +1,4 @@
-"""Follow each model of a project commit by commit: what it counts to, what that changed by, and which key did it.
+"""Follow each model of a project commit by commit: its count, the change, and the key that made it.
 
 The commits are those of one line of work, each beside the first of its parents: a merge is one step, of all that it
 brought, and what the steps add up to is what the model grew by.
@@ -35,7 +35,7 @@ MOST_PLACES = 100
 MOST_NAMES = 1_000
 """Tags, or commits, of which git is asked at once: no command line takes any number of them."""
 MOST_TENSORS = 6
-"""Changes of tensors that a row names, where a lock and no key has them."""
+"""Changes of tensors that a row names, if a lock and no key has them."""
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
@@ -72,7 +72,7 @@ class Span(NamedTuple):
     start: str | None
     """The commit before the first; ``None``: there is none."""
     first: str
-    """The first; :attr:`end` where there are none between the two."""
+    """The first; :attr:`end` if there are none between the two."""
 
     @property
     def ends(self) -> list[str]:
@@ -89,7 +89,7 @@ class Row(NamedTuple):
     by: str = ""
     """The source of the count, ``closed form`` or ``lock``; ``""`` without one."""
     change: int | None = None
-    """Since the row before, or since :attr:`since`; ``None`` where there is nothing to compare with."""
+    """Since the row before, or since :attr:`since`; ``None`` if there is nothing to compare with."""
     since: str = ""
     """The last commit in which it was counted, if that is not the row before."""
     said: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
 
     :param asked: a range of commits, ``v1..HEAD``; ``""`` for all.
     :param by_tag: whether a step is one from tag to tag.
-    :raises NoRevision: where there is no such range, or git does not answer.
+    :raises NoRevision: if there is no such range, or git does not answer.
     """
     span = find_span(today.root, asked)
     try:
@@ -162,10 +162,10 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
 
 
 def find_span(folder: Path, asked: str) -> Span:
-    """Return the commits that a range means.
+    """Return the commits of a range.
 
     :param asked: ``v1..HEAD``, ``v1..``; ``""`` for all up to the commit that is checked out.
-    :raises NoRevision: where it is none.
+    :raises NoRevision: if it is none.
     """
     low, dots, high = asked.partition(DOTS)
     if asked and (not dots or high.startswith(".") or not low):
@@ -181,7 +181,7 @@ def find_span(folder: Path, asked: str) -> Span:
 
 
 def _has_lost_parents(folder: Path, commit: str) -> bool:
-    """Tell whether a commit has parents that a shallow clone lacks: asked for them, git says that there are none."""
+    """Tell whether a commit has parents that a shallow clone lacks; git itself reports none."""
     answer = ask_git(folder, "cat-file", "commit", commit)
     return answer is not None and b"\nparent " in answer.stdout.partition(b"\n\n")[0]
 
@@ -189,7 +189,7 @@ def _has_lost_parents(folder: Path, commit: str) -> bool:
 def _read_steps(
     files: CommitFiles, today: Settings, registry: Registry, span: Span, *, by_tag: bool
 ) -> tuple[list[Commit], dict[str, ProjectAtCommit | str]]:
-    """Return the commits to report on, the oldest first, and what each declares, or why nobody can tell.
+    """Return the commits to report on, the oldest first, each with its table or the reason why it cannot be read.
 
     Which files a table names is known when it is read: commits that touch those are read then, until no file is new.
     """
@@ -270,7 +270,7 @@ class _Follower:
     def take_step(self, commit: Commit, project: ProjectAtCommit | str, *, is_start: bool) -> None:
         """Add the rows of one commit.
 
-        :param project: why nobody can tell what it declares, where that is text.
+        :param project: why nobody can tell what it declares, if that is text.
         """
         alive = [each for each in self.models if not each.is_left]
         if isinstance(project, str):
@@ -318,7 +318,7 @@ class _Follower:
     def _begin_history(
         self, name: str, commit: Commit, *, is_start: bool = False
     ) -> tuple[ModelHistory, tuple[str, ...]]:
-        """Return a model that the commit before does not declare, and what to say of that."""
+        """Return a model that the commit before does not declare, with a note."""
         again = next((each for each in self.models if each.name == name and each.then is None), None)
         if again:
             return again, ("declared again",) if again.is_left else ()
@@ -364,7 +364,7 @@ def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
 
 
 def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:
-    """Return the row with what a model changed by, and what did it."""
+    """Return the row with a model's change and its cause."""
     row = row._replace(change=(now.total or 0) - (before.total or 0))
     if before.derivation and now.derivation:
         if dict(before.derivation.form.own) == dict(now.derivation.form.own):

@@ -69,7 +69,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class BadLock(SettingsError):
-    """A lock that cannot be read; the message has its file and line, and what to write."""
+    """An unreadable lock; the message has its file, line and fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Lock:
 
 
 def read_lock(settings: Settings) -> Lock | None:
-    """Read the lock that the table names; ``None`` where it names none.
+    """Read the lock that the table names; ``None`` if it names none.
 
     :raises SettingsError: for a lock that cannot be read, with its line.
     """
@@ -142,7 +142,7 @@ def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
 def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """Return a built model as the lock records it.
 
-    :param config: hash of all that its table names for the build.
+    :param config: hash of the inputs of its build.
     :param sizes: those of its backbones, where no file says them.
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
@@ -201,7 +201,7 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
 def parse_lock(text: str, file: str) -> dict[str, Locked]:
     """Parse the models of a lock.
 
-    :param file: what messages call it.
+    :param file: its name in messages.
     :raises BadLock: with the line of the first mistake.
     """
     way_out = f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
@@ -353,13 +353,13 @@ def render_model(name: str, locked: Locked) -> str:
 def merge_accepted(
     before: Mapping[str, Locked], now: Mapping[str, Locked], declared: Iterable[str]
 ) -> dict[str, Locked]:
-    """Return what is accepted now, and what was not built unchanged; models that left are dropped."""
+    """Merge the accepted models into the others; drop models that left."""
     kept = {name: locked for name, locked in before.items() if name in {*declared}}
     return {**kept, **{name: locked for name, locked in now.items() if not locked.is_same(before.get(name))}}
 
 
 def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
-    """Yield a name with its layers folded, and what is written of it: a shape, or the tensor that it is."""
+    """Yield each name with its layers folded, and its shape or the tensor that it is tied to."""
     groups: dict[tuple[str, str, bool], list[tuple[int, ...]]] = {}
     for tensor in tensors:
         template, place = split_indices(escape_name(tensor.name))

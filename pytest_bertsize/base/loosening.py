@@ -39,7 +39,7 @@ def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Find
 
 
 def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]) -> Iterator[Row]:
-    """Yield each limited component that holds less of today's model than it did by the base's table.
+    """Yield each limited component that covers less of today's model than by the base's table.
 
     :param counts: today's, by the components of the base's table and by those of today's.
     """
@@ -85,9 +85,9 @@ def list_loosened(
 ) -> Iterator[Row]:
     """Yield each limit that was loosened.
 
-    :param revision: what messages call the base.
-    :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
-    :param counts: of the base, where they are known: growth by a share and by a count are compared there.
+    :param revision: the name of the base in messages.
+    :param dtypes: of the weights, as each of the two configs says; ``None`` if that is unknown.
+    :param counts: of the base, if they are known: growth by a share and by a count are compared there.
     """
     if before.closed_form and not after.closed_form:
         said = f"{revision} compares it with its closed form, which closed_form = false switches off"
@@ -141,7 +141,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
     """Return the scale of a limit, the bits of a parameter, and its ranks: a larger measure has no lower rank.
 
-    :returns: ``None`` where it is unknown.
+    :returns: ``None`` if it is unknown.
     """
     if isinstance(measure, Flops):
         return 1, (measure.seq_len,)

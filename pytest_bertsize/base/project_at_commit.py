@@ -88,7 +88,7 @@ class ProjectAtCommit(NamedTuple):
     """The commit's lock, or the reason that there is none."""
 
     def read_text(self, *path: str) -> str:
-        """Return the text that the table has at a path; ``""`` where that is none."""
+        """Return the text that the table has at a path; ``""`` if that is none."""
         found: object = self.declared.table
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
@@ -96,15 +96,15 @@ class ProjectAtCommit(NamedTuple):
 
 
 class ProjectReader:
-    """Reads one commit after another; what is the same in two of them is read and counted once."""
+    """Reads one commit after another; equal files are read and counted once."""
 
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
         """Take what is read, and by what.
 
         :param today: where the project is.
         :param registry: today's closed forms: code of a commit is never run.
-        :param base: what messages call the commit, if it is the base: then budgets are read, and a closed form counts
-            only if the commit has it as well.
+        :param base: the name of the commit in messages, if it is the base: then budgets are read, and a closed form
+            counts only if the commit has it as well.
         """
         self._files = files
         self._today = today
@@ -116,7 +116,7 @@ class ProjectReader:
     def read_project(self) -> ProjectAtCommit:
         """Read the commit that the files are of.
 
-        :raises Unreadable: when nobody can tell what it declares.
+        :raises Unreadable: if it cannot be read what it declares.
         """
         apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
@@ -136,7 +136,7 @@ class ProjectReader:
         return ProjectAtCommit(models, apart, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
-        """Return what was made of the same files before, if it was.
+        """Return the earlier result for the same files, if there is one.
 
         What is made follows from ``what``, and from the files that making it looks at, one after another: where all of
         these are as they were, it would look at the same ones again.
@@ -153,7 +153,7 @@ class ProjectReader:
         return found
 
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
-        """Return the table, by what each of its models is known, and files by names of the hub."""
+        """Return the table, the keys of its models, and files by names of the hub."""
         apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
         hub = apart.values.get("hub", {})
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
@@ -172,7 +172,7 @@ class ProjectReader:
         """Read one model, and count it if a closed form can.
 
         :param locked: what the commit's lock has of a model whose table names no config.
-        :raises Unreadable: when git does not hand out its files.
+        :raises Unreadable: if git does not hand out its files.
         """
         found = ModelAtCommit(model)
         changed = self._changed_forms
@@ -217,10 +217,10 @@ def _add_lock(found: ModelAtCommit, lock: Lock | str) -> ModelAtCommit:
 
 
 class AtCommit:
-    """The files of a project as a commit has them, for whoever reads a config."""
+    """The files of a project at a commit, for readers of configs."""
 
     def __init__(self, files: CommitFiles, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param revision: what messages call it; ``""`` where they need not.
+        """:param revision: its name in messages; ``""`` where they need not.
         :param hub: of the table there.
         """
         self.at = f" at {revision}" if revision else ""
@@ -230,7 +230,7 @@ class AtCommit:
     def config(self, location: str) -> Found:
         """Return the file, the only config of a folder, or what is published by that name.
 
-        :raises Missing: when there is none, or more than one.
+        :raises Missing: if there is none, or more than one.
         """
         try:
             return self._find_config(location)
@@ -262,11 +262,11 @@ class AtCommit:
 
 
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
-    """Read what a commit declares.
+    """Read the table of a commit.
 
-    :param revision: what messages call it; ``""`` where they need not.
+    :param revision: its name in messages; ``""`` where they need not.
     :param is_base: whether budgets are read, and a pattern that matches nothing there is one of files of today.
-    :raises Unreadable: when nobody can tell.
+    :raises Unreadable: if it cannot be read.
     """
     at = f" at {revision}" if revision else ""
     file = f"{today.file}{at}"
@@ -333,7 +333,7 @@ KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
     GIT_RENAME: lambda each: each.file,
     "table": lambda each: _join_parts(*each.model.table_key),
 }
-"""The keys by which a model of one side is one of the other, the surest first; by table, where that has many models."""
+"""The keys by which a model of one side is one of the other, the surest first; by table, if that has many models."""
 
 
 def list_candidates(models: Mapping[str, ModelAtCommit], is_file: Callable[[str], bool]) -> dict[str, Candidate]:

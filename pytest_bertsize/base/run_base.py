@@ -32,11 +32,11 @@ OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_S
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
-    """Return the project as it was at the base; ``None`` where the run has none.
+    """Return the project as it was at the base; ``None`` if the run has none.
 
-    :param asked: what the option says, ``None`` where it is not given.
-    :param option: what messages call it: ``"--bert-budget-base"``.
-    :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
+    :param asked: what the option says, ``None`` if it is not given.
+    :param option: its name in messages: ``"--bert-budget-base"``.
+    :raises SettingsError: if the revision that was asked for, or its table, cannot be read.
     """
     found = find_base(today.root, asked)
     if found is None:
@@ -50,7 +50,7 @@ def read_base(today: Settings, asked: str | None, registry: Registry, option: st
 
 
 def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
-    """Return the project as it was last committed; ``None`` where it was not, or git does not say."""
+    """Return the project as it was last committed; ``None`` if it was not, or git does not say."""
     found = _resolve_name(today.root, "HEAD")
     if found.commit is None:
         return None
@@ -61,7 +61,7 @@ def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
 
 
 def read_lock(settings: Settings) -> Lock | None:
-    """Return what the table's lock says; ``None`` where it names none.
+    """Return what the table's lock says; ``None`` if it names none.
 
     :raises SettingsError: for a lock that cannot be read, with its line.
     """
@@ -78,7 +78,7 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
     Of a line that has moved on since, it is the commit in which today's left it: what others have done there meanwhile
     is no change of today's.
 
-    :param asked: what the option says, ``None`` where it is not given.
+    :param asked: what the option says, ``None`` if it is not given.
     """
     if asked is not None:
         return None if asked == NONE else _resolve_name(folder, asked)
@@ -161,7 +161,7 @@ def check_interpreter(
     name is not run because a change to the table names it.
 
     :param asked: what the option says; ``None``: nothing.
-    :param builds: whether it is run at all; where it is not, it need not be there.
+    :param builds: whether it is run at all; if it is not, it need not be there.
     :raises SettingsError: for another one than the base's, and for what is no interpreter.
     """
     place = today.place("python")

@@ -113,7 +113,7 @@ def read_vocabulary(root: Path, reference: str) -> Vocabulary:
 
 
 def _read_state(file: Path) -> tuple[int, ...]:
-    """Return what changes with the file; nothing where there is none."""
+    """Return what changes with the file; nothing if there is none."""
     try:
         now = file.stat()
     except (OSError, ValueError):

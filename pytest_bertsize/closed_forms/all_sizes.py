@@ -48,7 +48,7 @@ class End(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Generic[T]):
-    """Two ways: the first where a sum is zero, or else where it is more than zero."""
+    """Two ways: by whether a sum is zero, or by whether it is more than zero."""
 
     count: Sum
     is_zero: bool
@@ -104,7 +104,7 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
     """Return all that a function of some sizes can come to.
 
     :param function: is called with a symbol for each.
-    :raises NeedsNumber: where it asks for the number itself, or goes more ways than anybody would read.
+    :raises NeedsNumber: if it asks for the number itself, or goes more ways than anybody would read.
     """
     names = tuple(symbols)
     met: list[frozenset[str]] = []
@@ -139,7 +139,7 @@ class Counts(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """A rule of the class on its sizes, and when it holds: ``None`` where the rule makes no sense of them."""
+    """A rule of the class on its sizes, and when it holds: ``None`` if the rule makes no sense of them."""
 
     rule: Rule
     holds: Ways[bool | None]
@@ -154,7 +154,7 @@ class AllSizes:
     fixed: Mapping[str, str]
     """Keys of sizes that keep theirs, and why."""
     counts: Ways[Counts | str]
-    """A sentence in place of a count where there is none."""
+    """A sentence in place of a count if there is none."""
     rules: tuple[Ruled, ...]
 
     @property
@@ -170,7 +170,7 @@ class AllSizes:
         return frozenset().union(*(symbols_asked(ruled.holds) for ruled in self.rules))
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
-        """Return the parameters of every component at every level; why there are none where there are none."""
+        """Return the parameters of every component at every level; why there are none if there are none."""
         found = end_at(self.counts, sizes)
         if isinstance(found, str):
             return found
@@ -180,7 +180,7 @@ class AllSizes:
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
     """Follow the closed form of one model, and the rules of its class.
 
-    :raises Unusable: where what was followed does not come to what the closed form counts.
+    :raises Unusable: if what was followed does not come to what the closed form counts.
     """
     dims = derivation.form.dims
     sizes = derivation.sizes
@@ -242,7 +242,7 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
 
 
 def _check_count(found: AllSizes, derivation: Derivation) -> None:
-    """:raises Unusable: where it does not come to the model's own count at the model's own sizes."""
+    """:raises Unusable: if it does not come to the model's own count at the model's own sizes."""
     form = derivation.form
     counts = found.components_at(form.dims.sizes)
     refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]

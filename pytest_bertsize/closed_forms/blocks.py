@@ -28,9 +28,9 @@ class Copies(NamedTuple):
     start: int = 0
     """The index of the first copy."""
     keys: tuple[str, ...] = ()
-    """The names of the copies where they are not called by index (``torch.nn.ModuleDict``)."""
+    """The names of the copies if they are not called by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
-    """Passes through all copies together in one forward pass, where that is not once through each."""
+    """Passes through all copies together in one forward pass, if that is not once through each."""
 
     def indices(self) -> range:
         """Return the index of each copy; one with a key has its place among the others."""
@@ -240,7 +240,7 @@ def module(
         index of the layer that the module is in: ``"layer.*.up.weight"``.
     :param copies: for each star.
     :param named: further arguments of its kind, such as ``bias``.
-    :raises ValueError: when the module has no such parameter.
+    :raises ValueError: if the module has no such parameter.
     """
     found: list[Term] = []
     for leaf, made in KINDS[kind].shapes(*sizes, **named).items():

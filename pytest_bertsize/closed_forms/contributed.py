@@ -66,7 +66,7 @@ KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 def registry_of(settings: Settings | None, release: Release) -> Registry:
     """Return the built-in closed forms, those of the table's files and those of installed packages.
 
-    :param settings: ``None`` where no table is read.
+    :param settings: ``None`` if no table is read.
     :raises SettingsError: for a file that contributes none, and where two are for the same architecture.
     """
     names = settings.closed_forms if settings else ()
@@ -108,7 +108,7 @@ def _of_packages() -> Iterator[tuple[str, Family]]:
 def _file_of(entry: EntryPoint) -> Path:
     """Return the file that an entry point names, without an import of its package.
 
-    :raises BadExpression: where the package has no folder.
+    :raises BadExpression: if the package has no folder.
     """
     from importlib.util import find_spec
 

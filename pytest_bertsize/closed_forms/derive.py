@@ -65,7 +65,7 @@ class Derivation(NamedTuple):
     """Notes on an adapter, and on what is counted once."""
     adapter: Adapter | None = None
     alone: ClosedForm | None = None
-    """The model without its adapter; ``None`` where it has none."""
+    """The model without its adapter; ``None`` if it has none."""
 
     @property
     def sizes(self) -> dict[str, Size]:
@@ -109,7 +109,7 @@ def _counted_once(model: Model) -> Iterator[Finding]:
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
     """The closed form of the model's class, with what the table adds to it.
 
-    :raises Unusable: when there is none.
+    :raises Unusable: if there is none.
     """
     family, architecture = _find_class(model, config, registry)
     if model.frozen:
@@ -144,7 +144,7 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
 def with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     """Return a model's closed form with an adapter on it.
 
-    :raises Unusable: where the adapter does not fit the model.
+    :raises Unusable: if the adapter does not fit the model.
     """
     architecture = form.architecture
     added = {**architecture.added, "adapter": [_in_words(adapter)]}
@@ -236,7 +236,7 @@ def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
-    """Return the symbol of the largest size in the term that counts most; ``""`` where the table writes a number."""
+    """Return the symbol of the largest size in the term that counts most; ``""`` if the table writes a number."""
     from pytest_bertsize.closed_forms.symbols import symbols_of, terms_of
 
     most = max(form.terms, key=count)
@@ -258,7 +258,7 @@ NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, a
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     """The file's ``model_type``, or the table's ``family`` where the file has none; never a guess.
 
-    :raises Unusable: when neither says, or they say different things.
+    :raises Unusable: if neither says, or they say different things.
     """
     said = config.model_type
     if said is None and model.family is None:
@@ -288,7 +288,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
 def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
     """The table's ``architecture``, or the file's only one.
 
-    :raises Unusable: when there is none, or more than one.
+    :raises Unusable: if there is none, or more than one.
     """
     named = model.architecture or (_class_name(config) if len(config.architectures) == 1 else "")
     if named.startswith("AutoModel"):
@@ -322,7 +322,7 @@ def _class_name(config: ModelConfig) -> str:
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """Return what a declared model is checked against.
 
-    :raises Unusable: when there is no closed form for it, with the nearest that there are and both ways out.
+    :raises Unusable: if there is no closed form for it, with the nearest that there are and both ways out.
     """
     family = family_name(model, config, registry)
     if not registry.families(family):
@@ -396,7 +396,7 @@ def _refuse_at(
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:
     """The constructor arguments with their defaults.
 
-    :raises Unusable: when the class has no such argument.
+    :raises Unusable: if the class has no such argument.
     """
     unknown = [key for key in model.options if key not in architecture.options]
     if unknown:

@@ -42,7 +42,7 @@ class Scope:
     """Values of :attr:`formulas`, each counted once."""
 
     def __getitem__(self, name: str) -> Any:
-        """:raises BadExpression: where nothing has the name."""
+        """:raises BadExpression: if nothing has the name."""
         if name in self.arguments:
             return self.arguments[name]
         if name in self.formulas:

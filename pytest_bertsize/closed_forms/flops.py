@@ -83,7 +83,7 @@ def _find_proven(architecture: Architecture) -> str | None:
 def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
     """Count the first rows of positions that no text gets to, those up to the padding's.
 
-    :raises BadValue: where the config names no row of padding, and positions are numbered from it.
+    :raises BadValue: if the config names no row of padding, and positions are numbered from it.
     """
     proven = _find_proven(architecture)
     padding = FAMILIES[proven].keys.padding if proven else None
@@ -110,8 +110,8 @@ def total(components: Mapping[str, int]) -> int:
 def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
     """FLOPs of modules by their path, as those of every component at every level; they sum to the same.
 
-    A module counts for the component of the matrices under it, for the one around these where they have several, and
-    for that of the nearest module around it where it has none.
+    A module counts for the component of the matrices under it, for the one around these if they have several, and
+    for that of the nearest module around it if it has none.
     """
     modules = _find_components(inventory)
     own: Counter[str] = Counter()

@@ -36,7 +36,7 @@ def own_class(
 ) -> tuple[Family, Architecture]:
     """The architecture of what the model's factory builds, and the family with the config keys that it reads.
 
-    :param backbone: ``None`` where the class consists of nothing but its ``extra``.
+    :param backbone: ``None`` if the class consists of nothing but its ``extra``.
     :param written: what config and overrides say.
     :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """

@@ -34,7 +34,7 @@ class Registry:
         :param contributed: who contributes, by name, and what.
         :param release: of transformers, that the closed forms are asked about.
         :param installed: what installed packages contribute, which is looked for where nothing else is found.
-        :raises Conflict: when an architecture of a family has a closed form already.
+        :raises Conflict: if an architecture of a family has a closed form already.
         """
         self.release = release
         self._installed = installed
@@ -77,7 +77,7 @@ class Registry:
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture of a family.
 
-        :raises Unusable: when two installed packages have one for it, or one of them raises.
+        :raises Unusable: if two installed packages have one for it, or one of them raises.
         """
         known = ((family, family.architecture(architecture)) for family in self.families(name))
         found = next(((family, known) for family, known in known if known), None)

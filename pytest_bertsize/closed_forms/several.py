@@ -224,7 +224,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     """Return the family and the class of a config that is put together.
 
     :param find: the closed form of one model.
-    :raises Unusable: where there is no closed form for one of its parts.
+    :raises Unusable: if there is no closed form for one of its parts.
     """
     if config.modules:
         parts = find_all(partial(_find_module, config, *each, registry) for each in enumerate(config.modules))
@@ -273,7 +273,7 @@ def _find_module(config: ModelConfig, index: int, module: Module, registry: Regi
 
 
 def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Architecture]:
-    """:raises Unusable: where there is no closed form for what sentence-transformers makes of the config."""
+    """:raises Unusable: if there is no closed form for what sentence-transformers makes of the config."""
     config, default = module.config, "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     named, task = config.model_type, module.settings.get("transformer_task", default)
     families = registry.families(named) if isinstance(named, str) else []

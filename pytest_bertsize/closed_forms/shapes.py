@@ -84,7 +84,7 @@ class Shape:
     """``num_hidden_layers 13 → 12``."""
     form: ClosedForm
     flops: int | None
-    """FLOPs of a forward pass; ``None`` where there is no closed form of them."""
+    """FLOPs of a forward pass; ``None`` if there is no closed form of them."""
     distance: float
     """From today's: the sum of the logarithms of what width, depth, network, heads and rows are multiplied by."""
     layers: int
@@ -184,7 +184,7 @@ class Axes:
     def _at_width(self, width: int, now: int | None, head: int) -> Point | None:
         """Return as many heads as there are to a width today; ``None`` where they would not be whole.
 
-        :param now: how wide a head is today; ``None`` where heads do not divide the width.
+        :param now: how wide a head is today; ``None`` if heads do not divide the width.
         """
         assert self._width is not None
         today, heads = self.now[self._width], {}
@@ -239,7 +239,7 @@ def find_shapes(
     :param most: how many are returned.
     :param furthest: the largest distance from today's.
     :param weigh: measures what other limits are about.
-    :raises Unusable: where there is no closed form for what is limited, or no width for the heads wished for.
+    :raises Unusable: if there is no closed form for what is limited, or no width for the heads wished for.
     """
     total = derivation.form.total
     limits = [*limits, Limit(TOTAL, None, total, total, "")] if list_of_adapter(derivation, limits) else limits
@@ -372,7 +372,7 @@ class _Search:
     # which there are
 
     def list_adapters(self) -> Iterator[Shape]:
-        """Yield those with another adapter, the nearest first; none where no limit is about the adapter's own."""
+        """Yield those with another adapter, the nearest first; none if no limit is about the adapter's own."""
         adapter = self.variants.derivation.adapter
         if adapter and self._of_adapter:
             targets = adapter.target_modules
@@ -477,7 +477,7 @@ class _Search:
         )
 
     def _list_with_fewer_rows(self, furthest: float) -> Iterator[Shape]:
-        """Yield today's shape with as many rows of one table as the limits leave, where it is over."""
+        """Yield today's shape with as many rows of one table as the limits leave, if it is over."""
 
         def is_over(sizes: Mapping[str, int]) -> bool:
             counts = self._measure_sizes(sizes)

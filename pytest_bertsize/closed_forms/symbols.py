@@ -133,7 +133,7 @@ def as_power(base: Base, exponent: int = 1) -> Sum:
 
 
 def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
-    """Leave the floor of a quotient out that comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
+    """Drop the floor of an exact quotient: ``A·floor(D/A)`` → ``D`` where A divides D."""
 
     def simplify(base: Base) -> Sum:
         if isinstance(base, str):

@@ -60,7 +60,7 @@ class Variants:
 
     @property
     def why_unsure(self) -> str:
-        """A sentence on them; ``""`` where there is none."""
+        """A sentence on them; ``""`` if there is none."""
         named = ", ".join(f"{key} {exact(value)}" for key, value in self.unsure.items())
         return f"{named}: a row of extra has the same number; write the key there if it means it" if named else ""
 
@@ -94,7 +94,7 @@ class Variants:
             return False
 
     def varied(self, **changes: Any) -> ClosedForm | None:
-        """The model with other values; ``None`` where its class would refuse them."""
+        """The model with other values; ``None`` if its class would refuse them."""
         try:
             form = self.unchecked(**changes)
             counts = form.total >= 0
@@ -177,7 +177,7 @@ def is_allowed(limit: Limit, count: int) -> bool:
 
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
-    """Return whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
+    """Return whether the closed form is over a limit on a count, or on FLOPs if there is one for them."""
     if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
@@ -189,7 +189,7 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 
 
 def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """A note where one more layer would pass every limit; none where bytes or FLOPs might notice it."""
+    """A note where one more layer would pass every limit; none if bytes or FLOPs might notice it."""
     if any(limit.measure is not None for limit in budget):
         return []
     variants = Variants(derivation)

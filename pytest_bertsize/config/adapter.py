@@ -75,7 +75,7 @@ class Adapter:
 
     @property
     def for_build(self) -> dict[str, object]:
-        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
+        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` if it is not LoRA.
 
         ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
         adapter itself, and what a budget is about is the model in training. What says nothing is left out: PEFT has
@@ -226,7 +226,7 @@ class _Reading:
         return adapter
 
     def read_other(self) -> Adapter:
-        """A method that PEFT builds, and that nothing is held against but the budget."""
+        """Read a method that PEFT builds and that is compared with the budget alone."""
         kind = self.data["peft_type"]
         if not isinstance(kind, str) or kind not in METHODS:
             known = f"one of {', '.join(METHODS)} with closed_form = false"
@@ -249,7 +249,7 @@ class _Reading:
                 self.note(key, message, "remove it: it says how to train, not what", "config-refused")
 
     def _pass_on(self) -> dict[str, object]:
-        """The keys that PEFT has to be given where there is no closed form to compare with."""
+        """The keys that PEFT has to be given if there is no closed form to compare with."""
         found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
         start = self.data.get("init_lora_weights")
         is_mica = isinstance(start, str) and start.lower() == "mica"
@@ -344,7 +344,7 @@ def at_the_end(pattern: str) -> str:
 
 
 def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
-    """The adapter of a declared model, ``None`` where it has none.
+    """The adapter of a declared model, ``None`` if it has none.
 
     :param config: of what it goes on.
     :param reader: ``None`` for the project's folder.

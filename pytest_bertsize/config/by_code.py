@@ -56,7 +56,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 
 
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
-    """Return what is named, as a config.
+    """Return the named object as a config.
 
     :param inner: the keys that lead to the object that is wanted; nothing else is made plain.
     """
@@ -116,7 +116,7 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
 
 
 def _is_config(value: Any) -> bool:
-    """Return whether it says something by name: a mapping, or an object with attributes that are its own."""
+    """Tell whether it has named values: a mapping, or an object with attributes of its own."""
     if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
         return True
     kind = type(value)
@@ -167,7 +167,7 @@ def _import_module(name: str) -> Any:
 
 
 class _Plain:
-    """Values as JSON can say them, as far as a config can be."""
+    """Plain values of a config, as JSON has them."""
 
     def __init__(self, root: str) -> None:
         self._root = root

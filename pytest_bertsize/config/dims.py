@@ -1,4 +1,4 @@
-"""What a closed form is a function of: the config's sizes by their symbol, its switches by their key."""
+"""The arguments of a closed form: the config's sizes by symbol, its switches by key."""
 
 from __future__ import annotations
 

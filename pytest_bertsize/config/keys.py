@@ -1,4 +1,4 @@
-"""What a family reads from its config: sizes, switches, choices and lists, and the keys that only look like it."""
+"""The keys that a family reads from its config: sizes, switches, choices and lists, and keys that look like these."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Switch(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A key that holds one of a few words, or ``null`` where that is the library's default."""
+    """A key that holds one of a few words, or ``null`` if that is the library's default."""
 
     key: str
     default: str | None
@@ -68,7 +68,7 @@ class Listing(NamedTuple):
     default: tuple[int, ...] | tuple[str, ...]
     of: type[int | str]
     words: Collection[str] = ()
-    """The words that there are; empty where any word that can be a module's name will do."""
+    """The words that there are; empty if any word that can be a module's name will do."""
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
@@ -121,7 +121,7 @@ class Ignored(NamedTuple):
     """A key that looks as if it changed a count, and does not."""
 
     harmless: tuple[object, ...] = ()
-    """Values that are no reason to say so."""
+    """Values that need no warning."""
     because: str = "transformers ≥ 5 builds the same model without it"
     cost: Callable[[Any, Dims], int | None] | None = None
     """Parameters that the value would have added (or removed: negative), ``None`` for a value of no meaning."""
@@ -156,7 +156,7 @@ def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
 
 
 class Refused(NamedTuple):
-    """A key that changes what is built in a way that no closed form follows."""
+    """A key that changes the build, and that no closed form follows."""
 
     harmless: tuple[object, ...]
     because: str
@@ -168,10 +168,10 @@ EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 
 
 class Until(NamedTuple):
-    """A change in what releases of transformers read."""
+    """A change of keys between releases of transformers."""
 
     release: tuple[int, ...]
-    """The first that reads what the family's keys say."""
+    """The first release that reads the family's keys."""
     change: Callable[[ConfigKeys], ConfigKeys]
     """The change back to the earlier keys."""
     source: str
@@ -244,7 +244,7 @@ class ConfigKeys:
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Each alias and the key that it stands for."""
+        """Each alias with its key."""
         return {alias: size.key for size in self.sizes for alias in size.aliases}
 
     @cached_property
@@ -253,7 +253,7 @@ class ConfigKeys:
 
     @cached_property
     def unread(self) -> dict[str, str]:
-        """Each name that is not read yet, and the key that it will stand for."""
+        """Each name that is not read yet, and its key."""
         return {name: size.key for size in self.sizes for name in size.unread}
 
     @cached_property
@@ -297,7 +297,7 @@ class Values(NamedTuple):
     switches: dict[str, Any]
     """Booleans, words and tuples by key."""
     for_build: dict[str, object]
-    """Keyword arguments for the family's config class: what is written, under its own names, and nothing else."""
+    """Keyword arguments for the family's config class: the values in the file, under the names in the file."""
     findings: tuple[Finding, ...]
     """Warnings: nothing that kept the values from being read."""
     assumed: Mapping[str, object] = MappingProxyType({})

@@ -34,12 +34,12 @@ LONGEST_INTEGER = 14_280
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
-"""Keys that say something of the whole where all its parts say the same."""
+"""Keys of the whole if all parts agree on them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelConfig:
-    """One object of a config file, as it is written. Two are equal only if they are the same object."""
+    """One object of a config file, unchanged. Two are equal only if they are the same object."""
 
     file: str
     """Path relative to the project's root, as messages show it."""
@@ -69,7 +69,7 @@ class ModelConfig:
     modules: tuple[Module, ...] = ()
     """The modules of a folder of sentence-transformers."""
     unknown: Mapping[KeyPath, tuple[str, str]] = field(default_factory=dict)
-    """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
+    """Full paths of values that only other code knows: the problem, and the fix."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""
 
@@ -118,7 +118,7 @@ class ModelConfig:
 
     @property
     def reference(self) -> str:
-        """``train.json#model.bert_config``: what the project's table says."""
+        """``train.json#model.bert_config``, as in the project's table."""
         if self.whole:
             return self.whole
         return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
@@ -131,7 +131,7 @@ class ModelConfig:
     def architectures(self) -> tuple[str, ...]:
         """The file's ``architectures``.
 
-        :raises Unusable: when it is anything but a list of names.
+        :raises Unusable: if it is anything but a list of names.
         """
         value = self.data.get("architectures")
         names = [] if value is None else value
@@ -188,8 +188,8 @@ def config_at(
     """Return the config to which keys lead in a file, or in what is said without one.
 
     :param value: what the file says.
-    :param content: its bytes; ``None`` where there is no file.
-    :raises Unusable: when there is no object, or one that is no config.
+    :param content: its bytes; ``None`` if there is no file.
+    :raises Unusable: if there is no object, or one that is no config.
     """
     data = descend(value, key_path, file)
     if found := not_plain(data):
@@ -211,7 +211,7 @@ class NotPlain(NamedTuple):
 
 
 def not_plain(value: object) -> NotPlain | None:
-    """The first thing in a value that JSON cannot say, or that is more than a config has; ``None`` for a config."""
+    """The first part of a value that JSON cannot express or that is too large; ``None`` for a config."""
     waiting: list[tuple[object, KeyPath, int]] = [(value, (), 0)]
     containers = 0
     while waiting:
@@ -259,7 +259,7 @@ def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
     """The object at ``key_path``.
 
-    :raises Unusable: when there is none.
+    :raises Unusable: if there is none.
     """
     for depth, key in enumerate(key_path):
         if not isinstance(value, dict) or key not in value:
@@ -333,7 +333,7 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
 
 
 def value_at(data: object, path: Sequence[str]) -> object:
-    """:raises KeyError: when there is none."""
+    """:raises KeyError: if there is none."""
     for key in path:
         if not isinstance(data, dict):
             raise KeyError(key)

@@ -80,7 +80,7 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     """Return the config of a model's backbone; one config of the configs of several.
 
     :param read: reads one of them, as that of a model.
-    :raises Unusable: when one of them cannot be read.
+    :raises Unusable: if one of them cannot be read.
     """
     if not model.backbones:
         return read(model)
@@ -134,7 +134,7 @@ def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str,
 def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None = None) -> ModelConfig:
     """One config of all modules that a folder's ``modules.json`` lists.
 
-    :param model: what the table says, where there is one.
+    :param model: what the table says, if there is one.
     :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
     """
     file = f"{printable(_join_path(folder, MODULES))}{reader.at}"

@@ -1,4 +1,4 @@
-"""Where a model's config lives: a JSON or YAML file, the table itself, or a function of the project. The one door."""
+"""The sources of a model's config: a JSON or YAML file, the table itself, or a function of the project.."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Reader(Protocol):
         """Return the file that the table names, the one config in a folder, or what is published by that name."""
 
     def file(self, location: str) -> bytes | None:
-        """Return the content of a small file; ``None`` where there is none."""
+        """Return the content of a small file; ``None`` if there is none."""
 
     def adapter(self, location: str) -> bytes:
         """Return the content of an adapter_config.json."""
@@ -104,7 +104,7 @@ class Disk:
         return os.path.lexists(self.root / name)
 
     def _refuse_unknown(self, name: str) -> None:
-        """Say how a config is fetched whose name only the hub can know, and that can be no path that was meant."""
+        """Refuse a name that only the hub can know, with the command that fetches its config."""
         folder, slash, _ = name.partition("/")
         if not (slash and self._has_file(folder)):
             message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
@@ -163,7 +163,7 @@ def _read_start(place: Place) -> bytes:
 
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
-    """The published config of a name that is no file of the project; ``None`` where nothing has it.
+    """The published config of a name that is no file of the project; ``None`` if nothing has it.
 
     :param hub: the table's.
     :param read: reads a file that it names.
@@ -183,7 +183,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 
     :param settings: today's, whatever the reader reads.
     :param reader: ``None`` for the project's folder.
-    :raises Unusable: when there is none.
+    :raises Unusable: if there is none.
     """
     if reader is None:
         paths = settings.import_paths if model.is_made_by_code else ()
@@ -211,10 +211,10 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 
 
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
-    """The configs that the backbones of a built model have, as one config where there are several.
+    """The configs that the backbones of a built model have, as one config if there are several.
 
     :param finished: the library's models in it.
-    :raises Unusable: where the table names a backbone that is none of them.
+    :raises Unusable: if the table names a backbone that is none of them.
     """
     by_path = {each.path: each for each in finished}
 
@@ -239,7 +239,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
     """The configs that the backbones of a model had when its lock was written.
 
-    :raises Unusable: where it has none of them.
+    :raises Unusable: if it has none of them.
     """
 
     def read_one(each: Model) -> ModelConfig:
@@ -251,7 +251,7 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
-    """Refuse what only other code can tell, but where nobody reads it; code of the project may read all of it."""
+    """Refuse values that only other code knows, unless nothing reads them; code of the project may read all of them."""
     is_handed_over = model.factory is not None or not model.closed_form
     keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
     wrong = [
@@ -267,7 +267,7 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """The config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
 
     :param reference: perhaps with ``#key.path`` behind it.
-    :raises Unusable: when there is none.
+    :raises Unusable: if there is none.
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
@@ -291,7 +291,7 @@ def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = 
 def in_file(reader: Reader, reference: str) -> ModelConfig:
     """The config of a file, wherever it is read.
 
-    :raises Unusable: when there is none.
+    :raises Unusable: if there is none.
     """
     refuse_code(reference)
     location, _, inner = reference.partition("#")
@@ -306,7 +306,7 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 
 
 def refuse_code(reference: str) -> None:
-    """Refuse a place in Python or in a script: nothing but a run knows what it says.
+    """Refuse a place in Python or in a script: only a run knows its value.
 
     :raises Unusable: with what to write: the module that the file is, where it can be one.
     """
@@ -344,7 +344,7 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
     """Read the config that a place in a file, or a module, names: a published one, or a file or folder of the project.
 
-    :raises Unusable: where it is neither.
+    :raises Unusable: if it is neither.
     """
     location, hash_sign, _ = name.partition("#")
     if not location or (hash_sign and not location.lower().endswith(CODE)):
@@ -383,7 +383,7 @@ def _made_by_code(
 
     :param root: the project's folder, from which its module is imported.
     :param reference: ``"pkg.cfg:make"``, perhaps with ``#key.path`` behind it.
-    :raises Unusable: when it has not made a config.
+    :raises Unusable: if it has not made a config.
     """
     from pytest_bertsize.builder.own_process import Lost, answer_of
 

@@ -1,4 +1,4 @@
-"""The text of a JSON or TOML file as a config, or one sentence that says what is wrong with it."""
+"""Read the text of a JSON or TOML file as a config, or explain in one sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pytest_bertsize.wording import printable, reason, shown
 def decode_text(content: bytes, file: str) -> str:
     """The text of a config file.
 
-    :raises Unusable: when it is too large, or no UTF-8.
+    :raises Unusable: if it is too large, or no UTF-8.
     """
     if len(content) > LARGEST:
         fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
@@ -65,7 +65,7 @@ def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
 def parse_json_list(content: bytes, file: str) -> list[object]:
     """The bytes of a JSON file as a list.
 
-    :raises Unusable: when they are none.
+    :raises Unusable: if they are none.
     """
     value = _load_json(decode_text(content, file), file)
     if not isinstance(value, list):

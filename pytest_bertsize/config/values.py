@@ -1,4 +1,4 @@
-"""What the project's config and the table's overrides say for each key of a family, and what the class is handed of it.
+"""The values of a family's keys in config and overrides, and the keys that are passed to the class.
 
 The class gets what is written, under the names that are written, and nothing else: no default and no other name of
 ours. What a closed form takes for granted may not be what the library does, and both sides of the comparison would
@@ -40,7 +40,7 @@ MOST_LABELS = 100_000
 MOST_NAMED = 8
 """Keys that one sentence names."""
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
-"""They say one thing: an override of one replaces them all."""
+"""Keys with one meaning: an override of one replaces them all."""
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
@@ -67,7 +67,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
 def merge_overrides(
     config: ModelConfig, overrides: Mapping[str, object], aliases: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, object]:
-    """Return what the file says with the table's overrides, which win by whatever name they call a key."""
+    """Return the file's values with the table's overrides, which win under any name of a key."""
     replaced = {aliases.get(key, key) for key in overrides}
     if replaced & LABEL_KEYS:
         replaced |= LABEL_KEYS
@@ -166,7 +166,7 @@ class _Reading:
             self._check_override(key)
 
     def _is_ignored(self, key: str) -> bool:
-        """Return whether nothing reads a key of the file; what is wrong with it is noted."""
+        """Tell whether nothing reads a key of the file; note its problem."""
         keys, value = self.keys, self.config.data[key]
         if key in keys.meaningful or key in keys.all_ignored:
             return False
@@ -391,7 +391,7 @@ def find_keys_without_effect(
 ) -> list[Finding]:
     """Return a warning for each key of a config that looks as if it changed a count, with what it would have cost.
 
-    :param dims: ``None`` where the sizes are not known.
+    :param dims: ``None`` if the sizes are not known.
     """
     findings = []
     for key, known in ignored.items():
@@ -410,7 +410,7 @@ def find_keys_without_effect(
 
 
 def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[str]]:
-    """Return what to do about keys that the library ignores and the project may read: with a table, and without."""
+    """Return the fix for keys that the library ignores and the project may read: with a table, and without."""
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
     leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"

@@ -11,7 +11,7 @@ from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.wording import LONGEST_NUMBER, number, shown
 
 NAMED_BY_LABELS = ("id2label", "label2id")
-"""Objects whose keys are a task's labels: only their number is limited, where they are counted."""
+"""Objects whose keys are a task's labels: only their number is limited, if they are counted."""
 
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
@@ -63,7 +63,7 @@ REFUSED = {
     "per_layer_config": "it gives layers sizes of their own, which the class then ignores",
     "trust_remote_code": "a config has no say in whether code is run",
 }
-"""Keys that steer transformers itself: with them the library may build something else than what the file says."""
+"""Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
 """Parts of keys that say which code computes a layer; anything but a known word is a repository to run code from."""
@@ -120,7 +120,7 @@ def _is_each(value: object, is_known: Callable[[str | bool], bool]) -> bool:
 
 
 def withhold_steering_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a config class gets to see of a config: all but what steers the library, in its objects too."""
+    """Drop the keys that steer the library, in nested objects too."""
     kept = {key: value for key, value in config.items() if not is_withheld(key) and not explain_refusal(key, value)}
     return {key: _withhold_inside(key, value) for key, value in kept.items()}
 
@@ -135,7 +135,7 @@ def _withhold_inside(key: str, value: Any) -> Any:
 
 
 def describe_what_json_lacks(value: object) -> str:
-    """Return what a value is that TOML can say and a config cannot, ``""`` for what both can."""
+    """Name the kind of a value that TOML has and JSON lacks; ``""`` for any other."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return next(filter(None, map(describe_what_json_lacks, inner)), "")

@@ -1,4 +1,4 @@
-"""The release of transformers that a run's closed forms are asked about: the one that is installed where it builds."""
+"""The release of transformers whose closed forms a run uses: the one installed in the environment that builds."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ LARGEST = 64 * 1024  # characters of a pyvenv.cfg or a ``.pth``; Python's own ha
 
 
 class AskedAbout(NamedTuple):
-    """A release, and who says so."""
+    """A release, and its source."""
 
     release: Release
     version: str
     """The version as the environment or the table writes it."""
     because: str = ""
-    """Why it is taken for the one that builds, where none is installed."""
+    """Why it is taken for the one that builds, if none is installed."""
 
     def __str__(self) -> str:
         return f"{self.version} ({self.because})" if self.because else self.version
 
 
 def asked_about(settings: Settings | None) -> AskedAbout:
-    """The release that is installed where models are built; where none is, what the table says, else the newest whose
+    """The release that is installed where models are built; if none is, what the table says, else the newest whose
     closed forms are known.
 
-    :param settings: ``None`` where no table is read.
-    :raises SettingsError: where no closed forms are known for it, or the table says another.
+    :param settings: ``None`` if no table is read.
+    :raises SettingsError: if no closed forms are known for it, or the table says another.
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)
@@ -59,7 +59,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
 
 
 def find_release(library: str, python: Path | None = None) -> str | None:
-    """Return the version that is installed, ``None`` where there is none, or where nobody can tell.
+    """Return the version that is installed, ``None`` if there is none, or if nobody can tell.
 
     :param python: the interpreter that builds, which is not run; ``None`` for this one.
     """
@@ -72,7 +72,7 @@ def find_release(library: str, python: Path | None = None) -> str | None:
 
 
 def _find_folders(python: Path) -> list[Path]:
-    """Return where an interpreter finds what is installed; the first that has a library is the one whose it is."""
+    """Return the folders in which an interpreter finds packages, the first one first."""
     real = Path(os.path.realpath(python))
     named = re.fullmatch(r"python(3\.\d+)t?", real.name)
     lines = [*_read_lines(python.parent / "pyvenv.cfg"), *_read_lines(python.parent.parent / "pyvenv.cfg")]

@@ -214,7 +214,7 @@ class _Document:
         self._fail_at(node, message, "write a plain value")
 
     def _count(self, place: Any, depth: int, *, containers: int = 0, characters: int = 0) -> None:
-        """Refuse what grows by its aliases beyond all that a config is."""
+        """Refuse a file that grows beyond any config by its aliases."""
         self._containers += containers
         self._characters += characters
         if depth > DEEPEST:
@@ -262,7 +262,7 @@ def resolve(
     :param text: of the file.
     :param value: the object as it is written; a string, where ``${…}`` is at the keys or above them.
     :param key_path: the keys that lead to it.
-    :raises Unusable: when the object itself is not known.
+    :raises Unusable: if the object itself is not known.
     """
     if not key_path and isinstance(value, dict):
         value = {key: each for key, each in value.items() if key != "hydra"}  # how hydra itself runs

@@ -31,7 +31,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 
     :param model: of the name that its table has, with its placeholder.
     :param matches: finds the files that a pattern means.
-    :raises Mistake: where it declares none.
+    :raises Mistake: if it declares none.
     """
     pattern = _locate_config(model)
     if not _GLOB.search(pattern):
@@ -126,7 +126,7 @@ def _fill_in(text: str, file: str, *key: str) -> str:
 def find_matches(root: Path, pattern: str) -> list[str]:
     """Find the files below a folder that a pattern means, sorted.
 
-    :raises Mistake: when the pattern leads out of the folder, or through too many others.
+    :raises Mistake: if the pattern leads out of the folder, or through too many others.
     """
     return find_matches_in(partial(_list_folder, root), pattern)
 
@@ -138,7 +138,7 @@ def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]
     in bash and pathlib, and so there is no way round in a circle.
 
     :param list_folder: lists a folder (``""``, ``"configs/"``): names, whether each is a folder, and one by a symlink.
-    :raises Mistake: when the pattern leads out of the folder, or through too many others.
+    :raises Mistake: if the pattern leads out of the folder, or through too many others.
     """
     parts = _split_pattern(pattern)
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""The interpreter that builds models, where it is not the gate's own."""
+"""The interpreter that builds models, if it is not the gate's own."""
 
 from __future__ import annotations
 

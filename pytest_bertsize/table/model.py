@@ -303,7 +303,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str:
-        """The file or the folder that the table names, ``""`` where the config lives elsewhere."""
+        """The file or the folder that the table names, ``""`` if the config lives elsewhere."""
         elsewhere = self.inline is not None or self.is_made_by_code
         return "" if elsewhere else self.config.partition("#")[0]
 
@@ -321,7 +321,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds what the factory makes, and prints its table; ``""`` where none does."""
+        """Return the command that builds what the factory makes, and prints its table; ``""`` if none does."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -430,5 +430,5 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
-    """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
+    """The release of transformers that the project runs, for --no-build if none is installed beside the gate; where
     one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""

@@ -94,7 +94,7 @@ def settings_after(
     """The pyproject.toml with the changes, and nothing else changed; checked by reading it again.
 
     :param reasons: of the changes, by the key of the model's table that is to say it.
-    :raises SettingsError: when it cannot be.
+    :raises SettingsError: if it cannot be.
     """
     by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
     said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
@@ -152,7 +152,7 @@ def replace_pyproject(path: Path, before: str | None, after: str) -> None:
     """Replace the file at once, with the rights that it has; its line endings are those of the text.
 
     :param before: what it was read as; ``None`` for one that must not be there yet.
-    :raises SettingsError: when it is something else by now, or cannot be written; it is then as it was.
+    :raises SettingsError: if it is something else by now, or cannot be written; it is then as it was.
     """
     try:
         refuse_another(path, before)

@@ -65,7 +65,7 @@ class Settings:
     interpreter: Interpreter | None = None
     """The interpreter that builds in place of the gate's own: from the table, or from an option."""
     transformers: str | None = None
-    """The release that the project runs, where none is installed beside the gate."""
+    """The release that the project runs, if none is installed beside the gate."""
     hub: Mapping[str, str] = field(default_factory=dict)
     """Files with configs, by names of the hub."""
     lock: Lock | None = None
@@ -169,7 +169,7 @@ def find_table(folder: Path) -> Path:
 
 
 def tables_of_models(path: Path) -> Collection[str] | None:
-    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` where it has no table of ours."""
+    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` if it has no table of ours."""
     try:
         table = _Document(_read_text(path), path).ours
     except SettingsError:
@@ -194,7 +194,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
     """Check each model's table by itself: the mistake of one says nothing of the others.
 
     :param limits: whether budgets are read; nobody's count depends on them.
-    :raises SettingsError: where there are no tables of models to tell apart.
+    :raises SettingsError: if there are no tables of models to tell apart.
     """
     table = _Document(text, path).find_table()
     declared = table.get("models")
@@ -318,8 +318,8 @@ def limits_from(
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
     """Return the limit, measured as the table's is.
 
-    :param place: where it is written, for a message.
-    :raises SettingsError: where it would loosen that, naming both.
+    :param place: if it is written, for a message.
+    :raises SettingsError: if it would loosen that, naming both.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
     if declared is None:
@@ -338,11 +338,11 @@ def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str 
 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
-    """Return the name of a declared model; of the only one, where none is given.
+    """Return the name of a declared model; of the only one, if none is given.
 
-    :param place: where it is written, for a message.
+    :param place: if it is written, for a message.
     :param example: how a name is written there.
-    :raises SettingsError: where none is meant.
+    :raises SettingsError: if none is meant.
     """
     known = listed(settings.names, MOST_NAMED)
     if name is None and len(settings.names) == 1:
@@ -411,7 +411,7 @@ class _Document:
         self._content = _parse_toml(text, path)
         self._tools = self._content.get("tool")
         self.ours: object = self._tools.get("bertsize") if isinstance(self._tools, dict) else None
-        """The value of ``[tool.bertsize]``, valid or not; ``None`` where there is none."""
+        """The value of ``[tool.bertsize]``, valid or not; ``None`` if there is none."""
 
     @property
     def python_path(self) -> tuple[str, ...]:
@@ -431,7 +431,7 @@ class _Document:
         return next((path for path, table in near if is_alone or _holds_model(table)), ())
 
     def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
-        """:raises NothingDeclared: where no table declares a model, or one of another name was meant to."""
+        """:raises NothingDeclared: if no table declares a model, or one of another name was meant to."""
         table = self.ours
         nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
         message = f"{self.path}: {nothing}, so nothing would be checked"

@@ -76,7 +76,7 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
     """Return ``text`` with other values, each in the author's own style: quotes, and digits in groups or not.
 
     :param values: by the path of its key, what to write: a TOML number, or a string in double quotes.
-    :raises CannotReplace: when one of them has no value of its own in the text.
+    :raises CannotReplace: if one of them has no value of its own in the text.
     """
     spans = _scan_layout(text).spans
     for path in values:
@@ -92,7 +92,7 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     """Return ``text`` with other values of keys in one of its tables, and all else as it was.
 
     :param values: by key, what to write as TOML, a comment behind it too; ``""`` for a key that is to leave.
-    :raises CannotReplace: when that cannot be done in place.
+    :raises CannotReplace: if that cannot be done in place.
     """
     import tomlkit
     from tomlkit.items import Table
@@ -128,7 +128,7 @@ def set_text(text: str, path: Path, value: str, beside: Path) -> str:
     """Return ``text`` with a string in one of its tables: in place of what is there, else in the line below a value.
 
     :param beside: of that value, or of a table, below whose last value it is put.
-    :raises CannotReplace: when there is no place for it in the text.
+    :raises CannotReplace: if there is no place for it in the text.
     """
     layout, table = _scan_layout(text), path[:-1]
     if path in layout.spans:

@@ -50,8 +50,8 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     stays in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many for its
     decoder, and a multiple choice has one choice.
 
-    :param model: on the meta device. A part that is called where it is not registered counts for its caller.
-    :raises Uncountable: when the forward pass fails, takes other arguments, or multiplies nothing.
+    :param model: on the meta device. A part that is called if it is not registered counts for its caller.
+    :raises Uncountable: if the forward pass fails, takes other arguments, or multiplies nothing.
     """
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
@@ -144,7 +144,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
 def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
     """Make token ids for each argument that needs them.
 
-    :raises Uncountable: when the forward pass takes no ``input_ids``, or needs more.
+    :raises Uncountable: if the forward pass takes no ``input_ids``, or needs more.
     """
     choices = any(type(module).__name__.endswith("ForMultipleChoice") for module in model.modules())
     shape = (1, 1, seq_len) if choices else (1, seq_len)

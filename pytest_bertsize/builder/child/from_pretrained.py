@@ -145,7 +145,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
     """Find the same, or refuse.
 
-    :raises Refused: when nothing has it.
+    :raises Refused: if nothing has it.
     """
     revision = arguments.get("revision")
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"

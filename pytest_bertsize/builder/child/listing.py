@@ -266,7 +266,7 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
-    """Return the name of a class's matrix for the input of words, or their output; ``""`` if it has none."""
+    """Return the name of a class's input or output embedding; ``""`` if it has none."""
     embeddings = getattr(module, f"get_{whose}_embeddings", lambda: None)()
     weight = getattr(embeddings, "weight", None)
     return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")

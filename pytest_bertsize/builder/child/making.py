@@ -164,7 +164,7 @@ def make_config(request: Request) -> Any:
 
 
 def find_model_class(request: Request) -> Any:
-    """:raises Refused: when the library has no such model class."""
+    """:raises Refused: if the library has no such model class."""
     import transformers
 
     of_library = request.module == "transformers"

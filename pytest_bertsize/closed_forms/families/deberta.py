@@ -121,7 +121,7 @@ DEBERTA_V2 = family(
 
 3·(D·N + N) of projections in each layer, N = A·S, or D where S is left out; D·N + N more where content looks at
 positions, and again where they look at content, unless they share the keys. The table has 2·B·D for B buckets, every
-distance where there are none (-1), and perhaps 2·D of norm. Beside the first layer there may be a convolution over K
+distance if there are none (-1), and perhaps 2·D of norm. Beside the first layer there may be a convolution over K
 tokens in G groups, D·D/G·K + 3·D. Most of the keys that tell checkpoints apart are not declared by the library's config
 class.
 """

@@ -123,7 +123,7 @@ class PairFamily(Family):
     def of_config(
         self, config: ModelConfig, architecture: Architecture, find: Find | None = None
     ) -> tuple[Family, Architecture]:
-        """:raises Unusable: where a side has no closed form."""
+        """:raises Unusable: if a side has no closed form."""
 
         def find_built_in(name: str) -> list[Family]:
             return [FAMILIES[name].at(self.release)] if name in FAMILIES else []

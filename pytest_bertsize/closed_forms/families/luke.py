@@ -1,6 +1,6 @@
 """LUKE (Yamada et al. 2020, arXiv 2010.01057): RoBERTa that reads entities beside words.
 
-BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not as wide as words; L·3·(D² + D) of queries
+BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more if they are not as wide as words; L·3·(D² + D) of queries
 from word to entity, from entity to word and among entities (section 3.2).
 """
 

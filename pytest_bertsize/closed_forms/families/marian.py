@@ -77,4 +77,4 @@ MARIAN = family(
     """,
     tree_rules={"both": (*bart.ENCODES, *read_rules(PADS_WITHIN.replace("{vocabulary}", "vocab_size")))},
 )
-"""``causal_head``: V rows where it is untied, even if the decoder embeds Vd words."""
+"""``causal_head``: V rows if it is untied, even if the decoder embeds Vd words."""

@@ -1,6 +1,6 @@
 """RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds how a character sounds and looks.
 
-BERT, and Vp·Ep + Vs·Es, which are there even where they are not used, and D·(D + Ep + Es) + D that fold them into D.
+BERT, and Vp·Ep + Vs·Es, which are there even if they are not used, and D·(D + Ep + Es) + D that fold them into D.
 What is not used is not in the folded width; without ``concat_input`` nothing is folded.
 """
 

@@ -1,6 +1,6 @@
 """XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder by other names, languages for segments.
 
-V·D + P·D + 2·D, and N·D where there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
+V·D + P·D + 2·D, and N·D if there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
 as wide and two norms, each in a list of its own. The language model has one matrix, or an adaptive softmax (Grave et
 al. 2016, arXiv 1609.04309), to which a tie adds a matrix that it never reads: (c₁ + k)·(D + 1) for the c₁ most frequent
 words and k clusters, D/Rⁱ·(D + words) for the i-th cluster.

@@ -12,7 +12,7 @@ from pytest_bertsize.config.keys import Choice, hidden_act
 
 
 def decoder(bias: str, *, width: str = "D") -> str:
-    """Return a matrix to words: nothing where it is tied, else V·width + V.
+    """Return a matrix to words: nothing if it is tied, else V·width + V.
 
     Up to transformers 4 its bias is the head's, whatever the config ties
     (https://github.com/huggingface/transformers/pull/42191).
@@ -44,7 +44,7 @@ lm_head
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
-    """Language modelling by one matrix: none of its own where it is tied, else V·D; V more with a bias, never tied."""
+    """Language modelling by one matrix: none of its own if it is tied, else V·D; V more with a bias, never tied."""
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
