@@ -1,4 +1,4 @@
-"""Closed forms: what the config alone says that a model consists of, by family and class."""
+"""Closed forms: the tensors of a model by its config alone, by family and class."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The closed form of one model for all values of its sizes at once: what it counts, and what its class refuses.
+"""The closed form of one model for all values of its sizes at once: its counts, and the sizes that its class refuses.
 
-Its switches, words and lists stay as they are: they say which parts there are. All sizes are free, and every way that
-the blocks and the rules can go for them is a branch: where a closed form asks which of two sizes is larger, it is made
-twice, once for either answer. A size that is asked for itself keeps its value: layers may be picked by their number.
+Switches, words and lists keep their values, since they decide which parts exist. All sizes are free: where a closed
+form or a rule compares two of them, it is followed twice, once for either answer. A size whose value itself is read
+keeps it, as a number that picks layers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Ways: TypeAlias = Branch[T] | End[T]
 
 
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
-    """Return what it comes to with these sizes."""
+    """Return the result for these sizes."""
     while isinstance(ways, Branch):
         value = evaluate(ways.count, sizes)
         ways = ways.then if (value == 0 if ways.is_zero else value > 0) else ways.otherwise
@@ -101,7 +101,7 @@ class _Trail:
 
 
 def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterable[str]) -> Ways[T]:
-    """Return all that a function of some sizes can come to.
+    """Return all results of a function of some sizes.
 
     :param function: is called with a symbol for each.
     :raises NeedsNumber: if it asks for the number itself, or goes more ways than anybody would read.
@@ -205,7 +205,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
 
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
-    """Return what one way comes to with free sizes."""
+    """Return the count of one way with free sizes."""
     form = derivation.form
     varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:

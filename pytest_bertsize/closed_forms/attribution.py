@@ -1,4 +1,4 @@
-"""Which changed key moved what by the closed form: each key alone, and together what they do not explain one by one."""
+"""Attribute a change of the closed form to keys: to each alone, and to all together the rest."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""Rows of a list in the table that are said, of those that are otherwise."""
+"""Named rows of those that differ in a list of the table."""
 TOGETHER = "together"
-"""The key of the row that has what no key explains alone: wider layers, and more of them."""
+"""The key of the row for changes that no key explains alone: wider layers, and more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
 Counts: TypeAlias = Mapping[str, int]
@@ -31,7 +31,7 @@ class Moved:
     before: str
     after: str
     own: Counts
-    """Only what it moved."""
+    """The components that it moved."""
 
     @property
     def total(self) -> int:
@@ -45,7 +45,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The changed keys, the one that moved most first; their totals sum to what the closed form changed by."""
+    """The changed keys, the one that moved most first; their totals sum to the change of the closed form."""
 
     moved: tuple[Moved, ...]
     method: str = ""
@@ -53,7 +53,7 @@ class Attribution:
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:
-    """Tell what each changed key moves alone, and what they move together beyond that.
+    """Measure what each changed key moves alone, and what they move together beyond that.
 
     :returns: a row for every changed key, also for one that moved nothing; a row :data:`TOGETHER` for the rest.
     """
@@ -93,19 +93,19 @@ def in_one_row(said: Sequence[tuple[str, str, str]], own: Counts) -> Moved:
 
 
 def difference(new: Counts, old: Counts) -> dict[str, int]:
-    """Return what is not the same, by component."""
+    """Return the differences by component."""
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in {**old, **new}}
     return {name: delta for name, delta in deltas.items() if delta}
 
 
 def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
-    """Return what the growing components gained, and what the shrinking ones lost; neither is negative."""
+    """Return the gain of the growing components and the loss of the shrinking ones; neither is negative."""
     deltas = difference(new, old).values()
     return sum(delta for delta in deltas if delta > 0), -sum(delta for delta in deltas if delta < 0)
 
 
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
-    """Add what only the other class has, its labels or its pooler: it is no change of a key."""
+    """Add the parts that only the other class has, its labels or its pooler: they are no change of a key."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
     return form.with_dims(sizes=sizes, switches=switches)
 

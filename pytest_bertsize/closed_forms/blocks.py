@@ -1,4 +1,4 @@
-"""What a closed form consists of: a flat list of terms, one for each parameter, and the kinds of modules they are of.
+"""The terms of a closed form: a flat list, one for each parameter, and the kinds of modules that have them.
 
 Dimensions are integers when parameters are counted and symbols when a formula is shown: the same terms, made twice. In
 their names a star stands for the index of a layer, so that depth costs nothing until tensors are listed.
@@ -109,7 +109,7 @@ class Term(NamedTuple):
 # kinds of modules
 
 Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]
-"""The parameters of a module by their names, and modules in it; what is false is not there."""
+"""The parameters of a module by their names, and modules in it; false ones are absent."""
 
 
 class Inner(NamedTuple):

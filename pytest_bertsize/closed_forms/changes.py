@@ -1,7 +1,7 @@
-"""Changes of a model, tensor by tensor: what does not train, what a class does without, and what it shares.
+"""Changes of a model, tensor by tensor: frozen, removed and tied modules.
 
 A table names modules by paths: ``"bert.encoder.layer[:6]"``. Each change is decided by the full names of tensors, layer
-by layer; neighbours of which the same is decided stay one term, so that formulas follow.
+by layer; neighbours with the same decision stay one term, so that formulas follow.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def change_tensors(
     change: Callable[[str, Term], Iterable[Term]],
     places: Mapping[str, int] | None = None,
 ) -> list[Term]:
-    """Change every tensor of a model; neighbours in a list that come to the same are one term.
+    """Change every tensor of a model; neighbours in a list with equal results are one term.
 
-    A list of which single copies are named has a number of copies from then on, and no symbol for it.
+    A list whose copies differ then has a number of copies, and no symbol for it.
 
-    :param change: returns what takes the place of a tensor, by its full name and its term; nothing if it is gone.
+    :param change: returns the replacement of a tensor, by its full name and its term; nothing if it is gone.
     :param places: new indices of modules in lists that have lost one, by their paths.
     """
     found: list[tuple[list[str], Term]] = []
@@ -142,10 +142,10 @@ def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
 
 
 def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term]:
-    """Leave some modules out.
+    """Remove modules.
 
-    What is left of a list is numbered anew, as ``torch.nn.ModuleList`` does it. Of what shared a tensor whose owner is
-    gone, the first owns it.
+    The rest of a list is renumbered, as in ``torch.nn.ModuleList``. If the owner of a tied tensor is gone, the first of
+    the others owns it.
 
     :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
         component: ``"embeddings.position"``.
@@ -182,7 +182,7 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
 
 
 def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Return the place in what is left of a list, for each module that stays in one that has lost some."""
+    """Return the new index of each remaining module of a list that has lost some."""
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
         stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]
@@ -193,7 +193,7 @@ def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
     """Make one module another, tensor by tensor.
 
-    :param tied: modules or tensors, and those that they are.
+    :param tied: modules or tensors, each with the one that it is.
     :raises Unusable: for what is not there, or cannot be one.
     """
     if not tied:
@@ -266,7 +266,7 @@ def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str
 
 
 def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str:
-    """Say what to write in place of a path of which ``part`` is not there."""
+    """Return the fix for a path in which ``part`` does not exist."""
     end = part.string[part.end() :]
     outer = path.removesuffix(part[0])
     there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
@@ -278,7 +278,7 @@ def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str
 
 
 def _find_elsewhere(part: str, names: Collection[str]) -> str:
-    """Return the whole path of a module that was named without what it is in."""
+    """Return the whole path of a module that was named without its parents."""
     for name in names:
         parts = name.split(".")
         if part in parts:

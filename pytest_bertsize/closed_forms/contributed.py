@@ -93,7 +93,7 @@ def _of_file(settings: Settings, name: str) -> Iterator[Family]:
 
 
 def _of_packages() -> Iterator[tuple[str, Family]]:
-    """Yield what installed packages contribute: it is looked for where nothing else has a closed form."""
+    """Yield the closed forms of installed packages, which count where nothing else has one."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=GROUP):

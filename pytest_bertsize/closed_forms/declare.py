@@ -39,7 +39,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of sizes, switches or activations that have nothing from the family that is like this one."""
+"""The first word of sizes, switches or activations that take nothing from the similar family."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -69,7 +69,7 @@ def family(
 ) -> Family:
     """Return a family from texts.
 
-    :param like: a family with the same keys and trees, but for what is said.
+    :param like: a family with the same keys and trees, except for those given here.
     :param classes: each line is a class, and the trees that it consists of, or classes of which the ends of their names
         say it (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
 
@@ -110,7 +110,7 @@ def family(
 
 
 def _complete_line(line: str, trees: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield a line for each class, with what the end of its name says where the line itself does not."""
+    """Yield a line for each class, completed by the end of its name."""
     names, _, said = re.sub(r",\s+", ",", line).partition(" ")
     for name in filter(None, names.split(",")):
         ending = next((each for each in heads.CLASSES if name.endswith(each)), "")
@@ -195,9 +195,9 @@ def inert_keys() -> Mapping[str, list[str]]:
 
 
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
-    """Return what a family reads from its config: the keys of another one, with what is said.
+    """Return the keys that a family reads from its config: those of another family, changed as given.
 
-    Sizes, switches, choices and ignored keys come to those of the other, or replace them; all else replaces its own.
+    Sizes, switches, choices and ignored keys join those of the other, or replace them; all else replaces its own.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
         standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``layers`` for a
@@ -310,7 +310,7 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 
 
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Return the rules of a text, three lines each: a condition of keys, what is wrong without it, what to write.
+    """Return the rules of a text, three lines each: a condition of keys, the message if it fails, the fix.
 
     The first key of a condition gives the line in a message; ``KEY: CONDITION`` names another.
     """

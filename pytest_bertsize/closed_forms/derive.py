@@ -1,4 +1,4 @@
-"""A declared model and its config → its closed form: what is counted before anything is built, and for a base."""
+"""Derive the closed form of a declared model from its config, before any build, and for a base."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Build, Model
 
 MOST_PARAMETERS = 10**13
-"""More than any model that was ever trained: what is above is a mistake, and is not built."""
+"""More than any model that was ever trained; a larger one is a mistake, and is not built."""
 MOST_MEMORY = 64 * MEGABYTE
 """Most bytes by the closed form; the build itself is watched, and may take a little more."""
 BYTES_OF_A_TENSOR = 3_600
@@ -80,7 +80,7 @@ class Derivation(NamedTuple):
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
-    """The closed form, once it is known to give a count that can be listed and built.
+    """Return the closed form if its count can be listed and built.
 
     :raises Unusable: with what is wrong with the config or the table.
     """
@@ -107,7 +107,7 @@ def _counted_once(model: Model) -> Iterator[Finding]:
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
-    """The closed form of the model's class, with what the table adds to it.
+    """Return the closed form of the model's class, with the table's additions.
 
     :raises Unusable: if there is none.
     """
@@ -176,7 +176,7 @@ def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> li
 
 
 def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]]) -> ClosedForm:
-    """The closed form, once it is known to give a count: a contributed one may not.
+    """Return the closed form if it gives a count; a contributed one may fail.
 
     :raises Unusable: with what its blocks raise.
     """
@@ -196,7 +196,7 @@ def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[],
 
 
 def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys: ConfigKeys) -> None:
-    """Count by the closed form first: what would take minutes or is no model is never built, nor listed.
+    """Count by the closed form first: a model that would take minutes, or that is none, is never built or listed.
 
     :raises Unusable: for what would, at the key whose size makes it so.
     """
@@ -215,9 +215,9 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 
 
 def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
-    """Return what is too much, what to write, and the symbol of the size that makes it so.
+    """Return the excess, the fix, and the symbol of the size that causes it.
 
-    :param build: how much the table lets it take; a fifth of that is for what nobody foresees.
+    :param build: the resources that the table allows; a fifth of them is a reserve.
     """
     labels = form.dims.sizes.get(LABELS) or 0
     memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)
@@ -320,7 +320,7 @@ def _class_name(config: ModelConfig) -> str:
 
 
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """Return what a declared model is checked against.
+    """Return the closed form of a declared model.
 
     :raises Unusable: if there is no closed form for it, with the nearest that there are and both ways out.
     """

@@ -57,7 +57,7 @@ class Scope:
         )
 
     def get(self, name: str) -> Any:
-        """Return what has the name, or ``None``."""
+        """Return the value of a name, or ``None``."""
         try:
             return self[name]
         except BadExpression:

@@ -39,7 +39,7 @@ class Architecture:
     added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Additions of a project's table to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
-    """The release of transformers that was the first to have the class, where not all that we know have it."""
+    """The first release of transformers with the class; empty if all known ones have it."""
     literals: frozenset[int] = frozenset()
     """Numbers that a project's table adds as sizes: one that a key has as well may follow it, or not."""
 
@@ -54,11 +54,11 @@ class Family:
     release: Release = field(default=NEWEST, kw_only=True)
     """The one that :attr:`keys` are those of."""
     since: tuple[int, ...] = field(default=(), kw_only=True)
-    """The release that was the first to have the family, where not all that we know have it."""
+    """The first release with the family; empty if all known ones have it."""
     classes: str = field(default="", kw_only=True, repr=False)
-    """The text that :attr:`architectures` were read from, for a family that is like this one."""
+    """The text of :attr:`architectures`, for a similar family."""
     trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
-    """The texts of its trees, and those that they are put together from."""
+    """The texts of its trees, and the parts of these."""
     arguments: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False)
     """Everything that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = field(
@@ -92,7 +92,7 @@ class Family:
         return next((each for each in self.architectures if each.name == name), None)
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
-        """Return what a config says for the family's keys.
+        """Return the values of the family's keys in a config.
 
         :raises Unusable: with a finding for everything that is wrong, all at once.
         """
@@ -106,7 +106,7 @@ class Family:
         return values._replace(for_build=select_for_build(self.keys, written))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """Every component that some architecture of the family has, at every level: what a budget may name.
+        """List every component of every architecture of the family, at every level: the names that a budget may use.
 
         Parts that come and go with the config are asked for both ways: every switch on, no two sizes equal.
         """
@@ -130,7 +130,7 @@ def _list_components(form: ClosedForm) -> dict[str, int]:
 
 
 class ClosedForm(Inventory):
-    """The inventory of a model by its config alone: counted by its terms, and unrolled where tensors are asked for."""
+    """The inventory of a model by its config alone: counted by its terms, and unrolled for a list of tensors."""
 
     def __init__(self, architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]] = tuple) -> None:
         self.architecture, self.dims, self.list_known = architecture, dims, list_known

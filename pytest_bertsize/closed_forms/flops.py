@@ -27,7 +27,7 @@ PROVEN = (
     *("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "gpt_neox"),
     *("modernbert-decoder", "jina_embeddings_v3"),
 )
-"""Families whose FLOPs were held against torch's counter, class by class."""
+"""Families whose FLOPs were compared with torch's counter, class by class."""
 TURNED = PROVEN[PROVEN.index("llama") :]
 """Those with rotary positions, whose angles were a matrix product of their own before :data:`ANGLES`."""
 ANGLES = (5, 16)
@@ -45,11 +45,11 @@ meet those of every token.
 """
 
 UNEXPECTED = "unexpected"
-"""The component of what multiplies outside of all others, as of tensors that no closed form knows."""
+"""The component of products outside of all others, as of tensors that no closed form knows."""
 
 
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
-    """FLOPs of a forward pass of one text for every component at every level; ``None`` for what is not proven.
+    """Count the FLOPs of a forward pass of one text for every component; ``None`` for an unproven family.
 
     :param architecture: itself: a contributed one is never taken for ours of the same name.
     :param seq_len: tokens in the text; a multiple choice is one choice.
@@ -97,7 +97,7 @@ def count_unused_positions(architecture: Architecture, config: Mapping[str, obje
 
 
 def count_flops(form: ClosedForm, seq_len: int) -> int | None:
-    """Count all FLOPs of one text; ``None`` for what is not proven."""
+    """Count all FLOPs of one text; ``None`` for an unproven family."""
     components = flops(form.architecture, form.dims, seq_len=seq_len)
     return None if components is None else total(components)
 

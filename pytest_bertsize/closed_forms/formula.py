@@ -41,7 +41,7 @@ class Formula:
 
     @cached_property
     def text(self) -> str:
-        """``L·(4·D² + 4·D)``: what a table cell can hold; ``0`` for what owns nothing."""
+        """``L·(4·D² + 4·D)``, as in a table's cell; ``0`` for a component that owns nothing."""
         return _Text().write_formula(self)
 
     @property
@@ -69,7 +69,7 @@ class Product(NamedTuple):
 
 
 class Formulas:
-    """Writes what the parameters of a closed form sum to."""
+    """Writes the sums of a closed form's parameters."""
 
     def __init__(self, dims: Dims) -> None:
         """:param dims: a quotient that comes out even is written without its floor."""
@@ -143,7 +143,7 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 
 
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
-    """Return the terms of a sum, each with what like terms have in common.
+    """Return the terms of a sum, each with the common factors of like terms.
 
     Its factors are in the order of a shape: rows before columns.
     """

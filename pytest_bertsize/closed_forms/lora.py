@@ -1,4 +1,4 @@
-"""LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its terms.
+"""LoRA (Hu et al. 2021, arXiv 2106.09685): PEFT's change of a model, as a change of its terms.
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
 ``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops
@@ -90,12 +90,12 @@ class _Modules:
         return {path for path in self.by_path if not ends.isdisjoint(_ends_of(path))}
 
     def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:
-        """Return how modules of some kinds are called, without what they are in."""
+        """Return the last names of modules of some kinds."""
         return {path.rsplit(".", 1)[-1] for path, each in self.by_path.items() if kinds is None or each.kind in kinds}
 
 
 def _ends_of(path: str) -> Iterator[str]:
-    """Yield what PEFT takes in a list for this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
+    """Yield names by which PEFT's list may mean this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
     parts = path.split(".")
     return (".".join(parts[depth:]) for depth in range(len(parts)))
 
@@ -170,7 +170,7 @@ class _Targets:
         return not layers or any(number in layers for number in numbers[:1])
 
     def _suggest_target(self) -> str:
-        """Say what to write where nothing is a target."""
+        """Return the fix if nothing is a target."""
         wanted = self.adapter.target_modules
         if left_out := next((path for path in self.modules.by_path if path in self.wanted), None):
             return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out)}"
@@ -210,7 +210,7 @@ class _Targets:
         return _insert_part(pattern, len(path.split(".")), "base_layer") if path in self.paths else pattern
 
     def _list_lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
-        """Yield what comes beside a weight: r·(in + out)."""
+        """Yield the matrices beside a weight: r·(in + out)."""
         pattern = weight.name.rpartition(".")[0]
         # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
         shapes: dict[str, tuple[Count, ...]]
@@ -246,7 +246,7 @@ class _Targets:
 
 
 class _Saving:
-    """The modules of one model that PEFT copies, with what adapters it has already."""
+    """The modules of one model that PEFT copies, with the adapters that it has already."""
 
     def __init__(self, adapter: Adapter, modules: _Modules) -> None:
         self.adapter, self.modules = adapter, modules
@@ -279,7 +279,7 @@ class _Saving:
     def add_copies(self) -> Sequence[Term]:
         """Put a frozen ``original_module`` and a copy in place of each.
 
-        What is shared within a module stays so in its copy, which owns what the original shares with others.
+        Ties within a module stay in its copy, which owns the tensors that the original shares with others.
         """
         terms = self.modules.terms
         if not self.paths:
@@ -324,7 +324,7 @@ class _Saving:
 
 
 def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
-    """Return what an adapter costs without saying so, and what it leaves untrained.
+    """Return notes on hidden costs of an adapter, and on heads that it leaves untrained.
 
     :param terms: the model's own, with numbers.
     """

@@ -1,4 +1,4 @@
-"""A project's own class as one architecture: its backbone at an attribute, and what it has beside that."""
+"""A project's own class as one architecture: its backbone at an attribute, and the modules beside it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ RANK = "r"
 def own_class(
     model: Model, family: Family, backbone: Architecture | None, written: Mapping[str, object]
 ) -> tuple[Family, Architecture]:
-    """The architecture of what the model's factory builds, and the family with the config keys that it reads.
+    """Return the architecture of the factory's class, and the family with the config keys that it reads.
 
     :param backbone: ``None`` if the class consists of nothing but its ``extra``.
-    :param written: what config and overrides say.
+    :param written: the values of config and overrides.
     :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """
     asked = {key for extra in model.extra for size in extra.written for key in _list_keys(size)}
@@ -82,7 +82,7 @@ def _with_keys(
 
 
 def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
-    """Return what the class has of the library's.
+    """Return the library's part of the class.
 
     :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
@@ -102,7 +102,7 @@ def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[T
 
 
 def _describe_additions(model: Model) -> dict[str, Sequence[str]]:
-    """Return what a comparison with the base says of it."""
+    """Return the words for it in a comparison with the base."""
     said = {
         "backbone": [model.backbone] if model.backbone else [],
         "without": model.without,
@@ -163,7 +163,7 @@ def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count
 
 
 def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    """A number, or the sum that a text stands for: ``"2*hidden_size + 16"`` → 2·D + 16."""
+    """Return a number, or the sum of a text: ``"2*hidden_size + 16"`` → 2·D + 16."""
     if isinstance(size, int):
         return size
     return sum(times * (_find_value(key, dims, symbols) if key else 1) for times, key in summands(size))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Conflict(Exception):
-    """Two closed forms for one architecture: nobody could say which of them is right."""
+    """Two closed forms for one architecture."""
 
 
 class Registry:
@@ -29,11 +29,11 @@ class Registry:
         release: Release = NEWEST,
         installed: Callable[[], Iterable[tuple[str, Family]]] = tuple,
     ) -> None:
-        """Add contributions to what is built in.
+        """Add contributions to the built-in closed forms.
 
-        :param contributed: who contributes, by name, and what.
-        :param release: of transformers, that the closed forms are asked about.
-        :param installed: what installed packages contribute, which is looked for where nothing else is found.
+        :param contributed: the contributed families, each with the name of its source.
+        :param release: the release of transformers.
+        :param installed: the contributions of installed packages, which count if nothing else is found.
         :raises Conflict: if an architecture of a family has a closed form already.
         """
         self.release = release
@@ -57,7 +57,7 @@ class Registry:
         self._contributed.append((origin, family))
 
     def without(self, origins: Collection[str]) -> Registry:
-        """Return the registry without what some contribute."""
+        """Return the registry without some contributions."""
         rest = [(origin, family) for origin, family in self._contributed if origin not in origins]
         return Registry(rest, release=self.release, installed=self._installed)
 
@@ -67,7 +67,7 @@ class Registry:
         return list(dict.fromkeys([*FAMILIES, *(family.name for _, family in self._contributed)]))
 
     def families(self, name: str) -> list[Family]:
-        """Return what there is for a ``model_type``, the built-in family first."""
+        """Return the families of a ``model_type``, the built-in one first."""
         builtin = [FAMILIES[name]] if name in FAMILIES else []
         known = (*builtin, *(family for _, family in self._contributed if family.name == name))
         if not known and self._has_more():
@@ -84,7 +84,7 @@ class Registry:
         return self.find(name, architecture) if found is None and self._has_more() else found
 
     def _has_more(self) -> bool:
-        """Add what installed packages contribute, unless that was done."""
+        """Add the contributions of installed packages, once."""
         installed, self._installed = self._installed, tuple
         found = [*installed()]
         try:
@@ -101,7 +101,7 @@ class Registry:
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
         """Return the families that read most of the keys of a config without ``model_type``, the likeliest first.
 
-        Of those that read as many, what the config is called tells; BERT stands for all that read what it reads.
+        Of equals, the config's name decides; BERT represents all families with its keys.
 
         :param reference: the config's file and the keys that lead to it.
         :returns: none at all where no family reads a single key of it.

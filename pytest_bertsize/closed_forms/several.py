@@ -107,11 +107,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Several(Family):
-    """The family of one such model: what it reads is what its parts read."""
+    """The family of one such model, which reads the keys of its parts."""
 
     parts: tuple[Part, ...]
     tied: tuple[tuple[str, str], ...] = ()
-    """Parts that are others, and those that they are, as a table says it."""
+    """Parts that are others, each with the other, as in the table."""
 
     def list_terms(self, dims: Dims) -> list[Term]:
         """Return the terms of all parts."""
@@ -204,7 +204,7 @@ def _list_equal(tied: tuple[tuple[str, str], ...], parts: tuple[Part, ...]) -> I
 
 
 def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) -> list[T]:
-    """Return what each finds.
+    """Return the result of each.
 
     :param wrong: known to be wrong already.
     :raises Unusable: with the findings of all that find nothing.
@@ -221,7 +221,7 @@ def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) 
 
 
 def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find) -> tuple[Several, Architecture]:
-    """Return the family and the class of a config that is put together.
+    """Return the family and the class of a composed config.
 
     :param find: the closed form of one model.
     :raises Unusable: if there is no closed form for one of its parts.

@@ -1,1 +1,1 @@
-"""What families share: heads, layers, rotary embeddings, and how a block is varied."""
+"""Parts that families share: heads, layers, rotary embeddings, and variations of a block."""

@@ -1,4 +1,4 @@
-"""The heads that many families share, as trees: a head's component is ``head`` and what it does.
+"""The heads that many families share, as trees: a head's component is ``head`` and its task.
 
 ``{under}`` is the attribute under which a class keeps its body. Sources: Devlin et al. 2018 (appendix A) for BERT's,
 fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for the span that is searched for; the ties are

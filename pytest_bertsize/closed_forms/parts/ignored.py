@@ -1,4 +1,4 @@
-"""Keys that look as if they changed a count and do not, and what they would have cost where they did."""
+"""Keys that look as if they changed a count but do not, and their costs if they did."""
 
 from __future__ import annotations
 
