@@ -1,4 +1,4 @@
-"""``extra`` in a model's table: what its own class has beside the backbone, in torch's own terms."""
+"""``extra`` in a model's table: the modules of its class beside the backbone, in torch's own terms."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Extra(Struct, frozen=True):
         return {key: value for key, value in written.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
-        """Return it with what these keys are in their place, as far as they are whole numbers."""
+        """Return it with the values of these keys in their place, if they are whole numbers."""
         known = {key: value for key, value in numbers.items() if type(value) is int}
 
         def write(size: Any) -> Any:
@@ -151,7 +151,7 @@ class Extra(Struct, frozen=True):
         return structs.replace(self, **{self.block: sizes, "count": write(self.count)})
 
     def __str__(self) -> str:
-        """All that it says, for a comparison with what it was: ``out linear[768, 2] bias=False``."""
+        """The whole row, for a comparison with its earlier state: ``out linear[768, 2] bias=False``."""
         also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
         return " ".join(
             (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))

@@ -53,7 +53,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 
 
 def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collection[str]) -> None:
-    """Refuse a model of a pattern whose name another has.
+    """Refuse a model of a pattern that has the name of another.
 
     :param found: models of the tables before it, and of its own.
     :param declared: the names of all tables.
@@ -132,7 +132,7 @@ def find_matches(root: Path, pattern: str) -> list[str]:
 
 
 def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
-    """Find the same in whatever has folders, such as a commit.
+    """Find the matches in anything with folders, such as a commit.
 
     A symlink to a folder is looked through where a part of the pattern means it by name; ``**`` leads through none, as
     in bash and pathlib, and so there is no way round in a circle.

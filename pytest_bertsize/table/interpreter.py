@@ -16,7 +16,7 @@ _NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
 
 
 class NoInterpreter(Exception):
-    """The path of an interpreter that cannot be run; the message has what is wrong and what to write."""
+    """The path of an interpreter that cannot be run; the message has the fix."""
 
 
 class Interpreter(NamedTuple):

@@ -1,4 +1,4 @@
-"""The limits of a budget: how they are written, and what they bound."""
+"""The limits of a budget: their notation and their measures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_trained_dtype(name: str) -> None:
 
 
 class AsBytes(Struct, frozen=True):
-    """``budget.bytes``: bounds of what the parameters take in a file or in memory."""
+    """``budget.bytes``: bounds of the parameters' size in a file or in memory."""
 
     dtype: Annotated[str, bits_of] | None = None
     """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
@@ -63,7 +63,7 @@ class Flops(Struct, frozen=True):
 
 
 class Training(Struct, frozen=True):
-    """``budget.training_bytes``: bounds of what training keeps of the parameters."""
+    """``budget.training_bytes``: bounds of the memory that training keeps for the parameters."""
 
     dtype: Annotated[str, check_trained_dtype] | None = None
     """Dtype of parameters that train, and with them gradients and moments; autocast keeps float32. Default: float32.
@@ -82,7 +82,7 @@ class Training(Struct, frozen=True):
 
 
 class Growth(NamedTuple):
-    """The growth of a component since the base; how much may is known where the base is."""
+    """The growth of a component since the base, which gives the allowed amount."""
 
     part: str
 
@@ -187,12 +187,12 @@ OF_COMPONENTS = Unit(PARAMETERS, Parameters, 'a count, or { max = "29M", min = "
 
 
 def unit_of(component: str) -> Quantity:
-    """Return what a limit of it is written in."""
+    """Return the unit of its limit."""
     return UNITS.get(component, OF_COMPONENTS).quantity
 
 
 def read_limit(component: str, written: object) -> Limit:
-    """Read one limit, of which a value alone is the most that passes; its place is left to the caller.
+    """Read one limit; a value alone is the maximum. The caller adds its place.
 
     :raises ValueError: for what is no limit, saying what to write.
     """
@@ -270,7 +270,7 @@ def _refuse_more_than_the_whole(limits: Mapping[str, Limit]) -> None:
 
 
 def _read_growth(written: object) -> Iterator[Limit]:
-    """Read limits without a maximum: the base says what a share is of."""
+    """Read limits without a maximum: shares refer to the base."""
     if not isinstance(written, dict) or not written:
         yield Limit(GROWTH, None, None, parse_growth(written), "", table_key=(GROWTH,), measure=Growth(TOTAL))
         return
@@ -314,7 +314,7 @@ def parse_byte_limit(value: object) -> int:
 
 
 def parse_growth(value: object) -> Any:
-    """Return what a component may grow by, as it is written.
+    """Return the allowed growth of a component, as it is written.
 
     :raises ValueError: for what is neither a share nor a count, saying what to write.
     """
@@ -340,7 +340,7 @@ def share_of(written: object) -> Fraction | None:
 
 
 def most_growth(written: object, before: int) -> int:
-    """The most parameters that may be added to what there was, a share rounded down."""
+    """The most parameters that may be added to the base's, a share rounded down."""
     share = share_of(written)
     return parse_count(written) if share is None else share * before // 1
 

@@ -1,6 +1,6 @@
-"""``[tool.bertsize]``: its keys as structs, which are what a run works with, and what a model's keys say together.
+"""``[tool.bertsize]``: its keys as structs, and the checks of a model's keys together.
 
-The text below a key is what editors show of it: ``docs/generate.py`` makes the JSON Schema from it.
+Editors show the text below a key: ``docs/generate.py`` makes the JSON Schema from it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen",
 OF_A_CONFIG = ("keys", "ignored", "overrides")
 """Keys of a model that are about another key."""
 FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
-"""Keys that init finds in what the factory builds."""
+"""Keys that init finds in the built model."""
 
 
 # values
@@ -120,7 +120,7 @@ def read_backbone(value: object) -> object:
 
 
 def read_kwargs(value: object) -> dict[str, Any]:
-    """Read keyword arguments: what JSON can say too, so that another process is given it."""
+    """Read keyword arguments: values of JSON, so that another process can get them."""
     found: dict[str, Any] = read_value(dict[str, Any], value)
     for name, each in found.items():
         if not name.isidentifier():
@@ -166,7 +166,7 @@ OfComponent = Text | Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
 class Build(Struct, frozen=True):
-    """``build``: what building a model may take, and where."""
+    """``build``: the resources and the device of a build."""
 
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
     """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
@@ -205,8 +205,8 @@ class Model(Struct, frozen=True, kw_only=True):
     Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
-    an object in a file, "configs/*.json" for a model of each file, "acme.sizes:small" for what the project's code
-    makes, a table, or a name of the hub.
+    an object in a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a config that the project's
+    code makes, a table, or a name of the hub.
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
@@ -240,7 +240,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """Modules that the factory's class does not train.
     Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
     adapter: Annotated[str | dict[str, Any] | None, Key(written=TextOrTable)] = None
-    """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
+    """LoRA: the adapter_config.json that PEFT saves, or the same keys as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
     """The weights that belong to the config: a .safetensors file, its index, or a folder with one of them.
@@ -256,13 +256,13 @@ class Model(Struct, frozen=True, kw_only=True):
     """"strict" makes every difference from the project's lock an error of this model, whatever it is of others.
     Example: lock = "strict"."""
     closed_form: bool = True
-    """false holds the model to its budget alone, because there is no closed form for its class; every
+    """false compares the model with its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
     components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
     """Names for parts of a class without a closed form, each with paths of modules or patterns of the names of tensors.
     Example: components = { tower = "vision.*" }."""
     reason: Text = ""
-    """Why the budget is what it is; one that changes with the budget explains why it was loosened.
+    """The reason for the budget; a new one explains why the budget was loosened.
     Example: reason = "ADR-12: Chinese vocabulary"."""
     budget: Annotated[
         Budget,
@@ -296,7 +296,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def is_made_by_code(self) -> bool:
-        """Return whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
+        """Tell whether a function of the project makes the config: ``"pkg.cfg:make"``."""
         location = self.config.partition("#")[0]
         is_file = self.inline is not None or location.lower().endswith(FILES)
         return not is_file and _CODE.fullmatch(location) is not None
@@ -316,12 +316,12 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words behind ``python``, where a command makes the model."""
+        """The words behind ``python``, if a command makes the model."""
         return tuple(split_command(self.factory or ""))
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds what the factory makes, and prints its table; ``""`` if none does."""
+        """Return the command that builds the factory's model and prints its table; ``""`` if there is none."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -346,7 +346,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """Return what tells a model's config from those of others, whatever the model is called."""
+        """Return the identity of a model's config, whatever the model's name."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
         return self.config or ", ".join(filter(None, self.backbones.values())) or self.factory or ""
@@ -372,7 +372,7 @@ def read_model(written: object) -> Model:
 
 
 def _check_together(values: Mapping[str, Any]) -> None:
-    """Refuse the first key of a model that another one contradicts, or that lacks what it is about."""
+    """Refuse the first key of a model that contradicts another one, or that needs a missing one."""
     config, factory, backbone, classes = map(values.get, ("config", "factory", "backbone", "architecture"))
     closed_form = values.get("closed_form", True)
     several = backbone if isinstance(backbone, dict) else {}
@@ -409,7 +409,7 @@ def _check_together(values: Mapping[str, Any]) -> None:
 
 
 class BertsizeTable(Struct, frozen=True, kw_only=True):
-    """Budgets that pytest-bertsize holds BERT-family models to, component by component."""
+    """BERT-family models and their budgets, component by component, for pytest-bertsize."""
 
     models: dict[str, Model]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
@@ -417,8 +417,8 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """TOML files with closed forms of the project's own, which every command reads.
     Example: closed_forms = ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
-    """Configs of the project by the names that models have on the hub: what config means by such a name, and what
-    from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
+    """Configs of the project by the names that models have on the hub: config means them by such a name, and
+    from_pretrained gets them while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
     """A file with the tensors of every model as they were last accepted, which bertsize accept writes: the base of
     classes without a closed form, and a note of every difference; with strict = true an error.
@@ -427,7 +427,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
     transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""
     removed: dict[str, Text] = {}
-    """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
+    """Reasons for models of the base that are no longer declared, by their names; a later change may drop them.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
     """The release of transformers that the project runs, for --no-build if none is installed beside the gate; where

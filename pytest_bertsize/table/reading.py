@@ -90,7 +90,7 @@ def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable
 
 
 def name_no_table(value: object) -> str:
-    """Say that a value is not a table: ``5 is not a table``; a header in two pairs of brackets makes a list."""
+    """Explain that a value is not a table: ``5 is not a table``; a header in two pairs of brackets makes a list."""
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         return f"{shown(value)} is a list of tables: write one table, with [NAME] in place of [[NAME]]"
     return f"{shown(value)} is not a table"
@@ -131,7 +131,7 @@ def read_value(kind: Any, value: Any) -> Any:
 
 
 def _describe(kind: Any) -> Key:
-    """Return what is said of a key last, beside what is said of its type."""
+    """Return the last annotation of a key, beside that of its type."""
     return next((each for each in reversed(getattr(kind, "__metadata__", ())) if isinstance(each, Key)), Key())
 
 

@@ -1,4 +1,4 @@
-"""Which budgets change, and the pyproject.toml that says so."""
+"""Changes of budgets, and the pyproject.toml with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One bound of a budget, and what it is to say instead. Plain data: an xdist worker sends it as a dict."""
+    """One bound of a budget, and its new value. Plain data: an xdist worker sends it as a dict."""
 
     model: str
     key: tuple[str, ...]
@@ -39,11 +39,11 @@ class Change:
 
     @property
     def value(self) -> object:
-        """Return what TOML reads there then: a number, or a string such as ``"114M"``."""
+        """Return the new value as TOML reads it: a number, or a string such as ``"114M"``."""
         return tomli.loads(f"x = {self.after}")["x"]
 
     def size(self) -> int:
-        """Return what the bound lets pass then."""
+        """Return the new bound as a number."""
         return unit_of(self.component).parse(self.value)
 
 
@@ -66,7 +66,7 @@ def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
 
 
 def raised(changes: Iterable[Change]) -> list[Change]:
-    """One change for each bound, where several models of one table ask for it: that which lets all of them pass."""
+    """Return one change for each bound that several models of one table need: the one that passes all of them."""
     found: dict[tuple[tuple[str, ...], str], Change] = {}
     for change in changes:
         place = (change.key, change.bound)
@@ -91,9 +91,9 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
 def settings_after(
     settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
 ) -> Settings:
-    """The pyproject.toml with the changes, and nothing else changed; checked by reading it again.
+    """Return the pyproject.toml with the changes and no others; it is read again as a check.
 
-    :param reasons: of the changes, by the key of the model's table that is to say it.
+    :param reasons: reasons of the changes, by the key of the model's table.
     :raises SettingsError: if it cannot be.
     """
     by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
@@ -115,7 +115,7 @@ def settings_after(
 
 
 def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...], Change | str]) -> bool:
-    """Return whether a text says what was to be written, and beside that what it said before."""
+    """Tell whether a text has the new values, and otherwise the former content."""
     was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan is not even itself
     try:
         for path, said in written.items():
@@ -185,7 +185,7 @@ def replace_together(*changes: tuple[Path, str | None, str]) -> None:
 
 
 def refuse_another(path: Path, before: str | None) -> None:
-    """Refuse what is not the file that was read, or cannot be replaced.
+    """Refuse a file that is not the one that was read, or that cannot be replaced.
 
     :raises SettingsError: saying which.
     """

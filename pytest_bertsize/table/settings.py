@@ -108,12 +108,12 @@ class Settings:
         return {limit.table_key: limit for model in self.models.values() for limit in model.limits if limit.table_key}
 
     def declared_by(self, table_key: tuple[str, ...]) -> list[str]:
-        """The models of one table: several, where its config is a pattern."""
+        """The models of one table: several if its config is a pattern."""
         return [name for name, model in self.models.items() if model.table_key == table_key]
 
     @cached_property
     def table_sha256(self) -> str:
-        """The digest of what the table says, however it is laid out."""
+        """The digest of the table's content, whatever its layout."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
 
     @cached_property
@@ -191,7 +191,7 @@ class Apart(NamedTuple):
 
 
 def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
-    """Check each model's table by itself: the mistake of one says nothing of the others.
+    """Check each model's table by itself, so that a mistake in one does not stop the others.
 
     :param limits: whether budgets are read; nobody's count depends on them.
     :raises SettingsError: if there are no tables of models to tell apart.

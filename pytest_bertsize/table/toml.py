@@ -1,4 +1,4 @@
-"""Where the keys and values of a TOML file stand: for what is said of them, and for what is written there."""
+"""The places of keys and values in a TOML file, for messages and for changes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def find_braces(text: str, path: Path) -> Path:
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
     """Return ``text`` with other values, each in the author's own style: quotes, and digits in groups or not.
 
-    :param values: by the path of its key, what to write: a TOML number, or a string in double quotes.
+    :param values: the new values by the paths of their keys: a TOML number, or a string in double quotes.
     :raises CannotReplace: if one of them has no value of its own in the text.
     """
     spans = _scan_layout(text).spans
