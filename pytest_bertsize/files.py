@@ -184,7 +184,7 @@ class Place:
         try:
             return json.loads(text, object_pairs_hook=refuse_repeated_keys, parse_constant=_no_constant)
         except RepeatedKey as error:
-            self.fail(f"the key {shown(error.args[0])} is there twice in one object", "keep one of them")
+            self.fail(f"one object has the key {shown(error.args[0])} twice", "keep one of them")
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
         except RecursionError:

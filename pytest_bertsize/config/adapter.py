@@ -1,4 +1,4 @@
-"""Read a LoRA adapter of PEFT: PEFT's ``adapter_config.json``, or a table that says the same.
+"""Read a LoRA adapter of PEFT from PEFT's ``adapter_config.json``, or from a table with the same keys.
 
 Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:class:`Adapter`), it never
 changes a count, a name, a shape or what trains (:data:`INERT`), it changes them in a way that has no closed form
@@ -119,7 +119,7 @@ COUNTED = (*MUST_BE, *WORDS)
 SAID_BESIDE = ("peft_type", "init_lora_weights")
 ONE_OR_SEVERAL = ("layers_to_transform", "layers_pattern")
 MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
-"""Keys that say nothing by an empty string."""
+"""Keys whose empty string means nothing."""
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -168,7 +168,7 @@ NEVER_PASSED_ON = frozenset(
     }
 )
 """Initial values of a method, and the files and models that they come from."""
-BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
+BUDGET_ALONE = "write closed_form = false to check its budget alone"
 
 
 def parse(
@@ -210,7 +210,7 @@ class _Reading:
         for key in self.data:
             if key not in KNOWN:
                 fix = did_you_mean(key, KNOWN, "remove it", written=str)
-                self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
+                self.note(key, f"PEFT's LoRA has no key {shown(key)}", fix)
         self._refuse_code()
         passed_on = self._pass_on()
         values = {key: self._read_field(key) for key in COUNTED if key != "target_modules"}
@@ -246,7 +246,7 @@ class _Reading:
         for key in REFUSED:
             if self.data.get(key) is not None:
                 message = f"{key} makes PEFT import the module that megatron_core names"
-                self.note(key, message, "remove it: it says how to train, not what", "config-refused")
+                self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
 
     def _pass_on(self) -> dict[str, object]:
         """The keys that PEFT has to be given if there is no closed form to compare with."""
@@ -318,7 +318,7 @@ class _Reading:
                 re.compile(matched)
             except (re.error, RecursionError, OverflowError) as error:
                 ends = "the end of a module's name" if key == "rank_pattern" else "the ends of the names as a list"
-                message = f"{key}: the regular expression {shown(written)} is none: {printable(str(error))}"
+                message = f"{key}: {shown(written)} is no regular expression: {printable(str(error))}"
                 self.note(key, message, f"write {ends}")
 
     def _check_together(self, adapter: Adapter) -> None:
@@ -334,7 +334,7 @@ class _Reading:
             fix = "write a list of targets, or leave it out"
             self.note("layers_to_transform", f"{message}: PEFT refuses that", fix)
         if adapter.layers_pattern and not adapter.layers_to_transform:
-            message = "layers_pattern says which list layers_to_transform counts in, and there is none"
+            message = "layers_pattern is set without layers_to_transform"
             self.note("layers_pattern", message, "write layers_to_transform too, or leave it out")
 
 

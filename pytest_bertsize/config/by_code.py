@@ -28,7 +28,7 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
-RETURN = "return a dict of what config.json would say, or a name of the hub"
+RETURN = "return a dict with the keys of config.json, or a name of the hub"
 
 
 class NoConfig(Exception):
@@ -52,7 +52,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
     except NetworkRefused as error:
         return {"message": f"{error}{find_place(error, asked['root'])}", "fix": "read it from a file of the project"}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
-        return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "mend the function"}
+        return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "fix the function"}
 
 
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
@@ -89,9 +89,9 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """The object that is wanted, in place, and what of it is not plain; or the name that is there.
+    """Return the wanted object at its place, and its values that are not plain; or the name in its place.
 
-    :param is_strict: a function that returns a dict is there to make a config, and nothing else.
+    :param is_strict: whether a function returned a dict, which then is a config and nothing else.
     """
     node = made
     for depth, key in enumerate(inner):
@@ -138,7 +138,7 @@ def _is_of(root: str, value: Any) -> bool:
 
 
 def _list_attributes(value: Any) -> dict[str, Any]:
-    """Public attributes of an object and of its class, but for the methods of that."""
+    """Return public attributes of an object and of its class, without methods of the class."""
     own = getattr(value, "__dict__", {})
     names = dict.fromkeys(name for kind in reversed(type(value).__mro__[:-1]) for name in vars(kind)) | own
     public = {name: getattr(value, name, None) for name in names if isinstance(name, str) and not name.startswith("_")}
@@ -193,14 +193,14 @@ class _Plain:
 
 
 def _read_key(key: Any, path: str) -> str:
-    """Numbers become strings, as ``json.dump`` makes them of label ids."""
+    """Turn a number into a string, as ``json.dump`` does with label ids."""
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_name_kind(key)}", "make it a string")
     return str(_read_scalar(key, path))
 
 
 def _read_scalar(value: Any, path: str) -> Any:
-    """Drop what a subclass adds, such as the name of an enumeration's member."""
+    """Drop the additions of a subclass, such as the name of an enumeration's member."""
     if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
         raise NoConfig(f"{path or 'it'} is a number of thousands of digits", "return a number")
     for kind in (bool, int, float):
@@ -225,12 +225,12 @@ def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
         if found or isinstance(value, NAMESPACES):
             return found
     raise NoConfig(
-        f"{path} is {_name_kind(value)}, which JSON cannot say", "make it a plain number, string, list or dict"
+        f"{path} is {_name_kind(value)}, which JSON cannot hold", "make it a plain number, string, list or dict"
     )
 
 
 def _name_kind(value: object) -> str:
-    """``a list``, ``a numpy.int64``, ``None``"""
+    """Return ``a list``, ``a numpy.int64``, ``None``."""
     if value is None:
         return "None"
     kind = type(value)

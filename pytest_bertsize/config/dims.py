@@ -30,5 +30,5 @@ class Dims:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The sizes that are not left out."""
+        """Return the sizes that are not left out."""
         return {symbol: size for symbol, size in self.sizes.items() if size is not None}

@@ -104,9 +104,9 @@ class Rule(NamedTuple):
     fix: str
 
     def below(self, place: str) -> Rule:
-        """The rule of a part of a model, asked with the values of the whole; its message keeps the part's names.
+        """Return the rule of a part of a model for the values of the whole; its message keeps the part's names.
 
-        :param place: what stands before each key in the whole: ``"encoder."``.
+        :param place: the prefix of each key in the whole: ``"encoder."``.
         """
         keys = tuple(f"{place}{key}" for key in self.keys)
         return self._replace(keys=keys, holds=partial(_holds_below, self, place))
@@ -145,7 +145,7 @@ def same(key: str, of: str) -> Rule:
     return Rule(
         (key, of),
         lambda values: values[key] == values[of],
-        f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses two different ones",
+        f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses different values",
         f'write "{key}": {{{of}}}',
     )
 
@@ -212,9 +212,9 @@ class ConfigKeys:
     """The row of padding, behind which the positions of a text are numbered; ``None``: they are from the first row."""
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
-        """The keys as a release of transformers reads them: of what changed since, the latest is undone first.
+        """Return the keys as a release of transformers reads them: later changes are undone, the latest first.
 
-        :param everywhere: what every family read otherwise.
+        :param everywhere: differences for every family.
         """
         found = self
         for each in sorted((*everywhere, *self.until), key=lambda each: each.release, reverse=True):
@@ -222,10 +222,10 @@ class ConfigKeys:
         return found
 
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
-        """The keys of a part of a model by the names that they have in the whole.
+        """Return the keys of a part of a model by their names in the whole.
 
-        :param place: what stands before each: ``"encoder."``.
-        :param suffix: of each symbol.
+        :param place: the prefix of each: ``"encoder."``.
+        :param suffix: the end of each symbol.
         """
         sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
         lists: dict[str, Any] = {**{kind: getattr(self, kind) for kind in _KINDS}, "sizes": sizes}

@@ -101,7 +101,7 @@ class ModelConfig:
         return self.by_own_names or self.data
 
     def say_name_in_file(self, key: str) -> str:
-        """Return what a message adds about a key that the file calls otherwise."""
+        """Return the addition to a message about a key that has another name in the file."""
         written = ".".join(self._path_in_file((key,))[len(self._path_in_file(())) :])
         return f" (in the file, {key} is {printable(written)})" if written != key else ""
 
@@ -241,7 +241,7 @@ def _odd_scalar(node: object, path: KeyPath) -> NotPlain | None:
         return NotPlain(path, f"{where} is a number of thousands of digits", "write a number")
     if type(node) in {list, str, int, float, bool, type(None)}:
         return None
-    return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot say", "write it as a string")
+    return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot hold", "write it as a string")
 
 
 def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
@@ -276,8 +276,8 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
 def refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
     """:param there: the keys of the object that lacks the last one of the path; ``None`` for no object."""
     keys = "no object" if there is None else ", ".join(map(shown, [*there][:12])) or "an empty object"
-    message = f"there is no {printable('.'.join(path))} in the file; at that place there is {keys}"
-    fail(file, message, "correct what follows the #")
+    message = f"the file has no {printable('.'.join(path))}; at that place it has {keys}"
+    fail(file, message, "correct the keys after the #")
 
 
 def describe_kind(value: object) -> str:
@@ -293,9 +293,9 @@ MOST_HINTS = 20
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
-    """The config under the names that a config has; its lines stay those of the file.
+    """Rename the keys of a config to those of its family; its lines stay those of the file.
 
-    :param keys: by the file's own name, or a path of names with dots, the config key that it stands for.
+    :param keys: the config key by the file's own name, or by a path of names with dots.
     :raises Unusable: with a finding for each of ``keys`` that cannot be.
     """
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}

@@ -42,7 +42,7 @@ def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
     def change(keys: ConfigKeys) -> ConfigKeys:
         sizes = tuple(each for each in keys.sizes if each.key != key)
         switches = tuple(each for each in keys.switches if each.key != key)
-        unnoticed = Ignored((None,), because="the transformers that is there does not read it yet")
+        unnoticed = Ignored((None,), because="this release of transformers does not read it yet")
         return replace(keys, sizes=sizes, switches=switches, ignored={**keys.ignored, key: unnoticed})
 
     return change
@@ -93,10 +93,10 @@ TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
 
 BEFORE_5 = {
     "pruned_heads": Refused(
-        ({}, None), "transformers 4 takes heads out of layers, which fails on the meta device", "save the pruned sizes"
+        ({}, None), "transformers 4 removes heads from layers, which fails on the meta device", "save the pruned sizes"
     ),
     "torchscript": Refused(
-        (False, None), "transformers 4 then copies what would be tied", "write false, and set it where you trace"
+        (False, None), "transformers 4 then copies tied tensors", "write false, and set it in the code that traces"
     ),
     "tie_encoder_decoder": Refused(
         (False, None), "transformers 4 then shares layer by layer, which no closed form follows", "write false"

@@ -117,12 +117,12 @@ def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str,
     """:param alone: how one of several is named by itself."""
     remove = partial(Finding, "config-invalid", fix="remove it")
     wrong = [
-        remove(f"{key} says something of one model, and this is {several}{alone}", table_key=(key,))
+        remove(f"{key} is for one model, and this is {several}{alone}", table_key=(key,))
         for key in keys
         if getattr(model, key)
     ]
     if not wrong and any(limit.component == FLOPS for limit in model.limits):
-        message = f"budget.flops is about one forward pass of one model, and this is {several}"
+        message = f"budget.flops is for a forward pass of one model, and this is {several}"
         wrong = [remove(message, table_key=("budget", FLOPS))]
     if wrong:
         raise Unusable(*wrong)
@@ -147,7 +147,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
         of_one = ("architecture", "family", "keys", "adapter", "checkpoint")
         _refuse_keys_of_one_model(model, of_one, several, itself)
         if not model.closed_form:
-            message = f"closed_form = false holds what a class or a factory builds, and this is {several}{itself}"
+            message = f"closed_form = false is for a class or a factory, and this is {several}{itself}"
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     way_out = f"{BY_FACTORY}, or name the transformer alone, as in {alone}"
     modules: list[Module] = []
@@ -194,7 +194,7 @@ def _read_module(kind: str, folder: str, part: str, at: str, reader: Reader) -> 
     config = _read_json(_join_path(folder, CONFIG), reader)
     if config is None:
         where = f"{printable(_join_path(folder, CONFIG))}{reader.at}"
-        fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
+        fail(where, f"there is no such file, and a {kind} needs it", "write it, as it is saved")
     names = SETTINGS if kind in TRANSFORMERS else ()
     found = next(filter(None, (_read_json(_join_path(folder, name), reader) for name in names)), None)
     settings = {key: value for key, value in found.data.items() if value is not None} if found else {}
@@ -209,13 +209,13 @@ def _read_json(path: str, reader: Reader) -> ModelConfig | None:
 
 
 def _refuse_sizes(settings: ModelConfig) -> None:
-    """:raises Unusable: for what would change the transformer's config as it is loaded."""
+    """:raises Unusable: for keys that would change the transformer's config when it loads."""
     for name in (*OF_CONFIG, *OF_MODEL):
         said = settings.data.get(name)
         if not isinstance(said, dict | None):
-            settings.refuse(name, f"{name} is {shown(said)}, no object", "remove it")
+            settings.refuse(name, f"{name} is {shown(said)}, not an object", "remove it")
         for key, value in (said or {}).items():
             if key not in OF_LOADING:
-                settings.refuse(name, f"{name} sets {shown(key)} as the model is loaded", "write it in its config.json")
+                settings.refuse(name, f"{name} sets {shown(key)} when the model loads", "write it in its config.json")
             if key == "add_pooling_layer" and not isinstance(value, bool):
                 settings.refuse(name, f"{key} is {shown(value)}", "write true or false")

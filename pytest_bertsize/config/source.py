@@ -41,10 +41,10 @@ ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Limits of the process; an import of torch and transformers takes 5 s and 400 MB of them."""
 JSONNET = (".jsonnet", ".libsonnet")
 JSONNET_FIX = (
-    "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
+    "evaluate it into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
     'config = "module:function"'
 )
-MEND = "mend the function, or name a file"
+MEND = "fix the function, or name a file"
 
 
 class Found(NamedTuple):
@@ -68,7 +68,7 @@ class Reader(Protocol):
     """The end of a file's name in messages: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """Return the file that the table names, the one config in a folder, or what is published by that name."""
+        """Return the file that the table names, the one config in a folder, or the published one of that name."""
 
     def file(self, location: str) -> bytes | None:
         """Return the content of a small file; ``None`` if there is none."""
@@ -107,7 +107,7 @@ class Disk:
         """Refuse a name that only the hub can know, with the command that fetches its config."""
         folder, slash, _ = name.partition("/")
         if not (slash and self._has_file(folder)):
-            message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
+            message = f"{shown(name)} is no file, and neither the catalogue nor the hub cache has it"
             fetch = suggest_fetching(name)
             elsewhere = (f"{fetch.command}, and name that file",)
             raise Unusable(
@@ -179,7 +179,7 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
 
 
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
-    """The config of a declared model; one that is made by code is made now.
+    """Read the config of a declared model; code that makes one runs now.
 
     :param settings: today's, whatever the reader reads.
     :param reader: ``None`` for the project's folder.
@@ -189,7 +189,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         paths = settings.import_paths if model.is_made_by_code else ()
         return read(model, settings, Disk(settings.root, settings.hub, paths))
     if model.has_config_of_build:
-        message = "the sizes of its backbone are those that the built model has, and no lock has them"
+        message = "only the built model has the sizes of its backbone, and no lock has them"
         fix = "name its config in the table, or a lock, and check it with a build"
         raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
     if model.backbones:
@@ -321,7 +321,7 @@ def refuse_code(reference: str) -> None:
     names = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
     names = names[1:] if names[:1] == ("src",) and names[1:] else names  # by which a module of src is installed
     is_module = path.suffix == ".py" and all(each.isidentifier() for each in names)
-    message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows what it makes"
+    message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows its config"
     runs = f"{'.'.join(names)}:{name}" if is_module else "module:NAME"
     fix = f'write config = "{runs}", which is run, the name of the hub itself, or a factory'
     elsewhere = (f"name {runs}, which is run, or the name of the hub itself",)
@@ -358,7 +358,7 @@ def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
 
 
 def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return what the table's ``hub`` names, as the helper process answers ``from_pretrained`` with it."""
+    """Return the configs of the table's ``hub``, with which the helper process answers ``from_pretrained``."""
     found: dict[str, dict[str, Any]] = {}
     for name, location in settings.hub.items():
         try:

@@ -80,7 +80,7 @@ def _load_json(text: str, file: str) -> object:
         value = json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except RepeatedKey as error:
         key, line = repeated_in_json(text) or (error.args[0], None)
-        fail(file, f"the key {shown(key)} is there twice in one object", "keep one of them", line)
+        fail(file, f"one object has the key {shown(key)} twice", "keep one of them", line)
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
             fail(file, "not JSON: it has a comment", "remove it", error.lineno)

@@ -173,7 +173,7 @@ class _Reading:
         if key not in self.overrides and self._is_refused_by_family(key, value):
             return False
         if (own := keys.unread.get(key)) and own not in self.values:
-            message = f"{shown(key)} is not read for {own} yet by the transformers that is there"
+            message = f"this release of transformers does not read {shown(key)} for {own} yet"
             self.note(key, message, f'write "{own}"')
         elif reason := explain_refusal(key, value):
             self.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
@@ -322,7 +322,7 @@ class _Reading:
         entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
         example = f"write {shown(list(listing.default) or list(listing.words))}, for example"
         if not isinstance(entries, list | tuple) or not listing.takes(entries):
-            words = "the words that there are" if listing.words else "words"
+            words = "known words" if listing.words else "words"
             what = "whole numbers, each at least 1" if listing.of is int else words
             self.note(key, f"{key} is {shown(value)}, not a list of {what}", example)
         elif len(entries) > LONGEST_LIST:
@@ -414,4 +414,4 @@ def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
     leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"
-    return f"{leave}, as ignored = [{entries}] says, else {remove}", (f"{leave}, else {remove}",)
+    return f"if your code reads {it}, write ignored = [{entries}], else {remove}", (f"{leave}, else {remove}",)

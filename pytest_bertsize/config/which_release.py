@@ -48,8 +48,8 @@ def asked_about(settings: Settings | None) -> AskedAbout:
         return AskedAbout(NEWEST, f"{NEWEST.major}.{NEWEST.minor}", "the newest that is known: none is installed")
     try:
         if settings and said and not is_said_by(said, found):
-            message = f"transformers is {said!r}, and {printable(found)} is installed, which builds"
-            raise SettingsError(f"{settings.place('transformers')}: {message}; correct it, or install what it says")
+            message = f"transformers is {said!r}, but {printable(found)} is installed and builds"
+            raise SettingsError(f"{settings.place('transformers')}: {message}; correct it, or install that release")
         return AskedAbout(read_version(found), found)
     except Unsupported as error:
         raise SettingsError(f"{printable(str(error))}; install transformers 4.40 or newer, 5.0 excepted") from None

@@ -173,7 +173,7 @@ class _Document:
         try:
             return yaml.constructor.SafeConstructor().construct_object(yaml.ScalarNode(tag, node.value))
         except (ValueError, KeyError, IndexError):
-            message = f"{_name_path(path)} is {shown(node.value)}, and its tag says {_shorten_tag(tag)}"
+            message = f"{_name_path(path)} is {shown(node.value)}, and its tag is {_shorten_tag(tag)}"
             self._fail_at(node, message, "remove the tag")
 
     def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, _Entry]:
@@ -185,7 +185,7 @@ class _Document:
             is_merge = key_node.tag == _MERGE
             key = "<<" if is_merge else self._read_key(key_node, path)
             if key in own or (is_merge and merged is not None):
-                self._fail_at(key_node, f"the key {shown(key)} is there twice in one object", "keep one of them")
+                self._fail_at(key_node, f"one object has the key {shown(key)} twice", "keep one of them")
             if is_merge:
                 merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
             else:
@@ -193,7 +193,7 @@ class _Document:
         found: dict[str, _Entry] = {}
         for each in reversed(merged or []):  # the first of a list wins
             if each.tag != _MAP:
-                self._fail_at(each, f"what << merges into {_name_path(path)} is no object", "write an alias of one")
+                self._fail_at(each, f"<< merges no object into {_name_path(path)}", "write an alias of one")
             found |= self._list_entries(each, path, merges + 1)
         return found | own
 
@@ -208,7 +208,7 @@ class _Document:
 
     def _refuse_tag(self, node: Any, path: KeyPath) -> NoReturn:
         if node.tag == f"{_TAG}timestamp":
-            message = f"{_name_path(path)} is the date {printable(node.value)}, which JSON cannot say"
+            message = f"{_name_path(path)} is the date {printable(node.value)}, which JSON cannot hold"
             self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
         message = f"{_name_path(path)} has the tag {_shorten_tag(node.tag)}, which is not read"
         self._fail_at(node, message, "write a plain value")
@@ -240,7 +240,7 @@ def _name_path(path: Sequence[str]) -> str:
 
 
 ALLOWED = Allowed(seconds=10.0, memory=1024 * MEGABYTE, answer=2 * LARGEST)
-FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'
+FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
 COMPOSE = (
     'name a function of the project that does, as in config = "module:make": it returns '
     'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'

@@ -184,7 +184,7 @@ def test_any_other_module_is_refused_by_its_type_and_sent_to_a_factory(tmp_path:
 @pytest.mark.parametrize(
     ("modules", "message", "place"),
     [
-        ([("1_Dense", "Dense", None)], "there is no such file, which a Dense has", "sbert/1_Dense/config.json"),
+        ([("1_Dense", "Dense", None)], "there is no such file, and a Dense needs it", "sbert/1_Dense/config.json"),
         (
             [("1_Dense", "Dense", {"in_features": 4, "out_features": "3"})],
             'out_features is "3", which is not a whole number',
@@ -253,9 +253,9 @@ def test_what_is_about_one_class_is_refused_and_the_way_to_its_transformer_told(
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"config_args": {"num_hidden_layers": 24}}, 'config_args sets "num_hidden_layers" as the model is loaded'),
-        ({"model_args": {"num_hidden_layers": 24}}, 'model_args sets "num_hidden_layers" as the model is loaded'),
-        ({"model_args": [1]}, "model_args is [1], no object"),
+        ({"config_args": {"num_hidden_layers": 24}}, 'config_args sets "num_hidden_layers" when the model loads'),
+        ({"model_args": {"num_hidden_layers": 24}}, 'model_args sets "num_hidden_layers" when the model loads'),
+        ({"model_args": [1]}, "model_args is [1], not an object"),
         ({"model_args": {"add_pooling_layer": "x"}}, 'add_pooling_layer is "x"'),
     ],
 )

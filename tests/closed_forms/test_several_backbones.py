@@ -220,10 +220,10 @@ def test_what_does_not_go_together_is_a_mistake_of_the_table(tmp_path: Path, tab
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (f'{TWO}adapter = {{ r = 2, target_modules = ["query"] }}', "adapter says something of one model"),
-        (f'{TWO}checkpoint = "model.safetensors"', "checkpoint says something of one model"),
-        (f'{TWO}tokenizer = "vocab.txt"', "tokenizer says something of one model"),
-        (f'{TWO}budget.flops = {{ max = "1G", seq_len = 8 }}', "budget.flops is about one forward pass of one model"),
+        (f'{TWO}adapter = {{ r = 2, target_modules = ["query"] }}', "adapter is for one model"),
+        (f'{TWO}checkpoint = "model.safetensors"', "checkpoint is for one model"),
+        (f'{TWO}tokenizer = "vocab.txt"', "tokenizer is for one model"),
+        (f'{TWO}budget.flops = {{ max = "1G", seq_len = 8 }}', "budget.flops is for a forward pass of one model"),
         (f"{TWO}overrides = {{ vocab_size = 3 }}", "overrides.vocab_size is about none of its parts"),
         (f"{TWO}overrides = {{ ctx_model = 3 }}", "overrides.ctx_model is 3"),
         ('backbone = { a = "q.json", b = "nowhere.json" }', "there is no such file"),

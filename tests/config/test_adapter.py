@@ -109,7 +109,7 @@ def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"lora_dopout": 0.1}, 'the key "lora_dopout" is none of LoRA\'s in PEFT'),
+        ({"lora_dopout": 0.1}, 'PEFT\'s LoRA has no key "lora_dopout"'),
         ({"r": 0}, "r is 0, which is not a rank from 1 to 1,000,000"),
         ({"r": "8"}, 'r is "8", which is not a rank from 1 to 1,000,000'),
         ({"r": 1_000_001}, "r is 1000001, which is not a rank from 1 to 1,000,000"),
@@ -120,13 +120,13 @@ def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
         ({"modules_to_save": ["(a+)+"]}, 'modules_to_save is ["(a+)+"], which is not a list of module names'),
         ({"target_modules": ["query", 3]}, 'target_modules is ["query", 3], which is not a list of module names, or *'),
         ({"exclude_modules": "a" * 1_001}, "exclude_modules is *, or a pattern of at most 1,000 characters"),
-        ({"target_modules": "(query"}, 'target_modules: the regular expression "(query" is none: missing ), unterm*'),
-        ({"rank_pattern": {"(?i)query": 3}}, 'rank_pattern: the regular expression "(?i)query" is none: global *'),
+        ({"target_modules": "(query"}, 'target_modules: "(query" is no regular expression: missing ), unterm*'),
+        ({"rank_pattern": {"(?i)query": 3}}, 'rank_pattern: "(?i)query" is no regular expression: global *'),
         ({"rank_pattern": {"query": 0}}, 'rank_pattern is {"query": 0}, which is not an object of patterns of *'),
         ({"use_dora": True, "lora_bias": True}, "lora_bias is true beside use_dora: PEFT refuses that"),
         ({"layers_to_transform": "0"}, 'layers_to_transform is "0", which is not an index of a layer, or a list of *'),
         ({"layers_to_transform": [0], "layers_pattern": "(a+)+"}, 'layers_pattern is "(a+)+", which is not the name*'),
-        ({"layers_pattern": "layer"}, "layers_pattern says which list layers_to_transform counts in, and there is *"),
+        ({"layers_pattern": "layer"}, "layers_pattern is set without layers_to_transform"),
         ({"layers_to_transform": [0], "target_modules": ".*query"}, "layers_to_transform is set beside target_modu*"),
     ],
 )

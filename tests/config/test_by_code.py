@@ -18,8 +18,8 @@ from pytest_bertsize.config.source import ALLOWED, _made_by_code
 from pytest_bertsize.findings import Finding, Unusable
 
 NOT_MADE = "the config was not made: "
-MEND, CALL = "mend the function", "mend the function, or name a file"
-RETURN = "return a dict of what config.json would say, or a name of the hub"
+MEND, CALL = "fix the function", "fix the function, or name a file"
+RETURN = "return a dict with the keys of config.json, or a name of the hub"
 PLAIN = "make it a plain number, string, list or dict"
 
 
@@ -133,7 +133,7 @@ def test_an_object_in_it_is_named_as_in_a_file(root: Path) -> None:
     config = made(root, "def make(): return {'model': {'bert': {'hidden_size': 4}}}", "pkg.cfg:make#model.bert")
     assert (config.data, config.reference) == ({"hidden_size": 4}, "pkg.cfg:make#model.bert")
     finding = refused(root, "def make(): return {'model': 1}", "pkg.cfg:make#bert")
-    assert finding.message == 'there is no bert in the file; at that place there is "model"'
+    assert finding.message == 'the file has no bert; at that place it has "model"'
 
 
 def test_the_code_runs_in_the_project_and_without_input(root: Path) -> None:
@@ -179,8 +179,8 @@ def test_what_is_not_plain_is_told_where_it_is_read(root: Path) -> None:
     config = made(root, CONSTANTS, "pkg.cfg:MIXED")
     assert config.data["hidden_size"] == 768
     assert [*config.unknown] == [("log",), ("model",)]
-    assert config.why_unknown("log") == ("log is a pathlib.PosixPath, which JSON cannot say", PLAIN)
-    assert config.why_unknown("model") == ("model.device is an object, which JSON cannot say", PLAIN)
+    assert config.why_unknown("log") == ("log is a pathlib.PosixPath, which JSON cannot hold", PLAIN)
+    assert config.why_unknown("model") == ("model.device is an object, which JSON cannot hold", PLAIN)
     assert config.why_unknown("hidden_size") is None
 
 
@@ -196,7 +196,7 @@ CODE = {
     "pass": (f"{NOT_MADE}it returned None, not a config", RETURN),
     "return object()": (f"{NOT_MADE}it returned an object, not a config", RETURN),
     "import numpy; return {'a': {'b': [1, numpy.int64(3)]}}": (
-        f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot say",
+        f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot hold",
         PLAIN,
     ),
     "return {'a': float('nan')}": ("a is nan, which is no number", "write a number"),

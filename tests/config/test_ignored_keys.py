@@ -77,7 +77,7 @@ def test_the_ignored_keys_of_a_file_are_one_line_with_their_count(tmp_path: Path
     named = ", ".join(f'"own_{number}"' for number in range(8))
     assert (severity, place) == ("warning", "config.json:13"), "of the first"
     assert message == f"10 keys are ignored: they change no count: {named} and 2 more"
-    assert fix == f"leave them if your code reads them, as ignored = [{named}, …] says, else remove them"
+    assert fix == f"if your code reads them, write ignored = [{named}, …], else remove them"
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ NOT_PLAIN: dict[str, tuple[Any, tuple[str, ...], str]] = {
     "nan": ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which is no number"),
     "infinity": (float("-inf"), (), "it is -inf, which is no number"),
     "digits": ({"a": [1, 1 << 14_280]}, ("a",), "a is a number of thousands of digits"),
-    "tuple": ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot say"),
-    "first": ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot say"),
+    "tuple": ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot hold"),
+    "first": ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot hold"),
     "key": (
         {"a": {"b" * 201: 1}},
         ("a", "b" * 201),
@@ -214,7 +214,7 @@ def test_a_key_that_stands_twice_in_one_object_is_refused_at_the_second(
 ) -> None:
     write(root / "config.json", text)
     finding = refused(root)
-    assert (finding.line, finding.message) == (line, f'the key "{key}" is there twice in one object')
+    assert (finding.line, finding.message) == (line, f'one object has the key "{key}" twice')
 
 
 # an object inside the file
@@ -242,7 +242,7 @@ def test_a_key_that_is_not_in_the_file_is_named_with_those_that_are(
     root: Path, keys: str, missing: str, there: str
 ) -> None:
     write(root / "train.json", NESTED)
-    message = f"there is no {missing} in the file; at that place there is {there}"
+    message = f"the file has no {missing}; at that place it has {there}"
     assert refused(root, f"train.json#{keys}").message == message
 
 

@@ -87,7 +87,7 @@ def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, nam
     [
         (
             "acme/nowhere",
-            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file, and no config that *',
+            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file, and neither *',
         ),
         (
             "../config.json",
@@ -124,7 +124,7 @@ def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path,
     """Python says a size and runs another in more ways than a reader follows: ``parse_known_args``, ``exec``, …."""
     suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix.lower()
     assert refused(declared(tmp_path, config)) == (
-        f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows what it makes; write '
+        f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
         f'config = "{WAYS_OUT[config]}", which is run, the name of the hub itself, or a factory'
     )
 
@@ -132,7 +132,7 @@ def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path,
 def test_a_base_whose_table_names_code_is_said_and_its_limits_hold(tmp_path: Path) -> None:
     project = committed(tmp_path, TINY, FITS.replace("config.json", "train.py#SMALL"))
     project.declare(FITS.replace("90K", "95K"))
-    why = '"train.py#SMALL" names a .py file, and only a run knows what it makes'
+    why = '"train.py#SMALL" names a .py file, and only a run knows its config'
     assert f"at main it cannot be counted: {why}" in project.said()
     (error,) = project.errors()
     assert error.startswith("pyproject.toml:5: the limit of total was 90K at main and is 95K now, 5,000 more; ")

@@ -92,7 +92,7 @@ def ignored(key: str, line: int = NEXT_LINE) -> Told:
 
 
 def leave(key: str, otherwise: str = "remove it") -> str:
-    return f'leave it if your code reads it, as ignored = ["{key}"] says, else {otherwise}'
+    return f'if your code reads it, write ignored = ["{key}"], else {otherwise}'
 
 
 def misspelt(key: str, meant: str, line: int = NEXT_LINE) -> Told:

@@ -46,8 +46,8 @@ def test_a_table_that_says_another_than_the_installed_one_is_a_mistake(tmp_path:
     with pytest.raises(SettingsError) as mistaken:
         asked_about(settings(tmp_path, "4.57", "5.23.0"))
     assert str(mistaken.value) == (
-        "pyproject.toml:2: tool.bertsize.transformers: transformers is '4.57', and 5.23.0 is installed, which builds; "
-        "correct it, or install what it says"
+        "pyproject.toml:2: tool.bertsize.transformers: transformers is '4.57', but 5.23.0 is installed and builds; "
+        "correct it, or install that release"
     )
 
 

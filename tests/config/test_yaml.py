@@ -100,13 +100,13 @@ WRONG = {
     "a:\n\tb: 1": (2, "not YAML: the line is indented by a tab"),
     "a: 1\n---\nb: 2": (2, "the file holds more than one document"),
     "b: 1\na: *b": (2, "not YAML: found undefined alias"),
-    "a: 1\nb: 2\na: 3": (3, 'the key "a" is there twice in one object'),
-    "a: {<<: {b: 1}, <<: {b: 2}}": (1, 'the key "<<" is there twice in one object'),
-    "a: 1\n<<: 3": (2, "what << merges into the file is no object"),
-    "a: 2024-01-01": (1, "a is the date 2024-01-01, which JSON cannot say"),
+    "a: 1\nb: 2\na: 3": (3, 'one object has the key "a" twice'),
+    "a: {<<: {b: 1}, <<: {b: 2}}": (1, 'one object has the key "<<" twice'),
+    "a: 1\n<<: 3": (2, "<< merges no object into the file"),
+    "a: 2024-01-01": (1, "a is the date 2024-01-01, which JSON cannot hold"),
     "a: !!binary aGk=": (1, "a has the tag !!binary, which is not read"),
     "a: {b: !!python/name:os.system x}": (1, "a.b has the tag !!python/name:os.system, which is not read"),
-    "a: !!int x": (1, 'a is "x", and its tag says !!int'),
+    "a: !!int x": (1, 'a is "x", and its tag is !!int'),
     "a:\n  b: -.inf": (2, "a.b is -inf, which is no number"),
     "yes: 1": (1, "the key yes is no string in YAML, but !!bool"),
     "? [a]\n: 2": (1, "a key of the file is an object or a list"),
@@ -179,7 +179,7 @@ def test_without_the_library_in_c_the_same_is_read(monkeypatch: pytest.MonkeyPat
 
 # OmegaConf and hydra: numbers, and ${…}, which OmegaConf itself resolves
 
-FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'
+FIX = 'write the value, set it by overrides, or name a function that composes the config, as in config = "module:make"'
 
 NUMBERS = "model:\n  eps: 1e-12\n  large: 1.5E3\n  day: 2024-01-01\n  quoted: '1e-12'\n"
 
