@@ -26,6 +26,11 @@ def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_the
     assert stand_ins.TAKEN == {"acme/tiny": 101}
 
 
+def test_it_has_the_name_that_it_was_asked_for_by() -> None:
+    assert stand_in("t5").name_or_path == "acme/tiny"
+    assert stand_ins.TAKEN == {}
+
+
 @pytest.mark.parametrize(
     "unknown",
     [

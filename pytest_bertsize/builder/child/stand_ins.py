@@ -291,6 +291,10 @@ class Tokenizer:
         return self.vocab_size + len(self._added)
 
     @property
+    def name_or_path(self) -> str:
+        return str(self._name)
+
+    @property
     def vocab_size(self) -> int:
         size = self._config.get("vocab_size")
         if not self._special or type(size) is not int:
