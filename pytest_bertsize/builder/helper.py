@@ -157,7 +157,8 @@ class Helper:
             number = next(iter(self._waiting))
             request = self._waiting.pop(number)
             self._tasks[number] = Task(request, monotonic())
-            self._child.send("build", number, request._replace(memory=self.limits.find_memory(request)))
+            memory = self.limits.find_memory(request)
+            self._child.send("build", number, request._replace(memory=memory, closed_form=""))
         return self._child
 
     def _advance(self, child: Child) -> None:
@@ -193,7 +194,7 @@ class Helper:
                 result = self._conclude(frame.kind, content, task.request)
                 if isinstance(result, Built):
                     if self.memory:
-                        self.memory.keep(task.request, self.command, result, frame.content, self.versions)
+                        result = self.memory.keep(task.request, self.command, result, self.versions)
                     result = result._replace(loaded=())
                 self._results[frame.number] = result
                 del self._tasks[frame.number]

@@ -1,9 +1,10 @@
 """The memory of builds at the desk: what a class of the library builds from a config, until something changes.
 
 A build is remembered only if it runs no code of the project. Its key hashes the request, the interpreter, the platform,
-the environment and our own files; its entry lists the size and time of every file of transformers and PEFT that the
-build loaded, of the folders that Python searches, and of the records of torch, transformers and PEFT. If any of them
-differs, the model is built.
+the environment and our own files; its entry names a list with the size and time of every file of transformers and
+PEFT that the build loaded, of the folders that Python searches, and of the records of torch, transformers and PEFT. If
+any of them differs, the model is built. A build that agreed with the closed form whose hash the request has is
+remembered without its tensors: they are those of the closed form.
 """
 
 from __future__ import annotations
@@ -13,21 +14,20 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import time, time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msgspec reads the annotations)
 from pytest_bertsize.files import open_regular, replace_file
-
-if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Built, Request
 
 FOLDER = "d/bertsize"
 """Below pytest's own cache folder."""
-MOST_ENTRIES = 1_000
+MOST_FILES = {".json": 1_000, ".stamps": 100}
+"""The most entries, and lists of stamps."""
 LARGEST = 32 * 1024 * 1024
 """Bytes of an entry; a model of 1,000 layers has 2 MB."""
 _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
@@ -44,17 +44,24 @@ class Entry(NamedTuple):
     built_at: float
     """Seconds since the epoch."""
     versions: Mapping[str, str]
-    stamps: Sequence[Stamp]
-    answer: Any
-    """JSON, as the helper process sent it."""
+    stamps: str
+    """The hash of the list of its stamps, and the name of their file."""
+    built: Built
+    """Without tensors, if it agreed with its closed form."""
 
 
 class Memory:
-    """A folder of entries; each is JSON behind its checksum, in a file that is named by the hash of its key."""
+    """A folder of entries and of lists of stamps: each is JSON behind its checksum.
+
+    An entry's file is named by the hash of its key, a list's by its checksum.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.agrees: Callable[[Request, Built], bool] = lambda *_: False
+        """Tells whether a built model equals the closed form whose hash its request has; the gate sets it."""
         self._stamp = cache(_stamp)
+        self._is_unchanged = cache(self._compare_stamps)
 
     def has_entries(self) -> bool:
         with contextlib.suppress(OSError):
@@ -65,66 +72,85 @@ class Memory:
         """Return a build of an earlier run and the versions that built it; ``None`` in any doubt."""
         if request.runs_own_code:
             return None
-        import msgspec
-
-        from pytest_bertsize.builder.failures import read_answer
-        from pytest_bertsize.builder.messages import Built
-
         try:
-            with open_regular(self._find_path(request, command)) as stream:
-                checksum, _, content = stream.read(LARGEST).partition(b"\n")
-            if checksum.decode() != sha256(content).hexdigest():
-                return None
-            entry = msgspec.json.decode(content, type=Entry)
-            if not entry.stamps or any(self._stamp(each[0]) != each for each in entry.stamps):
-                return None
-            built = read_answer(msgspec.json.encode(entry.answer))
+            entry: Entry = self._read(_hash_key(request, command), ".json", Entry)
+            is_unchanged = self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
             return None
         seconds = round(time() - entry.built_at)
-        if not isinstance(built, Built) or seconds < 0:
+        if not is_unchanged or seconds < 0:
             return None
-        return built._replace(loaded=(), seconds_ago=seconds), entry.versions
+        return entry.built._replace(seconds_ago=seconds), entry.versions
 
-    def keep(
-        self, request: Request, command: Sequence[str], built: Built, answer: bytes, versions: Mapping[str, str]
-    ) -> None:
+    def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Remember a build of this run, if every file that it loaded is older than the run.
 
-        :param answer: JSON of an Answer, as the helper process sent it.
+        :returns: the same, with its agreement.
         """
         stamps = [self._stamp(path) for path in built.loaded]
         if request.runs_own_code or not stamps or any(time_of >= _STARTED for _, _, time_of in stamps):
-            return
-        import msgspec
-
-        content = msgspec.json.encode(Entry(time(), versions, stamps, msgspec.Raw(answer)))
+            return built
+        if request.closed_form and self.agrees(request, built):
+            built = built._replace(agreed=True)
         with contextlib.suppress(OSError):  # a full disk, a folder that may not be written: the next run builds again
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._drop_oldest()
-            path = self._find_path(request, command)
-            replace_file(path, sha256(content).hexdigest().encode() + b"\n" + content)
+            listed = self._write(stamps, ".stamps")
+            rest = built._replace(loaded=(), tensors=() if built.agreed else built.tensors)
+            self._write(Entry(time(), versions, listed, rest), ".json", _hash_key(request, command))
+        return built
 
-    def _drop_oldest(self) -> None:
-        entries = [*self.folder.glob("*.json")]
-        if len(entries) >= MOST_ENTRIES:
-            for each in sorted(entries, key=lambda path: path.stat().st_mtime_ns)[: MOST_ENTRIES // 10]:
+    def _compare_stamps(self, name: str) -> bool:
+        stamps = self._read(name, ".stamps", list[Stamp], name) if name.isalnum() else []
+        return bool(stamps) and all(self._stamp(each[0]) == each for each in stamps)
+
+    def _read(self, name: str, suffix: str, kind: Any, expected: str = "") -> Any:
+        """Return the content of a file.
+
+        :param expected: its checksum, if that is known.
+        :raises ValueError: if it has another checksum, or is not of this kind.
+        """
+        import msgspec
+
+        with open_regular(self.folder / f"{name}{suffix}") as stream:
+            checksum, _, content = stream.read(LARGEST).partition(b"\n")
+        if checksum.decode() != sha256(content).hexdigest() or (expected or checksum.decode()) != checksum.decode():
+            raise ValueError(name)
+        return msgspec.json.decode(content, type=kind)
+
+    def _write(self, content: object, suffix: str, name: str = "") -> str:
+        """Write a file, after the oldest made room for it, and return its name: its checksum, if it is given none."""
+        import msgspec
+
+        encoded = msgspec.json.encode(content)
+        checksum = sha256(encoded).hexdigest()
+        path = self.folder / f"{name or checksum}{suffix}"
+        if name or not path.exists():
+            self._drop_oldest(suffix, MOST_FILES[suffix])
+            replace_file(path, checksum.encode() + b"\n" + encoded)
+        return name or checksum
+
+    def _drop_oldest(self, suffix: str, most: int) -> None:
+        entries = [*self.folder.glob(f"*{suffix}")]
+        if len(entries) >= most:
+            for each in sorted(entries, key=lambda path: path.stat().st_mtime_ns)[: most // 10]:
                 each.unlink(missing_ok=True)
-
-    def _find_path(self, request: Request, command: Sequence[str]) -> Path:
-        key = json.dumps((request._replace(name="", declared=None), [*command], _describe_surroundings()))
-        return self.folder / f"{sha256(key.encode()).hexdigest()}.json"
 
 
 _STARTED = time_ns()
 
 
+def _hash_key(request: Request, command: Sequence[str]) -> str:
+    key = json.dumps((request._replace(name="", declared=None), [*command], _hash_surroundings()))
+    return sha256(key.encode()).hexdigest()
+
+
 @cache
-def _describe_surroundings() -> tuple[object, ...]:
-    """Return everything beside a request that its build may depend on, and that is known without a build."""
+def _hash_surroundings() -> str:
+    """Return a hash of everything beside a request that its build may depend on, and that is known without a build."""
     variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
     own = sorted(_stamp(str(path)) for path in _OWN.rglob("*.py"))
-    return sys.version, platform.machine(), platform.release(), variables, own
+    found = sys.version, platform.machine(), platform.release(), variables, own
+    return sha256(json.dumps(found).encode()).hexdigest()
 
 
 def _stamp(path: str) -> Stamp:

@@ -61,6 +61,7 @@ class Request(NamedTuple):
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
     seconds: float = 0.0  # the time that it may take; 0: that of every model
     memory: int = 0  # the bytes that it may take; 0: those of every model of its kind
+    closed_form: str = ""  # its hash, by which a build is recalled; the process that builds does not get it
 
     @property
     def runs_own_code(self) -> bool:
@@ -151,6 +152,8 @@ class Built(NamedTuple):
     """Files of the libraries that decided what was built; empty if they are unknown."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
+    agreed: bool = False
+    """True if it was found equal to the closed form whose hash its request has; it may then have no tensors."""
 
     def lost_ties(self) -> list[str]:
         """Return the names on which the tensors' identity and the class's own declaration disagree."""

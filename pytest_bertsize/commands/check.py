@@ -115,6 +115,8 @@ def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[
     """Build the models that the closed forms bound, and review them."""
     try:
         if helper:
+            if helper.memory:
+                helper.memory.agrees = gate.agrees
             helper.ask([*gate.find_requests(gate.list_needed(names)).values()])
         return [report_model(gate.review(name)) for name in names]
     finally:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock, Locked
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.findings import Severity
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.table.limits import Limit
@@ -136,7 +137,8 @@ def _list_components(found: Review, built: Built, former: Locked | None) -> Revi
         from pytest_bertsize.review.by_structure import name_components
 
         components = name_components(found.budget, subject.model, built.tensors, former)
-    return replace(found, components=components, actual=inventory_of(built, subject.expected, components))
+    actual = subject.form if built.agreed else inventory_of(built, subject.expected, components)
+    return replace(found, components=components, actual=actual)
 
 
 def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None) -> str:
@@ -175,7 +177,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
     assert actual
     found = _measure(found, actual, built)
     is_own = subject.model.factory is not None
-    if subject.form:
+    if subject.form and not built.agreed:
         from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
         compared = train_as(subject.form, actual) if found.freezes_at_will else actual
@@ -184,11 +186,18 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
     found = found.with_findings(*check_limits(found, actual))
     otherwise = _find_read_otherwise(found, built)  # the cause comes before the difference
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
-        *build_findings.check_ties(built),
+        *(() if built.agreed else build_findings.check_ties(built)),
         *build_findings.note_large_buffers(actual, built.buffers, own=is_own),
         *_compare_checkpoint(subject, built, actual),
     )
     return found.with_findings(*_note_insensitive(found))
+
+
+def is_equal(form: ClosedForm, built: Built) -> bool:
+    """Tell whether a built model has the tensors of its closed form, and the ties that its class declares."""
+    from pytest_bertsize.review.off_closed_form import compare_with_closed_form
+
+    return not (build_findings.check_ties(built) or compare_with_closed_form(form, inventory_of(built, form)))
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.lock import find_sizes, render_model
@@ -155,7 +156,22 @@ class Gate:
         """Return the build requests of models, and those with keys put back."""
         names = () if self._result is None else tuple(names)
         subjects = {name: self.subject(name) for name in names}
-        found = {name: subject.request for name, subject in subjects.items() if subject.request}
+        found = {
+            name: subject.request._replace(closed_form=self._hash_closed_form(subject))
+            for name, subject in subjects.items()
+            if subject.request
+        }
         plans = [self._plan(name) for name in names]
         again = (each for plan in plans if plan for each in plan.requests.values())
         return found | {each.name: each for each in again}
+
+    def _hash_closed_form(self, subject: Subject) -> str:
+        """Return a hash of a closed form; ``""`` without one, or if a model's own tensors are compared with others."""
+        if subject.form is None or subject.stored or self.lock or self.mode.verb:
+            return ""
+        return sha256(repr(subject.form.terms).encode()).hexdigest()
+
+    def agrees(self, request: Request, built: Built) -> bool:
+        """Tell whether a built model equals the closed form whose hash its request has."""
+        form = self.subject(request.name).form
+        return form is not None and check.is_equal(form, built)

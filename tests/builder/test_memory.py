@@ -11,13 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import msgspec
 import pytest
 
 from pytest_bertsize.builder import memory as memories
 from pytest_bertsize.builder.child.__main__ import list_loaded
 from pytest_bertsize.builder.memory import Memory
-from pytest_bertsize.builder.messages import Answer, Built, Request, Why
+from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.inventory import Tensor
 
 COMMAND = ("python", "-m", "helper")
@@ -29,7 +28,7 @@ LONG_AGO = 10**18  # nanoseconds since the epoch
 
 @pytest.fixture(autouse=True)
 def _each_run_is_another() -> None:
-    memories._describe_surroundings.cache_clear()
+    memories._hash_surroundings.cache_clear()
 
 
 @pytest.fixture
@@ -45,8 +44,8 @@ def library(tmp_path: Path) -> Path:
 
 def remember(folder: Path, library: Path, request: Request = REQUEST) -> Memory:
     built = Built(TENSORS, {}, loaded=(str(library), str(library / "modeling.py"), str(library / "absent.py")))
-    Memory(folder).keep(request, COMMAND, built, msgspec.json.encode(Answer(built)), VERSIONS)
-    memories._describe_surroundings.cache_clear()
+    Memory(folder).keep(request, COMMAND, built, VERSIONS)
+    memories._hash_surroundings.cache_clear()
     return Memory(folder)
 
 
@@ -101,6 +100,7 @@ def test_a_changed_library_is_built_anew(tmp_path: Path, library: Path, change: 
         {"adapter": {"r": 8}},
         {"seq_len": 128},
         {"filed": (("pooler.weight", (48, 48)),)},
+        {"closed_form": "a hash"},
     ],
     ids=str,
 )
@@ -146,11 +146,36 @@ def test_a_library_that_changed_during_the_run_is_not_remembered(tmp_path: Path,
 
 def test_a_build_that_cannot_list_what_it_loaded_is_not_remembered(tmp_path: Path) -> None:
     built = Built(TENSORS, {})
-    Memory(tmp_path).keep(REQUEST, COMMAND, built, msgspec.json.encode(Answer(built)), VERSIONS)
+    Memory(tmp_path).keep(REQUEST, COMMAND, built, VERSIONS)
     assert not Memory(tmp_path).has_entries()
 
 
+# what agreed with its closed form
+
+
+@pytest.mark.parametrize(
+    ("closed_form", "agrees", "kept"),
+    [("a hash", True, ()), ("a hash", False, TENSORS), ("", True, TENSORS)],
+    ids=["agrees", "differs", "no closed form"],
+)
+def test_only_a_build_that_agreed_with_its_closed_form_is_kept_without_tensors(
+    tmp_path: Path, library: Path, closed_form: str, agrees: object, kept: tuple[Tensor, ...]
+) -> None:
+    memory, request = Memory(tmp_path), REQUEST._replace(closed_form=closed_form)
+    memory.agrees = lambda *asked: asked == (request, built) and bool(agrees)
+    built = Built(TENSORS, {}, loaded=(str(library),))
+    assert memory.keep(request, COMMAND, built, VERSIONS) == built._replace(agreed=not kept)
+    recalled = memory.recall(request, COMMAND)
+    assert recalled
+    assert (recalled[0].tensors, recalled[0].agreed) == (kept, not kept)
+
+
 # entries, read as if somebody meant harm
+
+
+def find_entry(memory: Memory) -> Path:
+    (path,) = memory.folder.glob("*.json")
+    return path
 
 
 def _sealed(entry: object) -> bytes:
@@ -165,34 +190,53 @@ def _sealed(entry: object) -> bytes:
         lambda content: content[:-1],
         lambda _: b"",
         lambda _: b"\xff\n{}",
-        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:3], {"built": None}]),
+        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:3], None]),
         lambda content: _sealed([9e18, *json.loads(content.partition(b"\n")[2])[1:]]),
-        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], [], {}]),
+        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], "none", [[], {}]]),
+        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], "../README", [[], {}]]),
         lambda _: _sealed("[" * 100_000),
         lambda content: content.partition(b"\n")[0] + b"\n" + b" " * memories.LARGEST,
     ],
-    ids=["edited", "cut", "empty", "no text", "no model", "of the future", "no files", "deep", "long"],
+    ids=[
+        "edited",
+        "cut",
+        "empty",
+        "no text",
+        "no model",
+        "of the future",
+        "no files",
+        "files elsewhere",
+        "deep",
+        "long",
+    ],
 )
 def test_a_broken_entry_is_a_build(tmp_path: Path, library: Path, change: Callable[[bytes], bytes]) -> None:
     memory = remember(tmp_path / "memory", library)
-    (path,) = memory.folder.iterdir()
+    path = find_entry(memory)
     path.write_bytes(change(path.read_bytes()))
     assert memory.recall(REQUEST, COMMAND) is None
 
 
-def test_a_failure_is_no_entry(tmp_path: Path, library: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.replace(b"12", b"13"),
+        lambda _: _sealed([]),
+        lambda _: _sealed([[sys.executable, -1, -1]]),
+        lambda _: b"",
+    ],
+    ids=["edited", "none", "others", "empty"],
+)
+def test_a_broken_list_of_stamps_is_a_build(tmp_path: Path, library: Path, change: Callable[[bytes], bytes]) -> None:
     memory = remember(tmp_path / "memory", library)
-    (path,) = memory.folder.iterdir()
-    entry = json.loads(path.read_bytes().partition(b"\n")[2])
-    path.write_bytes(_sealed([*entry[:3], {"failed": [Why.RAISED.value, "it raised"]}]))
+    (path,) = memory.folder.glob("*.stamps")
+    path.write_bytes(change(path.read_bytes()))
     assert memory.recall(REQUEST, COMMAND) is None
-    path.write_bytes(_sealed(entry))
-    assert memory.recall(REQUEST, COMMAND) is not None
 
 
 def test_an_entry_is_a_file_and_no_link_to_one(tmp_path: Path, library: Path) -> None:
     memory = remember(tmp_path / "memory", library)
-    (path,) = memory.folder.iterdir()
+    path = find_entry(memory)
     path.rename(tmp_path / "elsewhere.json")
     path.symlink_to(tmp_path / "elsewhere.json")
     assert memory.recall(REQUEST, COMMAND) is None
@@ -204,11 +248,11 @@ def test_a_folder_that_cannot_be_written_fails_no_run(tmp_path: Path, library: P
 
 
 def test_the_oldest_entries_make_room(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memories, "MOST_ENTRIES", 10)
+    monkeypatch.setitem(memories.MOST_FILES, ".json", 10)
     requests = [REQUEST._replace(seq_len=length) for length in range(12)]
     for age, request in enumerate(requests):
         memory = remember(tmp_path, library, request)
-        os.utime(memory._find_path(request, COMMAND), ns=(LONG_AGO + age, LONG_AGO + age))
+        os.utime(tmp_path / f"{memories._hash_key(request, COMMAND)}.json", ns=(LONG_AGO + age, LONG_AGO + age))
     recalled = [request.seq_len for request in requests if memory.recall(request, COMMAND)]
     assert recalled == [*range(2, 12)]
 

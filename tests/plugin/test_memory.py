@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.__main__ import main
+from pytest_bertsize.builder import memory
 
 Project = Callable[..., pytest.Pytester]
 
@@ -34,6 +36,7 @@ def is_recalled(pytester: pytest.Pytester, *options: str) -> bool:
 @pytest.fixture(autouse=True)
 def _at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(memory, "_STARTED", sys.maxsize)  # other tests write in the checkout meanwhile
 
 
 def test_the_second_run_builds_nothing_and_says_so(project: Project) -> None:
@@ -100,3 +103,12 @@ def test_only_some_models_were_built_before(project: Project) -> None:
         )
     result = pytester.runpytest_inprocess("--bert-budget")
     result.stdout.fnmatch_lines(["2 configured, 2 checked, 0 failed; 1 built before, * ago"])
+
+
+def test_a_recalled_model_is_reported_as_a_built_one(project: Project) -> None:
+    pytester = project(TABLE)
+    reports = []
+    for _ in range(2):
+        assert pytester.runpytest_inprocess("--bert-budget", "--bert-budget-report=r.json").ret == 0
+        reports.append(json.loads(Path("r.json").read_text("utf-8"))["models"][0] | {"seconds_ago": None})
+    assert reports[0] == reports[1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize import files
+from pytest_bertsize.base.lock import Lock
 from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.closed_forms import family
 from pytest_bertsize.closed_forms.registry import Registry
@@ -80,3 +81,10 @@ def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_sho
     assert opened == [settings.root / f"{name}.json" for name in FIVE]
     assert listed == []
     assert len(walked) == 2 * len(FIVE)  # the body of each, and its head
+
+
+def test_a_request_has_the_hash_of_its_closed_form_unless_a_lock_asks_for_tensors(settings: Settings) -> None:
+    hashes = {each.closed_form for each in of(settings, builds=True).requests.values()}
+    assert len(hashes - {""}) == len(FIVE)
+    locked = Gate(settings, Registry(), lambda _: NotBuilt(Why.RAISED, ""), lock=Lock("bertsize.lock"))
+    assert {each.closed_form for each in locked.requests.values()} == {""}

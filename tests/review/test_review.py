@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base.comparison import Comparison
+from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import report_model
-from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.check import conclude_unbuilt, is_equal
 from pytest_bertsize.review.measures import Measured
 from tests.support.bert_reviews import (
     BERT,
@@ -505,3 +506,30 @@ def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks(
 def test_what_has_no_closed_form_is_not_counted_where_nothing_is_built(*, strict: bool, verdict: str) -> None:
     found = conclude_unbuilt(without_form(subject(), closed_form=False).subject, strict=strict)
     assert (found.verdict, found.unbuilt, only(found).kind) == (verdict, True, "build-failed")
+
+
+# what a build agrees with, so that an earlier run's needs no tensors
+
+POOLER = Tensor("bert.pooler.dense.bias", (768,), "")
+DECODER, EMBEDDING = "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"
+NORM = "bert.embeddings.LayerNorm.weight"
+TIES = {DECODER: EMBEDDING, "cls.predictions.decoder.bias": "cls.predictions.bias"}
+
+
+@pytest.mark.parametrize(
+    ("tensors", "ties", "equal"),
+    [
+        (chinese(), TIES, True),
+        (changed(more=POOLER), TIES, False),
+        (changed(**{NORM: None}), TIES, False),
+        (changed(**{NORM: Tensor(NORM, (769,), "")}), TIES, False),
+        (changed(**{NORM: Tensor(NORM, (768,), "", trainable=False)}), TIES, False),
+        (changed(**{DECODER: Tensor(DECODER, (21128, 768), "")}), TIES, False),
+        (chinese(), {**TIES, NORM: DECODER}, False),
+    ],
+    ids=["equal", "a tensor more", "a tensor less", "another shape", "frozen", "a lost tie", "a declared tie more"],
+)
+def test_a_build_agrees_with_its_closed_form_in_names_shapes_ties_and_what_trains(
+    tensors: Inventory, ties: dict[str, str], equal: object
+) -> None:
+    assert is_equal(chinese(), Built(tensors.tensors, ties)) is equal
