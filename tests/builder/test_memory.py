@@ -114,7 +114,17 @@ def test_another_interpreter_is_another_build(tmp_path: Path, library: Path) -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["PYTHONPATH", "HF_HOME", "LD_PRELOAD_OF_NOTHING", "TRANSFORMERS_CACHE", "TORCH_LOGS", "PYTORCH_ALLOC", "USE_TF"],
+    [
+        "PYTHONPATH",
+        "CUDA_HOME",
+        "PEFT_OF_NOTHING",
+        "HF_HOME",
+        "LD_PRELOAD_OF_NOTHING",
+        "TRANSFORMERS_CACHE",
+        "TORCH_LOGS",
+        "PYTORCH_ALLOC",
+        "USE_TF",
+    ],
 )
 def test_another_environment_is_another_build(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -168,6 +178,13 @@ def test_only_a_build_that_agreed_with_its_closed_form_is_kept_without_tensors(
     recalled = memory.recall(request, COMMAND)
     assert recalled
     assert (recalled[0].tensors, recalled[0].agreed) == (kept, not kept)
+
+
+def test_without_a_gate_no_build_agrees(tmp_path: Path, library: Path) -> None:
+    request = REQUEST._replace(closed_form="a hash")
+    recalled = remember(tmp_path / "a" / "memory", library, request).recall(request, COMMAND)
+    assert recalled
+    assert recalled[0].tensors == TENSORS
 
 
 # entries, read as if somebody meant harm
