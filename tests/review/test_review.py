@@ -120,6 +120,11 @@ def test_the_limit_on_a_component_is_the_tightest_of_those_that_name_it() -> Non
     assert (limit.minimum, limit.maximum, limit.written) == (7_000, 90_000, {"min": "7K", "max": "90K"})
     assert (tightest.minimum, tightest.maximum) == (7_000, 85_000)
     assert all_three.limit("pooler") is None
+    least, most = (subject(head=each).budget for each in ({"min": "1K"}, {"max": "90K"}))
+    for of_one_kind, tighter in (((*least, *subject(head={"min": "2K"}).budget), 2_000), ((*most, *third), 85_000)):
+        found = replace(subject(), budget=of_one_kind).limit("head")
+        assert found
+        assert tighter in {found.minimum, found.maximum}
 
 
 def test_a_finding_says_where_its_limit_stands() -> None:

@@ -42,6 +42,22 @@ def test_a_limit_has_bounds_and_says_what_it_measures(
         assert (found.component, found.measure, found.table_key) == (key, measure, (*BUDGET, key))
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('"29M"', "29M"),
+        ("29_000_000", "29,000,000"),
+        ("{ exact = 29_000_000 }", "=29,000,000"),
+        ('{ min = "28M" }', "≥28M"),
+        ('{ min = "28M", max = "29M" }', "28M-29M"),
+        ('{ min = "28M", max = "28M" }', "=28M"),
+    ],
+)
+def test_a_limit_is_shown_as_its_author_wrote_it(tmp_path: Path, written: str, shown: str) -> None:
+    (found,) = limits(tmp_path, f"budget.total = {written}")
+    assert str(found) == shown
+
+
 def test_growth_is_held_for_the_total_or_by_component_and_knows_no_maximum_yet(tmp_path: Path) -> None:
     (whole,) = limits(tmp_path, 'budget.growth = "1%"')
     assert (whole.component, whole.written, whole.measure) == ("growth", "1%", Growth("total"))
