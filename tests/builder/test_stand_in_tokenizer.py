@@ -13,7 +13,7 @@ from pytest_bertsize.builder.child import stand_ins
 from pytest_bertsize.builder.child.stand_ins import SPECIAL, Tokenizer
 from pytest_bertsize.builder.confined import Refused
 
-Use = Callable[[Any], object]
+Use = Callable[..., object]
 
 
 def stand_in(family: str = "bert", **config: Any) -> Any:
@@ -71,6 +71,14 @@ def test_it_is_as_much_longer_as_tokens_are_new(how: str) -> None:
     assert len(copy.deepcopy(found)) == 101 + new  # as of a module that has it
 
 
+def test_of_a_marker_it_says_whether_it_was_added() -> None:
+    found = stand_in()
+    assert "[E1]" not in found.get_added_vocab()
+    found.add_tokens(["[E1]"])
+    assert "[E1]" in found.get_added_vocab()
+    assert "[PAD]" in found.get_added_vocab()
+
+
 UNCERTAIN = {
     "house": "bert",  # a word, which a vocabulary may have
     "[unused7]": "bert",
@@ -82,9 +90,10 @@ UNCERTAIN = {
 
 
 @pytest.mark.parametrize("token", UNCERTAIN)
-def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_new(token: str) -> None:
+@pytest.mark.parametrize("use", [Tokenizer.add_tokens, lambda it, token: token in it.get_added_vocab()])
+def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_new(use: Use, token: str) -> None:
     with pytest.raises(Refused) as refused:
-        stand_in(UNCERTAIN[token]).add_tokens([token])
+        use(stand_in(UNCERTAIN[token]), token)
     assert str(refused.value) == (
         f"the tokenizer of 'acme/tiny' is asked for whether it has the token {token!r}, and is not in the project"
     )
@@ -100,6 +109,7 @@ USES: dict[str, Use] = {
     "encode": lambda it: it.encode("a text"),
     "pad_token_id": lambda it: it.pad_token_id,
     "convert_tokens_to_ids": lambda it: it.convert_tokens_to_ids("[PAD]"),
+    "its added tokens": lambda it: it.get_added_vocab()["[PAD]"],
     "another padding_side": lambda it: setattr(it, "padding_side", "left"),
 }
 

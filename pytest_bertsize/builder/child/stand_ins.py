@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn, cast
@@ -276,6 +277,25 @@ TAKEN: dict[str, int] = {}
 """Names whose tokenizers are assumed to have as many tokens as the config has rows, and their number."""
 
 
+class AddedVocab:
+    """The added tokens of a missing tokenizer: whether one is there, if that is known; any other use of it fails."""
+
+    def __init__(self, has_token: Callable[[str], bool], fail: Callable[..., NoReturn]) -> None:
+        self._has_token, self._fail = has_token, fail
+
+    def __contains__(self, token: str) -> bool:
+        return self._has_token(token)
+
+    def __getitem__(self, _: object) -> NoReturn:
+        self._fail()
+
+    def __len__(self) -> int:
+        self._fail()
+
+    def __getattr__(self, _: str) -> NoReturn:
+        self._fail()
+
+
 class Tokenizer:
     """A missing tokenizer: its length, if its family's tokenizers fill the rows; any other use of it fails."""
 
@@ -308,12 +328,22 @@ class Tokenizer:
         before = len(self)
         for each in new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]:
             token = str(getattr(each, "content", each))
-            if token not in self._special:
-                alike = {other for other in self._added if other.lower() == token.lower()} - {token}
-                if not MARKER.fullmatch(token) or RESERVED.fullmatch(token) or (alike and not special_tokens):
-                    self._refuse(f"whether it has the token {token!r}")
+            if not self._has_token(token, in_lower_case=not special_tokens):
                 self._added[token] = None
         return len(self) - before
+
+    def _has_token(self, token: str, *, in_lower_case: bool) -> bool:
+        """Tell whether a token is special or was added, if no vocabulary of words can have it."""
+        if token in self._special or token in self._added:
+            return True
+        alike = in_lower_case and token.lower() in map(str.lower, self._added)
+        if not MARKER.fullmatch(token) or RESERVED.fullmatch(token) or alike:
+            self._refuse(f"whether it has the token {token!r}")
+        return False
+
+    def get_added_vocab(self) -> AddedVocab:
+        has_token = partial(self._has_token, in_lower_case=True)
+        return AddedVocab(has_token, partial(self._refuse, "its added tokens", MADE_BEFORE))
 
     def add_special_tokens(self, special_tokens_dict: Mapping[str, Any], *_: Any, **__: Any) -> int:
         return sum(self.add_tokens(tokens, special_tokens=True) for tokens in special_tokens_dict.values())
