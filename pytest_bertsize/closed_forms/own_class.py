@@ -131,7 +131,7 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
     modules = group_by_module((term.name, term.component) for term in held)
     for name in _list_names(extra, held):
         component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
-        path = f"{name}.{STAR}" if copies else name
+        path = f"{name}.{STAR}" if copies and STAR not in name else name
         if extra.block == "parameter":
             found.append(Term(path, tuple(sizes), component, copies=copies))
             continue

@@ -124,23 +124,23 @@ def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
 def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
     """Recognise a pooler or another dense layer, D² + D."""
     width = symbols.get("D")
-    for what, tensors in (
-        ("an extra pooler or dense layer", found.came),
-        ("a missing pooler or dense layer", found.went),
-    ):
+    for what, tensors in (("an extra", found.came), ("a missing", found.went)):
         names = {tensor.name: tensor.shape for tensor in tensors}
         square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
         with_bias = [each for each in square if names.get(f"{each.name.removesuffix('weight')}bias") == (width,)]
         for row in fold(with_bias):
             times = f" (×{row.times})" if row.times > 1 else ""
             each = row.shape[0] * row.shape[1] + row.shape[0]
-            yield f"{what}: {printable(row.pattern.removesuffix('.weight'))}{times} is D² + D = {exact(each)}"
+            name = row.pattern.removesuffix(".weight")
+            kind = "pooler" if "pooler" in name else "dense layer"
+            yield f"{what} {kind}: {printable(name)}{times} is D² + D = {exact(each)}"
 
 
 def _guess_rows(found: _Parts) -> Iterator[str]:
     """Recognise k more rows of a table, k·D."""
     for before, after in found.resized:
-        if len(after.shape) == len(before.shape) == 2 and before.shape[1] == after.shape[1]:  # noqa: PLR2004
+        is_table = "embeddings" in before.component.split(".") and len(before.shape) == len(after.shape) == 2  # noqa: PLR2004
+        if is_table and before.shape[1] == after.shape[1]:
             rows, width = after.shape[0] - before.shape[0], after.shape[1]
             what = f"{plural(abs(rows), 'row')} {'more' if rows > 0 else 'fewer'}: {printable(after.name)}"
             yield f"{what}, {exact(abs(rows))}·{exact(width)} = {exact(abs(rows) * width)}"

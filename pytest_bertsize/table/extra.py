@@ -47,8 +47,9 @@ LARGEST = 10**9
 MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
 """The path of a module, which an nn.Sequential numbers: ``0.auto_model``."""
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
-RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
-"""A module of each layer that a range means: ``bert.encoder.layer[6:].adapter``."""
+RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|\.\*|{RANGE}){{0,20}}", re.ASCII)
+"""A module of each layer that a range means, ``bert.encoder.layer[6:].adapter``, or of each of a counted list,
+``crfs.*.transitions``."""
 KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 """A key of a config, after the attribute of one of several backbones: ``question.hidden_size``, ``0.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
@@ -96,7 +97,8 @@ class Extra(Struct, frozen=True):
     """A TransformerDecoderLayer of torch itself, [width, feed_forward].
     Example: transformer_decoder_layer = ["hidden_size", 2048]."""
     count: Any = None
-    """Number of modules in a list, name.0, name.1 and so on. Example: count = "num_hidden_layers"."""
+    """Number of modules in a list: name.0, name.1 and so on, or with their index at the * of the name.
+    Example: count = "num_hidden_layers"."""
     bias: bool | None = None
     """True if it has biases; a rms_norm, an embedding and a parameter have none. Default: true.
     Example: bias = false."""
@@ -160,6 +162,8 @@ class Extra(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
+        if self.name.count("*") > (self.count is not None):
+            raise ValueError(f"{shown(self.name)} has a * for the index in one list: write its length, as in count = 6")
         blocks = [block for block in SIZES if getattr(self, block) is not None]
         if len(blocks) != 1:
             says = f"says {' and '.join(blocks)}" if blocks else "says no block"

@@ -62,6 +62,14 @@ MODULES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: nn.ModuleList(on_meta(nn.Linear, 4, 2) for _ in range(6)),
         '{ name = "x", linear = [4, 2], count = 6 }',
     ),
+    "list of a class of its own": (
+        lambda: nn.ModuleList(custom() for _ in range(3)),
+        '{ name = "x.*.scale", parameter = [4, 5], count = 3 }, { name = "x.*.dense", linear = [4, 3], count = 3 }',
+    ),
+    "list of modules with lists": (
+        lambda: nn.ModuleList(nn.Sequential(on_meta(nn.Linear, 4, 2), on_meta(nn.Linear, 4, 2)) for _ in range(3)),
+        '{ name = "x.*.0", linear = [4, 2], count = 3 }, { name = "x.*.1", linear = [4, 2], count = 3 }',
+    ),
     "different": (
         lambda: nn.ModuleList(on_meta(nn.Linear, 4, outputs) for outputs in (2, 3)),
         '{ name = "x.0", linear = [4, 2] }, { name = "x.1", linear = [4, 3] }',
@@ -126,10 +134,15 @@ class Wrapped(BertPreTrainedModel):  # type: ignore[misc]
             self.add_module(name, module)
 
 
-def vilt(layers: int = 6) -> nn.Module:
-    """A model of the library without a closed form: 8 rows a layer, and 10 of embeddings, norm and pooler."""
+def vilt(*, known: bool = False) -> nn.Module:
+    """A model of the library without a closed form: 8 rows for its layers, 10 of embeddings, norm and pooler.
+
+    :param known: whether it has nothing more, so that these rows suffice.
+    """
     sizes = {"hidden_size": 4, "num_attention_heads": 2, "intermediate_size": 6, "image_size": 4, "patch_size": 2}
-    return ViltModel(ViltConfig(vocab_size=11, num_hidden_layers=layers, **sizes))
+    model = ViltModel(ViltConfig(vocab_size=11, num_hidden_layers=6, **sizes))
+    model.add_module("rest", nn.Module() if known else many())
+    return model
 
 
 def blank() -> nn.Module:
@@ -185,9 +198,9 @@ def test_a_class_that_no_table_describes_is_told_why(
 
 def test_a_model_of_the_library_that_few_rows_describe_is_no_problem(tmp_path: Path) -> None:
     with torch.device("meta"):
-        built = take_inventory(of(bert=bert(), image=vilt(3)), own=True)
+        built = take_inventory(of(bert=bert(), image=vilt(known=True)), own=True)
     found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
-    assert len(found.run().extra) == 34
+    assert len(found.run().extra) == 18
     assert not found.problem
 
 

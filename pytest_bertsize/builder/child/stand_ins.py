@@ -289,7 +289,7 @@ class AddedVocab:
     def __getitem__(self, _: object) -> NoReturn:
         self._fail()
 
-    def __len__(self) -> int:
+    def __iter__(self) -> NoReturn:
         self._fail()
 
     def __getattr__(self, _: str) -> NoReturn:

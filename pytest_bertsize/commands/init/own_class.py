@@ -260,7 +260,7 @@ class Discovery:
         :param before: the backbones before the class deleted or replaced modules.
         """
         for row in propose_rows(self._list_beside(), self.built.kinds):
-            parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.name}.")}
+            parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.first}.")}
             component = common(parts, "") if parts else ""
             yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 

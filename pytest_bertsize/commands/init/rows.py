@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import module
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     Shapes = Mapping[str, tuple[int, ...]]
 
+_INDEX = re.compile(r"\.\d+(?![^.])")
 MOST_ROWS = 40
 """Most rows that anybody pastes; a class that needs more probably has a backbone at another attribute."""
 
@@ -43,6 +45,11 @@ class Row:
     """The number of them in a list; 0 for one that is in none."""
 
     @property
+    def first(self) -> str:
+        """The path of the first of them."""
+        return self.name.replace("*", "0")
+
+    @property
     def numbers(self) -> tuple[int | str, ...]:
         """Return its sizes, then the count."""
         return (*self.sizes, self.count)
@@ -61,7 +68,7 @@ def _write_sizes(sizes: tuple[int | str, ...]) -> str:
 
 def _can_be_said(row: Row) -> bool:
     fits = len(row.sizes) <= LONGEST_SHAPE and all(isinstance(size, int) and 0 < size <= LARGEST for size in row.sizes)
-    return fits and MODULE_PATH.fullmatch(row.name) is not None
+    return fits and MODULE_PATH.fullmatch(row.first) is not None
 
 
 def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[Row]:
@@ -99,18 +106,16 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join equal modules of a list into one row with their number."""
+    """Join equal modules of a list into one row with their number, and a star for their index unless it is last."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
-        outer, _, index = row.name.rpartition(".")
-        listed = outer if index.isdigit() and outer and not row.tied else ""
-        key = (listed or row.name, row.block, row.sizes, json.dumps(row.arguments))
-        alike.setdefault(key, []).append(row)
+        name = row.name if row.tied else _INDEX.sub(".*", row.name, count=1)
+        alike.setdefault((name, row.block, row.sizes, json.dumps(row.arguments)), []).append(row)
     found: list[Row] = []
     for (name, *_), members in alike.items():
-        first = members[0]
-        if len(members) > 1 and {row.name for row in members} == {f"{name}.{index}" for index in range(len(members))}:
-            found.append(Row(name, first.block, first.sizes, first.arguments, count=len(members)))
+        every = {name.replace("*", str(index), 1) for index in range(len(members))}
+        if len(members) > 1 and {row.name for row in members} == every:
+            found.append(replace(members[0], name=name.removesuffix(".*"), count=len(members)))
         else:
             found += members
     return found
