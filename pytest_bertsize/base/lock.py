@@ -212,7 +212,7 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
             f"and run {ANEW}"
         )
     if text.startswith("\ufeff"):
-        raise BadLock(f"{file}: it begins with a byte order mark, which no TOML has; save it without one")
+        raise BadLock(f"{file}: it begins with a byte order mark, which TOML forbids; save it without one")
     try:
         data = tomli.loads(text)
     except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:

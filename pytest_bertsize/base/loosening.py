@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 REASON = 'say why in the same change: reason = "…"'
-SAY_WHY = f"if that is meant, {REASON}"
+SAY_WHY = f"if that is intended, {REASON}"
 COUNTS = ("unique", "stored", "unrolled")
 """Values of ``count``; each counts at least as many bytes as the one before it."""
 

@@ -266,7 +266,7 @@ class _Reading:
         pair = f"overrides = {{ {key} = {default} }}" if config.origin else config.pair.format(key, default)
         if config.model_type is None:
             message = f"the key {key} is missing, and a file without model_type has to be complete"
-            self.note(key, message, f"write {pair}, if that is meant")
+            self.note(key, message, f"write {pair}, if that is intended")
         else:
             message = f"the key {key} is missing: {exact(default)} is assumed"
             self.note(key, message, f"write {pair}", "defaulted-key", severity="warning")

@@ -51,7 +51,7 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
         return BudgetChanges(review, asks_why=bool(unexplained) and not others)
     if others:
         command = review.subject.model.init_command
-        meant = f" (if it is meant, by {command} --write)" if command else ""
+        meant = f" (if it is intended, by {command} --write)" if command else ""
         why = f"the model has another error ({others[0].kind}), which you must fix first{meant}"
         return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
     limits = {limit.table_key: limit for limit in review.budget}

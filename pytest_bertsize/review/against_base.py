@@ -176,7 +176,7 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
             over = f"{grew}, {exact(added - most)} over its limit of {limit}{numbers}"
             accept = (
                 f"to accept it, write {growth_that_passes(added, before, limit.written)} "
-                'with a new reason = "…", and take it back in a later change'
+                'with a new reason = "…", and restore the old value in a later change'
             )
             findings.append(limit.make_finding("over-growth", over, accept, actual=added)._replace(limit=most))
     return replace(found, budget=(*budget,), measured=(*measured,)).with_findings(*findings)
@@ -195,7 +195,7 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
         former, mistake = baseline.find_former(model.name), baseline.find_mistake(model)
         way_out = f"compare with a commit in which it can be counted, or {REASON}"
         if not model.closed_form and not (former and former.locked):
-            way_out = f"{REASON}, and commit a lock with it, with which later commits are compared: {WRITTEN}"
+            way_out = f"{REASON}, and commit a lock, which later commits are compared with: {WRITTEN}"
         if former:
             severity, fix = judge_reason(model, former.model.reason, way_out)
             why = f"its count at {baseline.revision} is unknown: {former.problem}"

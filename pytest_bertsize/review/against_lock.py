@@ -48,7 +48,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
     finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
-        by_hand = f"if that is meant, write its table first, then {ANEW}"
+        by_hand = f"if that is intended, write its table first, then {ANEW}"
         finding = finding._replace(fix="" if found.subject.model.init_command else by_hand)
     return found.with_findings(finding)
 
@@ -84,9 +84,9 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
     line = line_in_toml(lock.text, ("models", found.name))
     why = f" ({against.why})" if against.why else ""
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
-    fix = f"if that is meant, accept it: {ANEW}"
+    fix = f"if that is intended, accept it: {ANEW}"
     if found.in_hand is not None:  # no run builds it
-        fix = f"if that is meant, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
+        fix = f"if that is intended, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
     message = f"it differs from {file}: {differences}{why}"
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 

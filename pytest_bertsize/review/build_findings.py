@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGE_BUFFERS = 100
 """Buffers are reported if they exceed a hundredth of the parameters."""
 MOST_NAMED = 3
-"""Buffers in one message."""
+"""Most buffers that one message names."""
 
 
 def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
@@ -42,7 +42,7 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
         return [Finding("build-failed", str(error), "build with a release that it supports")]
     if imported == asked:
         return []
-    message = f"transformers {built.transformers} built it, and the closed form is that of {asked}"
+    message = f"transformers {built.transformers} built the model, but the closed form describes {asked}"
     return [Finding("build-failed", message, "keep only one transformers in the environment that builds it")]
 
 
@@ -54,9 +54,9 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
     """
     for key, assumed in values.assumed.items():
         if key in library.said and not _is_same(assumed, library.said[key]):
-            otherwise = f"says {_show_value(library.said[key])}"
+            otherwise = f"reads {_show_value(library.said[key])}"
         elif key not in library.said and is_off and not _is_none_of_it(assumed):
-            otherwise = "has no such key unless the file writes it"
+            otherwise = "has no such key unless the file sets it"
         else:
             continue
         path = tuple(key.split("."))
@@ -141,7 +141,7 @@ def _find_untied(built: Built) -> Iterator[Finding]:
         prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
         other, fix = "4", f"write _tied_weights_keys = {json.dumps(pairs)} and call post_init()"
         if way == "_tied_weights_keys":
-            other, fix = "5", "write get_output_embeddings"
+            other, fix = "5", "define get_output_embeddings"
         if way == "_tie_weights":
             assigned = listed([f"self.{name} = self.{source}" for name, source in pairs.items()], MOST_NAMED)
             fix = f"assign it in the constructor, {assigned}"

@@ -90,7 +90,7 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
         else ""
     )
     limited = f"{limit.component} is {exact(count)}, and its limit {limit}{times}"
-    fix = f"{limited}; one below {exact(count + more)} would notice it"
+    fix = f"{limited}; a limit below {exact(count + more)} would notice it"
     return limit.make_finding("insensitive-budget", message, fix, "note")
 
 

@@ -39,7 +39,7 @@ class Accepted(NamedTuple):
 
 NOTHING = Accepted()
 ABSURD = 1_000_000
-"""Numbers from here on, given to the project's code, may explain an exhausted memory."""
+"""Numbers at least this large, given to the project's code, may explain why its build runs out of memory."""
 
 
 def conclude(
@@ -99,9 +99,9 @@ def _check_counts(found: Review, counted: Inventory) -> Review:
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Compare a model that only a build or its lock counts with its budget by the lock, or report why it cannot.
+    """Compare a model without a closed form with its budget by its lock's count, or report why that is impossible.
 
-    :param severity: of the finding on a model that is not counted, or that code makes, which may have changed.
+    :param severity: severity of the finding that the model is not counted, or that its code may have changed.
     """
     subject, lock = found.subject, accepted.lock
     locked = lock.models.get(found.name) if lock else None
@@ -120,7 +120,7 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
         return found.with_findings(*unusable.findings)
     found = replace(found, locked=AgainstLock(lock.file, is_there=True))
     if subject.model.factory:
-        message = f"counted by {printable(lock.file)}, not built: its code may make another model today"
+        message = f"counted by {printable(lock.file)}, not built: its code may build a different model today"
         found = found.with_findings(Finding("build-failed", message, "check it with a build", severity))
     assert found.actual
     return _check_counts(found, found.actual)
@@ -201,7 +201,7 @@ def is_equal(form: ClosedForm, built: Built) -> bool:
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:
-    """Return an inventory with every tensor as trainable as its class makes it, undoing later freezing."""
+    """Return an inventory whose tensors train as their class makes them, without later freezing."""
     known = expected.by_name
     return Inventory(
         tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
@@ -229,7 +229,7 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
 
 
 def _name_absurd(subject: Subject) -> str:
-    """Name the largest number that the project's code was given, if it may explain an exhausted memory."""
+    """Name the largest number in the config, if it may explain why the build ran out of memory."""
     model = subject.model
     given = {**(subject.config.flat if subject.config else {}), **model.overrides, **(model.kwargs or {})}
     numbers = {key: value for key, value in given.items() if isinstance(value, int)}

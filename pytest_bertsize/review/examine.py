@@ -173,7 +173,7 @@ def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tup
     is_written = first.kind == "unknown-closed-form" or (first.table_key or ("",))[0] in FOUND
     fix = first.fix
     if model.init_command and is_written:
-        fix = f"if that is meant, {model.init_command} --write rewrites its table; else {fix}"
+        fix = f"if that is intended, {model.init_command} --write rewrites its table; else {fix}"
     return first._replace(message=f"{first.message}; it is built with {counted}", fix=fix), *others
 
 

@@ -166,7 +166,7 @@ class Gate:
         return found | {each.name: each for each in again}
 
     def _hash_closed_form(self, subject: Subject) -> str:
-        """Return a hash of a closed form; ``""`` without one, or if a model's own tensors are compared with others."""
+        """Return the hash of a model's closed form; ``""`` if there is none, or if its tensors are needed as well."""
         if subject.form is None or subject.stored or self.lock or self.mode.verb:
             return ""
         return sha256(repr(subject.form.terms).encode()).hexdigest()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
 
-BUILDS = "pytest --bert-budget checks it, as it builds the model"
+BUILDS = "pytest --bert-budget builds the model and checks it"
 DECLARE = (
     "declare it in a table with its modules (bertsize init) and pass that table's name, or check only limits: "
     "closed_form=False"
@@ -63,7 +63,7 @@ def name_run(found: Review, run: str) -> Review:
     """
     model = found.subject.model
     was, now = model.init_command, model.replace(factory=run).init_command
-    lock = "" if found.is_off_closed_form else f"if that is meant, {now} --write writes its table and its lock"
+    lock = "" if found.is_off_closed_form else f"if that is intended, {now} --write writes its table and its lock"
     fixes = (lock if each.kind == "differs-from-lock" else each.fix.replace(was, now) for each in found.findings)
     return replace(
         found, findings=tuple(each._replace(fix=fix) for each, fix in zip(found.findings, fixes, strict=True))
@@ -89,7 +89,7 @@ def _list_unchecked(model: Model) -> Iterator[Finding]:
             message = f"budget.{limit.component} is not checked here: there is no base"
             yield limit.make_finding("not-compared", message, "pytest --bert-budget-base REV checks it", "warning")
     if model.budget.passes_already_over:
-        message = "budget.already_over does not apply here: there is no base that exceeded a limit already"
+        message = "budget.already_over does not apply here: there is no base in which a limit was already exceeded"
         yield Finding("not-compared", message, "", "warning", table_key=("budget", "already_over"))
     if model.checkpoint:
         message = f"its checkpoint {printable(model.checkpoint)} is not compared here"

@@ -2,7 +2,7 @@
 
 A count by hand usually forgets something: some 35 public derivations leave biases out, count one layer instead of all,
 miss the pooler, the head or the position table, or count the tied decoder twice. The number itself
-shows which, and a finding names the mistake only if it explains the limit to the parameter.
+shows which, and a finding names a mistake only if it gives exactly the number of the limit.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actua
         return ""
     off = [(part.component, actual.count_of(part.component) - (part.maximum or 0)) for part in parts]
     named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
-    return f"the limit is the sum of the other limits, which differ by as much: {named}" if named else ""
+    return f"the limit is the sum of the other limits, and the difference is in {named}" if named else ""
 
 
 def _write_bound(limit: Limit) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit, Measure
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
-"""The total that the bytes are computed from, in words."""
+"""Words for the count from which the bytes are computed."""
 EXAMPLE = 'write, for example, "float16"'
 
 
@@ -195,7 +195,7 @@ def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: It
         off = "; ".join(f"{name} {exact(now)}, closed form {exact(then)}" for name, now, then in rows if now != then)
         delta = signed(each.actual - (each.expected or 0))
         message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
-        fix = "the class multiplies other matrices than its config declares: check it, or report a class of the library"
+        fix = "the class multiplies other matrices than its config declares: check it, or report the library's class"
         yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 
-LIBRARY = "the class builds other tensors than its config declares: check it, or report a class of the library"
+LIBRARY = "the class builds other tensors than its config declares: check it, or report the library's class"
 MOST_NAMED = 4
-"""Differences that a sentence names before it counts the rest."""
+"""Most differences that a sentence names; it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
-"""Widths of a word table: that of the model, or of factorised embeddings."""
+"""Possible widths of a word table: the model's width, or that of factorised embeddings."""
 
 
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
@@ -81,7 +81,8 @@ def _describe_in_table(differences: Sequence[Difference], command: str, *, is_fi
             return f"write tied = {inline({each.name: each.other})}, or correct the class"
     if not command:
         return "correct the class, or its table"
-    return f"correct the class; if that is meant, {command} --write writes its table and its lock" if is_first else ""
+    intended = f"if that is intended, {command} --write writes its table and its lock"
+    return f"correct the class; {intended}" if is_first else ""
 
 
 # probable causes
@@ -91,7 +92,7 @@ class _Parts(NamedTuple):
     """Tensors that differ between build and closed form, without whole layers."""
 
     came: Sequence[Tensor]
-    """Tensors that the build owns, and that the closed form lacks or ties to another."""
+    """Tensors that the build owns but the closed form lacks or ties to another tensor."""
     went: Sequence[Tensor]
     resized: Sequence[tuple[Tensor, Tensor]]
     """Pairs of a tensor by the closed form and as built."""

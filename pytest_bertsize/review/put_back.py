@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MOST_KEYS = 15
-"""Keys that are put back at most: n of them take n + 1 more builds."""
+"""Most keys that are put back: n keys need n + 1 more builds."""
 NOT_PUT_BACK = ("architecture", "classes", "adapter")
 """Keys of the table that change the build and cannot be put back in a request."""
 _NOTHING = object()

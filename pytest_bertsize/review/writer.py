@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 MOST_NAMED = 10
-"""Models in one line on the lock."""
+"""Most models that a line about the lock names."""
 _NOTHING: Mapping[Verb, str] = {
     "update": "no checked budget fails, and none was raised",
     "tighten": "no checked budget can be lowered in its own decimals, and none was lowered",
@@ -167,10 +167,10 @@ class Writer:
             yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
             if self._said_again:
                 again = f"{listed(self._said_again, MOST_NAMED)}: the table already has {shown(self.reason)}"
-                yield Line(f"{again}; a check against a base with the same reason asks for another", "! ")
+                yield Line(f"{again}; if the base has the same reason, a check asks for a new one", "! ")
         elif self.done and self.verb == "update":
             yield Line(
-                'give a reason before you commit it, as a run with a base needs one: bertsize accept --reason "…"',
+                'give a reason before you commit, because a run with a base needs one: bertsize accept --reason "…"',
                 "→ ",
             )
 

@@ -1,4 +1,4 @@
-"""``extra`` in a model's table: the modules of its class beside the backbone, in torch's own terms."""
+"""``extra`` in a model's table: the modules of its class beside the backbone, declared as torch's classes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SIZES = {
     "transformer_encoder_layer": ("width", "feed_forward"),
     "transformer_decoder_layer": ("width", "feed_forward"),
 }
-"""The arguments of each block, in torch's order; a parameter has its shape, of any length."""
+"""The arguments of each block in torch's order; a parameter has its shape instead, of any length."""
 FEWEST = {"parameter": 0, "conv2d": 3}
-"""Sizes, where it may be fewer than there are names: of a single number none, of a square kernel one."""
+"""Allowed numbers of sizes of blocks with optional ones: a scalar parameter has none, a square kernel one."""
 ARGUMENTS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "multihead_attention"), ("bias",)),
     **dict.fromkeys(("transformer_encoder_layer", "transformer_decoder_layer"), ("bias",)),
@@ -37,21 +37,21 @@ ARGUMENTS = {
     "rms_norm": ("elementwise_affine",),
 }
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
-"""Parameters that may be those of another module."""
+"""Parameters of a block that may be tied to another module."""
 LONGEST_SHAPE = 8
 LONGEST_SUM = 200
-"""Characters."""
+"""Most characters of one size."""
 MOST_LAYERS = 100
 LARGEST = 10**9
 
 MODULE_PATH = re.compile(r"\w{1,100}(\.\w{1,99}){0,20}", re.ASCII)
-"""The path of a module, which an nn.Sequential numbers: ``0.auto_model``."""
+"""Pattern of a module's path; an nn.Sequential numbers its modules: ``0.auto_model``."""
 RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
 RANGED_PATH = re.compile(rf"\w{{1,100}}(\.\w{{1,99}}|\.\*|{RANGE}){{0,20}}", re.ASCII)
-"""A module of each layer that a range means, ``bert.encoder.layer[6:].adapter``, or of each of a counted list,
-``crfs.*.transitions``."""
+"""Pattern of a path for several modules: one in each layer of a range, ``bert.encoder.layer[6:].adapter``, or one for
+each index of a counted list, ``crfs.*.transitions``."""
 KEY = r"(?:[0-9]+\.)?[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
-"""A key of a config, after the attribute of one of several backbones: ``question.hidden_size``, ``0.hidden_size``."""
+"""Pattern of a config's key, perhaps after the attribute of a backbone: ``question.hidden_size``, ``0.hidden_size``."""
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 COMPONENT = r"[A-Za-z_][0-9A-Za-z_]{0,99}(\.[0-9A-Za-z_]{1,99}){0,20}"
 
@@ -68,7 +68,7 @@ class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
     name: Annotated[str, Key(missing='it has no name: write name = "classifier", the path of the module in the class')]
-    """The path of the module or parameter in the class; with a range, one in each of those layers.
+    """The path of the module or parameter in the class; a range means one in each of those layers.
     Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None
     """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
@@ -79,7 +79,7 @@ class Extra(Struct, frozen=True):
     rms_norm: Any = None
     """An RMSNorm, by its width. Example: rms_norm = "hidden_size"."""
     parameter: Any = None
-    """A Parameter, by its shape, [] of a single number. Example: parameter = ["num_labels", "num_labels"]."""
+    """A Parameter, by its shape; [] for a scalar. Example: parameter = ["num_labels", "num_labels"]."""
     conv1d: Any = None
     """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
     conv2d: Any = None
@@ -100,20 +100,20 @@ class Extra(Struct, frozen=True):
     """Number of modules in a list: name.0, name.1 and so on, or with their index at the * of the name.
     Example: count = "num_hidden_layers"."""
     bias: bool | None = None
-    """True if it has biases; a rms_norm, an embedding and a parameter have none. Default: true.
+    """True if the module has biases; an rms_norm, an embedding and a parameter never have. Default: true.
     Example: bias = false."""
     elementwise_affine: bool | None = None
-    """True if a layer_norm or rms_norm learns anything. Default: true. Example: elementwise_affine = false."""
+    """True if a layer_norm or rms_norm has parameters. Default: true. Example: elementwise_affine = false."""
     layers: int | None = None
     """Layers of an lstm or gru. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
-    """True if an lstm or gru reads both ways. Default: false. Example: bidirectional = true."""
+    """True if an lstm or gru is bidirectional. Default: false. Example: bidirectional = true."""
     tied: dict[str, str] = {}
-    """Parameters that are those of another module, with the tensor that each of them shares.
+    """Parameters that are tied to another module's, each with the tensor that it shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """Component that counts it. Default: the component of its place in the backbone, else head and the first part of
-    the name. Example: component = "head.crf"."""
+    """The component that the module belongs to. Default: the backbone's component at this path, else head plus the
+    first part of the name. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:
@@ -122,23 +122,23 @@ class Extra(Struct, frozen=True):
 
     @property
     def sizes(self) -> list[int | str]:
-        """Its sizes as torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
+        """The sizes in the order of torch's arguments: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
         written = getattr(self, self.block)
         return written if isinstance(written, list) else [written]
 
     @property
     def written(self) -> list[str]:
-        """Its sizes, as far as they are keys or sums of them."""
+        """The sizes that are written as keys or sums of keys."""
         return [size for size in (*self.sizes, self.count) if isinstance(size, str)]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of torch's class that are not its defaults."""
+        """The arguments of torch's class that differ from their defaults."""
         written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in written.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
-        """Return it with the values of these keys in their place, if they are whole numbers."""
+        """Return the extra with these keys replaced by their values, if those are whole numbers."""
         known = {key: value for key, value in numbers.items() if type(value) is int}
 
         def write(size: Any) -> Any:
@@ -153,7 +153,7 @@ class Extra(Struct, frozen=True):
         return structs.replace(self, **{self.block: sizes, "count": write(self.count)})
 
     def __str__(self) -> str:
-        """The whole row, for a comparison with its earlier state: ``out linear[768, 2] bias=False``."""
+        """Write the whole entry, to compare it with an earlier one: ``out linear[768, 2] bias=False``."""
         also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
         return " ".join(
             (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))
@@ -161,12 +161,12 @@ class Extra(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):
-            raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
+            raise ValueError(f'{shown(self.name)} is not the path of a module: write name = "classifier", for example')
         if self.name.count("*") > (self.count is not None):
             raise ValueError(f"{shown(self.name)} has a * for the index in one list: write its length, as in count = 6")
         blocks = [block for block in SIZES if getattr(self, block) is not None]
         if len(blocks) != 1:
-            says = f"says {' and '.join(blocks)}" if blocks else "says no block"
+            says = f"has {' and '.join(blocks)}" if blocks else "has no block"
             example = 'linear = ["hidden_size", "num_labels"]'
             raise ValueError(f"the extra {shown(self.name)} {says}: write one of {', '.join(SIZES)}, as in {example}")
         for problem in (*self._name_wrong_sizes(), *self._name_wrong_arguments(), *self._name_wrong_ties()):
@@ -181,17 +181,17 @@ class Extra(Struct, frozen=True):
         for size in self.sizes:
             if not _is_size(size):
                 example = shown("2*hidden_size + 16")
-                yield f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {example}"
+                yield f"{shown(size)} is not a size: write a number, a key of the config, or a sum such as {example}"
         if self.count is not None and not _is_size(self.count):
             yield f"count is {shown(self.count)}: write a number or a key of the config, as in count = 6"
 
     def _name_wrong_arguments(self) -> Iterator[str]:
         taken = ARGUMENTS.get(self.block, ())
-        yield from (f"{self.block} takes no {key}: remove it" for key in self.arguments if key not in taken)
+        yield from (f"{self.block} has no argument {key}: remove it" for key in self.arguments if key not in taken)
         if self.layers is not None and not 1 <= self.layers <= MOST_LAYERS:
             yield f"layers is {self.layers}: write 1 to {MOST_LAYERS}"
         if self.component and not is_component(self.component):
-            yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
+            yield f'{shown(self.component)} is not the name of a component: write component = "head.crf", for example'
 
     def _name_wrong_ties(self) -> Iterator[str]:
         known = TIED.get(self.block, ())
@@ -200,12 +200,12 @@ class Extra(Struct, frozen=True):
                 there_are = did_you_mean(parameter, known, f"it can tie {' and '.join(known) or 'nothing'}")
                 yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
             elif self.count is not None or "[" in self.name:
-                yield "it is more than one module, which is not tied to one tensor: write one for each"
+                yield "it is several modules, which cannot all be tied to one tensor: write one extra for each"
             elif parameter == "bias" and self.bias is False:
                 yield "it has no bias to tie: remove bias = false, or the tie"
             elif not MODULE_PATH.fullmatch(source):
                 example = f'tied = {{ {parameter} = "bert.embeddings.word_embeddings.weight" }}'
-                yield f"{shown(source)} is no name of a tensor: write {example}, for example"
+                yield f"{shown(source)} is not the name of a tensor: write {example}, for example"
 
 
 def is_component(name: str) -> bool:

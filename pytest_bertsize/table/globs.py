@@ -15,23 +15,23 @@ from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
 MOST_MATCHES = 2_000
 MOST_FOLDERS = 20_000
-"""Folders that one pattern looks through."""
+"""Most folders that one pattern may search."""
 PLACEHOLDERS = ("stem", "folder")
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
 """Keys whose strings may have placeholders too."""
 LEFT_OUT = "node_modules"
-"""Like hidden files and folders, only found where a pattern names it."""
+"""Folders that, like hidden ones, match only a pattern that names them."""
 
 _GLOB = re.compile(r"[*?]|\[[^/\]]+\]")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[Model]:
-    """Return the one model of a table, or those of its pattern, sorted by file.
+    """Return the model of a table, or one model per file of its pattern, sorted by file.
 
-    :param model: of the name that its table has, with its placeholder.
-    :param matches: finds the files that a pattern means.
-    :raises Mistake: if it declares none.
+    :param model: the model as its table declares it, with placeholders.
+    :param matches: finds the files that match a pattern.
+    :raises Mistake: if the table declares no model.
     """
     pattern = _locate_config(model)
     if not _GLOB.search(pattern):
@@ -46,16 +46,16 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
         try:
             check_model_name(name)
         except ValueError as error:
-            raise Mistake(f"{shown(file)} gives the name {shown(name)}: {error}") from None
+            raise Mistake(f"{shown(file)} gives the model name {shown(name)}: {error}") from None
         _, hash_sign, inner = model.config.partition("#")
         filled = {key: _fill_in(value, file, key) for key, value in _following(model)}
         yield model.replace(name=name, config=f"{file}{hash_sign}{inner}", **filled)
 
 
 def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collection[str]) -> None:
-    """Refuse a model of a pattern that has the name of another.
+    """Refuse a model of a pattern if another model has its name.
 
-    :param found: models of the tables before it, and of its own.
+    :param found: models of earlier tables, and those of its own table so far.
     :param declared: the names of all tables.
     """
     other, declared_as = found.get(model.name), model.table_key[-1]
@@ -65,7 +65,7 @@ def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collect
     also = f"{shown(_locate_config(other))} gives too" if other and is_of_same else "another table has"
     unused = next((key for key in PLACEHOLDERS if f"{{{key}}}" not in declared_as), None)
     fix = f'write models."{printable(declared_as)}-{{{unused}}}"' if unused else "rename a file"
-    raise Mistake(f"{shown(_locate_config(model))} gives the name {shown(model.name)}, which {also}: {fix}")
+    raise Mistake(f"{shown(_locate_config(model))} gives the model name {shown(model.name)}, which {also}: {fix}")
 
 
 def _locate_config(model: Model) -> str:
@@ -78,7 +78,7 @@ def _following(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_placeholders(model: Model, config: str) -> None:
-    """Refuse placeholders in a table that declares one model."""
+    """Refuse placeholders in a table whose config is a single file."""
     if placeholder := _PLACEHOLDER.search(model.name):
         at = f"config = {shown(config)} names one file" if config else "config names no file"
         message = f"the name has {printable(placeholder[0])}, and {at}"
@@ -86,7 +86,7 @@ def _refuse_placeholders(model: Model, config: str) -> None:
     for key, value in _following(model):
         for placeholder in _PLACEHOLDER.finditer(value):
             if placeholder[1] in PLACEHOLDERS:
-                message = f"{key} has {placeholder[0]}, and config is no pattern: write the path of one file"
+                message = f"{key} has {placeholder[0]}, and config is not a pattern: write the path of one file"
                 raise Mistake(message, key)
 
 
@@ -106,7 +106,7 @@ def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:
 
 
 def _fill_in(text: str, file: str, *key: str) -> str:
-    """Replace the placeholders of a text by what they mean for one file."""
+    """Replace the placeholders of a text by their values for one file."""
     path = PurePosixPath(file)
     values = {"stem": path.stem, "folder": path.parent.name}
     for placeholder in _PLACEHOLDER.findall(text):
@@ -115,7 +115,7 @@ def _fill_in(text: str, file: str, *key: str) -> str:
             hint = did_you_mean(placeholder, values, otherwise, lambda name: f"{{{name}}}")
             raise Mistake(f"there is no placeholder {{{printable(placeholder)}}}; {hint}", *key)
         if not values[placeholder]:
-            message = f"{shown(file)} lies in no folder that {{folder}} could name: write {{stem}}"
+            message = f"{shown(file)} is in no folder whose name {{folder}} could mean: write {{stem}}"
             raise Mistake(message, *key)
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
@@ -124,21 +124,21 @@ def _fill_in(text: str, file: str, *key: str) -> str:
 
 
 def find_matches(root: Path, pattern: str) -> list[str]:
-    """Find the files below a folder that a pattern means, sorted.
+    """Return the files below a folder that match a pattern, sorted.
 
-    :raises Mistake: if the pattern leads out of the folder, or through too many others.
+    :raises Mistake: if the pattern leaves the folder, or searches too many folders.
     """
     return find_matches_in(partial(_list_folder, root), pattern)
 
 
 def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
-    """Find the matches in anything with folders, such as a commit.
+    """Return the matches in anything that has folders, such as a commit.
 
-    A symlink to a folder is looked through where a part of the pattern means it by name; ``**`` leads through none, as
-    in bash and pathlib, and so there is no way round in a circle.
+    A symlink to a folder is followed if a part of the pattern matches its name, but never by ``**``, as in bash and
+    pathlib, so the search cannot run in a circle.
 
-    :param list_folder: lists a folder (``""``, ``"configs/"``): names, whether each is a folder, and one by a symlink.
-    :raises Mistake: if the pattern leads out of the folder, or through too many others.
+    :param list_folder: lists a folder (``""``, ``"configs/"``): each name, whether it is a folder, whether a symlink.
+    :raises Mistake: if the pattern leaves the folder, or searches too many folders.
     """
     parts = _split_pattern(pattern)
     found: set[str] = set()
@@ -148,7 +148,7 @@ def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]
         folder, index = waiting.pop()
         if folder not in listed:
             if len(listed) == MOST_FOLDERS:
-                raise Mistake(f"it leads through more than {MOST_FOLDERS:,} folders: write a narrower pattern")
+                raise Mistake(f"it searches more than {MOST_FOLDERS:,} folders: write a narrower pattern")
             listed[folder] = list(list_folder(folder))
         part, is_last = parts[index], index == len(parts) - 1
         after = {(folder, index + 1)} if part == "**" and not is_last else set()
@@ -172,17 +172,17 @@ def _list_folder(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
             return [(each.name, each.is_dir(), each.is_dir() and each.is_symlink()) for each in entries]
     except OSError as error:
         where = shown(folder) if folder else "the project"
-        raise Mistake(f"{where} cannot be looked through: {reason(error)}") from None
+        raise Mistake(f"{where} cannot be listed: {reason(error)}") from None
 
 
 def _split_pattern(pattern: str) -> tuple[str, ...]:
     parts = tuple(part for part in pattern.split("/") if part not in {"", "."})
     if pattern.startswith("/") or re.match(r"[A-Za-z]:", pattern) or ".." in parts:
-        raise Mistake("it leads out of the project: write it relative to pyproject.toml, without ..")
+        raise Mistake("it leaves the project: write it relative to pyproject.toml, without ..")
     if "\\" in pattern:
         raise Mistake("write / between folders, not \\")
     if any("**" in part and part != "**" for part in parts):
-        raise Mistake("** stands for folders, alone between two /")
+        raise Mistake("write ** alone between two /: it matches whole folders")
     return parts
 
 

@@ -1,4 +1,4 @@
-"""The interpreter that builds models, if it is not the gate's own."""
+"""The interpreter that builds models, if it is not the one that runs pytest."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import shown
 
 LARGEST = 1024 * 1024
-"""Bytes of a pyproject.toml; those of large projects have a tenth."""
+"""Most bytes of a pyproject.toml; large projects have a tenth of it."""
 _NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
 
 
 class NoInterpreter(Exception):
-    """The path of an interpreter that cannot be run; the message has the fix."""
+    """The interpreter cannot be run; the message has the fix."""
 
 
 class Interpreter(NamedTuple):
-    """An interpreter that is not the gate's own."""
+    """An interpreter other than the one that runs pytest."""
 
     path: Path
-    """Absolute, as it is named: Python knows a virtual environment by the symlink that leads out of it."""
+    """Absolute, symlinks not followed: Python finds its virtual environment by the path under which it is started."""
     written: str
-    """The path in the table or the option."""
+    """The path as the table or the option has it."""
 
     def check(self) -> None:
-        """:raises NoInterpreter: for what cannot be run."""
+        """Check that the interpreter can be run; raise :class:`NoInterpreter` if it cannot."""
         written = shown(self.written)
         make_one = "make that environment, or name the interpreter of another one"
         if "\0" in self.written:
-            raise NoInterpreter(f"{written} is no path; write the path of an interpreter")
+            raise NoInterpreter(f"{written} is not a path; write the path of an interpreter")
         if self.path.is_dir():
             example = shown(f"{self.written.rstrip('/')}/bin/python")
             raise NoInterpreter(f"{written} is a folder; name the interpreter in it, as in {example}")
@@ -43,14 +43,14 @@ class Interpreter(NamedTuple):
 
 
 def in_folder(folder: Path, written: str) -> Interpreter:
-    """The interpreter that a path means, relative to the folder of the table; of an option, to the current one."""
+    """Return the interpreter of a path relative to a folder: the table's, or for an option the current one."""
     return Interpreter(folder.absolute() / written, written)
 
 
 def may_be_named(table: Path) -> bool:
-    """Return whether a table may name an interpreter: asked before the table is read.
+    """Guess whether a table names an interpreter, before the table is read.
 
-    A wrong answer costs time alone: a helper process that has to be ended, or that starts later.
+    A wrong guess only costs time: a helper process is stopped, or starts later.
     """
     try:
         with open_regular(os.path.realpath(table)) as stream:

@@ -1,4 +1,4 @@
-"""The limits of a budget: their notation and their measures."""
+"""The limits of a budget: how they are written, and what they measure."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
-"""Keys of a budget that are no component."""
+"""Keys of a budget that are not names of components or totals."""
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """Names in a budget beside components."""
 REPORT_ONLY = "report-only"
 
 
-# what a limit bounds
+# what a limit limits
 
 
 def check_trained_dtype(name: str) -> None:
     bits_of(name)
     if name not in TRAINED:
-        raise ValueError(f"{shown(name)} is no dtype that AdamW trains: write one of {', '.join(TRAINED)}")
+        raise ValueError(f"{shown(name)} is not a dtype that AdamW trains: write one of {', '.join(TRAINED)}")
 
 
 class AsBytes(Struct, frozen=True):
-    """``budget.bytes``: bounds of the parameters' size in a file or in memory."""
+    """``budget.bytes``: limits on the size of the parameters in a file or in memory."""
 
     dtype: Annotated[str, bits_of] | None = None
     """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """Parameters to count: every one once (unique), ties written out (stored), or a copy of a shared layer for each
-    pass as well (unrolled). Example: count = "stored"."""
+    """Parameters to count: each one once (unique), tied ones under every name (stored), or also shared layers once for
+    each pass (unrolled). Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"
 
 
 class Flops(Struct, frozen=True):
-    """``budget.flops``: bounds of one forward pass."""
+    """``budget.flops``: limits on the FLOPs of one forward pass."""
 
     seq_len: Annotated[
         int,
         Meta(ge=1, le=1_000_000),
-        Key(missing="it says no length: write seq_len = 128, the tokens of one forward pass"),
+        Key(missing="it has no length: write seq_len = 128, the tokens of one forward pass"),
     ]
-    """Tokens of the one forward pass that is counted. Example: seq_len = 128."""
+    """Number of tokens in the forward pass. Example: seq_len = 128."""
 
     def __str__(self) -> str:
         return f"{self.seq_len:,} tokens"
 
 
 class Training(Struct, frozen=True):
-    """``budget.training_bytes``: bounds of the memory that training keeps for the parameters."""
+    """``budget.training_bytes``: limits on the memory that training keeps for the parameters."""
 
     dtype: Annotated[str, check_trained_dtype] | None = None
-    """Dtype of parameters that train, and with them gradients and moments; autocast keeps float32. Default: float32.
+    """Dtype of trained parameters, their gradients and moments; under autocast, float32. Default: float32.
     Example: dtype = "bfloat16"."""
     frozen: Annotated[str, bits_of] | None = None
-    """Dtype of parameters that do not train. Default: dtype. Example: frozen = "bfloat16"."""
+    """Dtype of frozen parameters. Default: the value of dtype. Example: frozen = "bfloat16"."""
 
     @property
     def dtypes(self) -> tuple[str, str]:
@@ -82,7 +82,7 @@ class Training(Struct, frozen=True):
 
 
 class Growth(NamedTuple):
-    """The growth of a component since the base, which gives the allowed amount."""
+    """The measure of a limit on a component's growth since the base."""
 
     part: str
 
@@ -91,18 +91,18 @@ class Growth(NamedTuple):
 
 
 class Parameters(Struct, frozen=True):
-    """The most parameters that pass in this component: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000), or
-    a table with min, max or exact; 0 keeps it out. Quote the dot.
+    """The most parameters that this component may have: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000),
+    or a table with min, max or exact; 0 forbids the component. Quote a name that has a dot.
     Example: budget."encoder.attention" = "29M".
     """
 
 
 Measure: TypeAlias = AsBytes | Flops | Training | Growth
-"""The measure of a limit on anything but a parameter count."""
+"""The measure of a limit on anything other than a parameter count."""
 
 
 class Limit(NamedTuple):
-    """The bounds of what one component, ``total`` or ``trainable`` may count."""
+    """The bounds on the count of one component, ``total`` or ``trainable``."""
 
     component: str
     minimum: int | None
@@ -110,7 +110,7 @@ class Limit(NamedTuple):
     written: object
     """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
     file: str
-    """The file that has it."""
+    """The file in which the limit is written."""
     line: int | None = None
     table_key: tuple[str, ...] | None = None
     measure: Measure | None = None
@@ -121,20 +121,20 @@ class Limit(NamedTuple):
 
     @property
     def bounds(self) -> tuple[object, object]:
-        """The least and the most as they are written, ``None`` for one that is not."""
+        """The minimum and the maximum as they are written; ``None`` for a missing one."""
         if isinstance(self.written, dict):
             only = self.written.get("exact")
             return self.written.get("min", only), self.written.get("max", only)
         return None, self.written
 
     def bound(self, kind: str) -> Literal["min", "max", "exact"]:
-        """The key that a finding of this kind is about: ``"over-budget"`` → ``"max"``."""
+        """Return the bound that a finding of this kind concerns: ``"over-budget"`` → ``"max"``."""
         if isinstance(self.written, dict) and "exact" in self.written:
             return "exact"
         return "max" if kind == "over-budget" else "min"
 
     def written_at(self, bound: str) -> object:
-        """One of its bounds as the author wrote it."""
+        """Return one bound as the author wrote it."""
         return self.written.get(bound) if isinstance(self.written, dict) else self.written
 
     def make_finding(
@@ -160,7 +160,7 @@ class Budget(NamedTuple):
     limits: tuple[Limit, ...] = ()
     """Empty for ``"report-only"``."""
     passes_already_over: bool = False
-    """True if a limit that was exceeded at the base may be exceeded now, by no more."""
+    """True if a limit that was exceeded at the base may still be exceeded, by no more than then."""
 
 
 # reading
@@ -171,7 +171,7 @@ class Unit(NamedTuple):
 
     quantity: Quantity
     measure: type[Struct]
-    """The keys of its table beside the bounds."""
+    """The keys that its table may have beside the bounds."""
     example: str
 
 
@@ -187,14 +187,14 @@ OF_COMPONENTS = Unit(PARAMETERS, Parameters, 'a count, or { max = "29M", min = "
 
 
 def unit_of(component: str) -> Quantity:
-    """Return the unit of its limit."""
+    """Return the unit of this component's limit."""
     return UNITS.get(component, OF_COMPONENTS).quantity
 
 
 def read_limit(component: str, written: object) -> Limit:
-    """Read one limit; a value alone is the maximum. The caller adds its place.
+    """Read one limit; a single value is the maximum. The caller adds the limit's place.
 
-    :raises ValueError: for what is no limit, saying what to write.
+    :raises ValueError: if the value is not a limit; the message says what to write.
     """
     table = written if isinstance(written, dict) else {"max": written}
     try:
@@ -209,7 +209,7 @@ def read_limit(component: str, written: object) -> Limit:
 def _read_bounds(component: str, written: dict[str, object]) -> Limit:
     unit = UNITS.get(component, OF_COMPONENTS)
     if unit is OF_COMPONENTS and (other := next((key for key in written if key not in BOUNDS), None)) is not None:
-        has = "a limit has min, max or exact"
+        has = "a limit needs min, max or exact"
         if component not in {TOTAL, TRAINABLE} and other:
             has += f". To limit the component, write budget.{shown(f'{component}.{other}')} = …"
         raise Mistake(f"unknown key; {did_you_mean(other, BOUNDS, has)}", other)
@@ -217,9 +217,9 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
     values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, parse))
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
     if only is not None and (low is not None or high is not None):
-        raise ValueError("exact stands alone: remove min and max")
+        raise ValueError("exact excludes min and max: remove them")
     if low is None and high is None and only is None:
-        raise ValueError(f"an empty limit holds nothing: write {unit.example}")
+        raise ValueError(f"an empty limit checks nothing: write {unit.example}")
     if low is not None and high is not None and low > high:
         raise ValueError(f"min {low:,} is more than max {high:,}: no model can pass")
     if only is not None:
@@ -229,11 +229,11 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
 
 
 def read_budget(written: object) -> Budget:
-    """Read a budget, in which every key but a few is a component; limits have their keys below the budget."""
+    """Read a budget; most of its keys are components. The keys of its limits are relative to the budget."""
     if written == REPORT_ONLY:
         return Budget()
     if written == {}:
-        raise ValueError(f'an empty budget holds nothing: write budget.total = "…", or budget = "{REPORT_ONLY}"')
+        raise ValueError(f'an empty budget checks nothing: write budget.total = "…", or budget = "{REPORT_ONLY}"')
     if not isinstance(written, dict):
         try:
             parse_count(written)
@@ -254,29 +254,29 @@ def read_budget(written: object) -> Budget:
                 limits.append(read_limit(key, value))
     _refuse_more_than_the_whole({limit.component: limit for limit in limits if limit.measure is None})
     if ALREADY_OVER in written and all(isinstance(limit.measure, Growth) for limit in limits):
-        raise ValueError('already_over is about limits, and there is none: write budget.total = "…"')
+        raise ValueError('already_over needs a limit, and the budget has none: write budget.total = "…"')
     return Budget(tuple(limits), already_over == "pass")
 
 
 def _refuse_more_than_the_whole(limits: Mapping[str, Limit]) -> None:
-    """Refuse a component of which more must be there than may be in all that contains it."""
+    """Refuse a component whose minimum is above the maximum of a component that contains it."""
     for part, limit in limits.items():
         least = limit.minimum
         for whole in (*levels(part), TOTAL):
             most = limits[whole].maximum if whole in limits else None
             if whole != part and least is not None and most is not None and least > most:
                 at_most = f"{shown(whole)}, which contains it, at most {most:,}"
-                raise ValueError(f"{shown(part)} is to be at least {least:,}, and {at_most}: no model can pass")
+                raise ValueError(f"{shown(part)} must have at least {least:,}, and {at_most}: no model can pass")
 
 
 def _read_growth(written: object) -> Iterator[Limit]:
-    """Read limits without a maximum: shares refer to the base."""
+    """Read limits on growth, without a maximum: it depends on the count at the base."""
     if not isinstance(written, dict) or not written:
         yield Limit(GROWTH, None, None, parse_growth(written), "", table_key=(GROWTH,), measure=Growth(TOTAL))
         return
     for part, most in written.items():
         if part in NO_COMPONENTS - {TOTAL, TRAINABLE}:
-            raise ValueError(f"growth is one of parameters, and {shown(part)} has none: name a component, or total")
+            raise ValueError(f"growth limits parameters, and {shown(part)} has none: name a component, or total")
         with placed(part):
             parse_growth(most)
         name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
@@ -287,7 +287,7 @@ def _read_growth(written: object) -> Iterator[Limit]:
 
 
 NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
-"""The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
+"""Bytes of the largest file that GitHub accepts in a push, and PyPI in an upload unless it granted a project more.
 
 Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
 which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
@@ -300,9 +300,9 @@ _HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such a
 
 
 def parse_byte_limit(value: object) -> int:
-    """Return the bytes of a limit: of one of :data:`NAMED`, or of a number with a unit.
+    """Return the bytes of a limit, written as a name of :data:`NAMED` or as a number with a unit.
 
-    :raises ValueError: for anything else, saying what to write.
+    :raises ValueError: for any other value; the message says what to write.
     """
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
@@ -314,9 +314,9 @@ def parse_byte_limit(value: object) -> int:
 
 
 def parse_growth(value: object) -> Any:
-    """Return the allowed growth of a component, as it is written.
+    """Check the allowed growth of a component, and return it as it is written.
 
-    :raises ValueError: for what is neither a share nor a count, saying what to write.
+    :raises ValueError: if the value is neither a share nor a count; the message says what to write.
     """
     if value == {}:
         raise ValueError(f"an empty table limits nothing: {_HOW_TO_WRITE_GROWTH}")
@@ -329,7 +329,7 @@ def parse_growth(value: object) -> Any:
                 hint = f"; did you mean '{(100 * Decimal(repr(value))).normalize():f}%'?"
             elif isinstance(value, str) and (meant := _MEANT_AS_SHARE.fullmatch(value)):
                 hint = f"; did you mean '{meant['digits']}%'?"
-            raise ValueError(f"{shown(value)} is no growth: {_HOW_TO_WRITE_GROWTH}{hint}") from None
+            raise ValueError(f"{shown(value)} is not a growth: {_HOW_TO_WRITE_GROWTH}{hint}") from None
     return value
 
 
@@ -340,13 +340,13 @@ def share_of(written: object) -> Fraction | None:
 
 
 def most_growth(written: object, before: int) -> int:
-    """The most parameters that may be added to the base's, a share rounded down."""
+    """Return how many parameters may be added to those of the base; a share is rounded down."""
     share = share_of(written)
     return parse_count(written) if share is None else share * before // 1
 
 
 def growth_that_passes(added: int, before: int, like: object) -> str:
-    """The growth that lets something pass, in its author's style: ``'"7%"'`` or ``'"7.1M"'``."""
+    """Return the growth that would pass, in the author's notation: ``'"7%"'`` or ``'"7.1M"'``."""
     match = SHARE.fullmatch(like) if isinstance(like, str) else None
     if match is None:
         return restated(added, "max", like, PARAMETERS)

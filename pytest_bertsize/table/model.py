@@ -25,28 +25,28 @@ TABLE_BY_HAND = '[tool.bertsize.models.encoder] with config = "config.json" and 
 EXAMPLE = f"run bertsize init, which proposes tables, or write {TABLE_BY_HAND}"
 ADAPTER = "adapter_config.json"
 NAMES = ("config.json", "bert_config.json")
-"""Files of which a folder may hold one."""
+"""Names of a config's file in a folder, which may hold only one of them."""
 YAML = (".yaml", ".yml")
 TOML = ".toml"
 FILES = (".json", *YAML, TOML)
 """Suffixes of files that hold a config."""
 CODE = (".py", ".sh", ".cfg")
-"""Suffixes of files that only a run can read."""
+"""Suffixes of files that hold no config themselves, but the code or settings of a run."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
 MOST_SECONDS = 600
-"""The longest that building one model may take; the models of a table are built one after the other."""
+"""Most seconds that the build of one model may take; models are built one after the other."""
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
-"""Bytes that building one model may take; a hosted runner of CI has no more."""
+"""Bytes of memory that a table may allow for the build of one model; a hosted CI runner has at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
-"""A dotted name in Python, of ASCII."""
+"""Pattern of a dotted Python name in ASCII."""
 COMMAND = rf"python3? (-m {DOTTED}|[^\s:]+\.py)( .*)?"
 FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r"^[^:\s]*\.py:"}}
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
-"""Keys of a model that are about another key."""
+"""Keys of a model that need a factory, a closed form, or a config."""
 FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
 """Keys that init finds in the built model."""
 
@@ -57,19 +57,19 @@ FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied",
 def parse_memory(value: object) -> int:
     found = parse_bytes(value)
     if not LEAST_MEMORY <= found <= MOST_MEMORY:
-        raise ValueError(f'{shown(value)} is no memory to build in: write between "1MB" and "16GB"')
+        raise ValueError(f'{shown(value)} is not an amount of memory for a build: write "1MB" to "16GB"')
     return found
 
 
 def check_model_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
-        raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
+        raise ValueError("a model's name is its test id: use letters, digits and . _ - + @, at most 100 characters")
 
 
 def split_command(factory: str) -> list[str]:
-    """Return the words behind ``python``; none for the name of a function.
+    """Return the words after ``python`` in a command; an empty list if the factory is a function.
 
-    :raises ValueError: for a quotation without an end.
+    :raises ValueError: if a quotation is not closed.
     """
     return shlex.split(factory)[1:] if re.fullmatch(COMMAND, factory) else []
 
@@ -79,21 +79,23 @@ def check_factory(written: str) -> None:
         if split_command(written):
             return
     except ValueError as error:
-        raise ValueError(f"{shown(written)} is no command: {error}") from None
+        raise ValueError(f"{shown(written)} is not a command: {error}") from None
     is_file = written.partition(":")[0].endswith(".py")
     if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
         if script := re.search(r"(?<!\S)[^\s:]+\.py(?: .*)?\Z", written):
-            raise ValueError(f'{shown(written)} is no command of Python: write factory = "python {script[0]}"')
+            raise ValueError(f'{shown(written)} is not a Python command: write factory = "python {script[0]}"')
         module = re.fullmatch(r"([\w/]+)\.py:(\w+)", written, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
-        raise ValueError(f'{shown(written)} names no function: write factory = "{example}", importable from here')
+        message = f"{shown(written)} does not name a function"
+        raise ValueError(f'{message}: write factory = "{example}", importable from here')
 
 
 def read_components(written: object) -> dict[str, tuple[str, ...]]:
     found = {}
     for name, value in read_value(dict[str, Any], written).items():
         if not is_component(name):
-            raise ValueError(f'{shown(name)} is no component: write components = {{ tower = "vision.*" }}, for example')
+            example = 'components = { tower = "vision.*" }'
+            raise ValueError(f"{shown(name)} is not the name of a component: write {example}, for example")
         patterns = value if isinstance(value, list) else [value]
         if not patterns or not all(isinstance(each, str) and each for each in patterns):
             raise ValueError(f'{name} is {shown(value)}: write {name} = "vision.*", a path or a pattern, or several')
@@ -102,10 +104,10 @@ def read_components(written: object) -> dict[str, tuple[str, ...]]:
 
 
 def read_backbone(value: object) -> object:
-    """Read the attribute of one backbone, or those of several, each with its config or with that of the built model."""
+    """Read the attribute of one backbone, or the attributes of several, each perhaps with its config."""
     if value in ([], {}):
         example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
-        raise ValueError(f"{shown(value)} is no backbone: write {example}")
+        raise ValueError(f"{shown(value)} is not a backbone: write {example}")
     if isinstance(value, list):
         if twice := next((each for at, each in enumerate(value) if each in value[:at]), None):
             raise ValueError(f"{shown(twice)} is named twice: write each backbone once")
@@ -115,26 +117,27 @@ def read_backbone(value: object) -> object:
     for name, config in value.items():
         read_value(ModulePath, name)
         if not isinstance(config, str) or not config:
-            raise ValueError(f'{shown(config)} is no config of {name}: write {name} = "configs/q.json"')
+            raise ValueError(f'{shown(config)} is not a config of {name}: write {name} = "configs/q.json"')
     return value
 
 
 def read_kwargs(value: object) -> dict[str, Any]:
-    """Read keyword arguments: values of JSON, so that another process can get them."""
+    """Read keyword arguments, which must be JSON values, because they are sent to another process."""
     found: dict[str, Any] = read_value(dict[str, Any], value)
     for name, each in found.items():
         if not name.isidentifier():
-            raise ValueError(f"{shown(name)} is no name of an argument: write labels = 9, for example")
+            raise ValueError(f"{shown(name)} is not the name of an argument: write labels = 9, for example")
         try:
             json.dumps(each, allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} is {shown(each)}, which JSON cannot say: write it as a string") from None
+            raise ValueError(f"{name} is {shown(each)}, which JSON cannot represent: write it as a string") from None
     return found
 
 
 def read_lock(value: object) -> Lock:
     if value is True or value == "strict":
-        raise ValueError(f'{shown(value)} names no file: write lock = {{ file = "bertsize.lock", strict = true }}')
+        example = '{ file = "bertsize.lock", strict = true }'
+        raise ValueError(f"{shown(value)} does not name a file: write lock = {example}")
     return read_table(Lock, value) if not isinstance(value, str) else Lock(read_value(LockName, value))
 
 
@@ -143,15 +146,15 @@ TextOrTable = Text | Annotated[dict[str, Any], Meta(min_length=1)]
 ClassName = Annotated[
     str,
     Meta(min_length=1, pattern=r"^[A-Za-z_][0-9A-Za-z_-]{0,99}\Z"),
-    Key(says="is no name: letters, digits and _ -, at most 100 of them"),
+    Key(says="is not a name: use letters, digits, _ and -, at most 100 characters"),
 ]
 ModulePath = Annotated[
     str,
     Meta(pattern=r"^[0-9A-Za-z_]+(\.[0-9A-Za-z_]+)*\Z"),
-    Key(says='is no path of a module: write backbone = "bert", the attribute that holds it'),
+    Key(says='is not the path of a module: write backbone = "bert", the attribute that holds it'),
 ]
 LockName = Annotated[
-    str, Meta(pattern=r"[^\x00]\.lock\Z"), Key(says='is no name of a lock: write lock = "bertsize.lock"')
+    str, Meta(pattern=r"[^\x00]\.lock\Z"), Key(says='is not the name of a lock file: write lock = "bertsize.lock"')
 ]
 OneOrEach = ClassName | Annotated[dict[ModulePath, ClassName], Meta(min_length=1)]
 OneOrSeveral = (
@@ -169,12 +172,12 @@ class Build(Struct, frozen=True):
     """``build``: the resources and the device of a build."""
 
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
-    """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
+    """Seconds that the build may take, at most 600. Default: 30. Example: seconds = 120."""
     memory: Annotated[int, Key(parse_memory)] | None = None
-    """Memory that it may take beside its imports, at most "16GB". Default: 160 MiB, for a factory 1 GiB, on the CPU
-    2 GiB. Example: memory = "4GB"."""
+    """Memory that the build may take beside its imports, at most "16GB". Default: 160 MiB; for a factory 1 GiB; on the
+    CPU 2 GiB. Example: memory = "4GB"."""
     device: Literal["meta", "cpu"] = "meta"
-    """Device of the build: the meta device has shapes and no values, so a class that asks for values needs the CPU.
+    """Device of the build. The meta device has shapes but no values, so a class that reads values needs the CPU.
     Example: device = "cpu"."""
 
 
@@ -190,51 +193,51 @@ class Lock(Struct, frozen=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """A model, by the name that is its test id: letters, digits and . _ - + @, at most 100 of them. With {stem} or
-    {folder} in it, a model for each file that config means: [tool.bertsize.models."bert-{stem}"] with
+    """A model. Its name is its test id: letters, digits and . _ - + @, at most 100 characters. A name with {stem} or
+    {folder} declares one model for each file that config matches: [tool.bertsize.models."bert-{stem}"] with
     config = "configs/*.json".
     """
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
-    """A function or a class of the project that makes the model, from the project's root, pytest's pythonpath, or src;
+    """A function or class of the project that makes the model, importable from the root, pytest's pythonpath or src;
     or the command that trains it, "python train.py --width 256", whose script calls check_model(model, "NAME").
     A function that takes an argument is called with the config: a dict, or for a class of transformers an object.
     Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
-    """Keyword arguments of the factory, plain values, which extra may name like keys of the config.
+    """Keyword arguments of the factory, JSON values; the sizes of extra may use them like keys of the config.
     Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
-    an object in a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a config that the project's
-    code makes, a table, or a name of the hub.
+    an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of
+    the project returns; the config itself as a table; or a model's name on the hub.
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
-    """The config's own names, each with the one that the family has.
+    """Keys of the config that have a name of your own, each with the name that the family uses.
     Example: keys = { num_blks = "num_hidden_layers" }."""
     ignored: tuple[Text, ...] = ()
-    """Keys of the config that the library ignores and your own code reads: no warning is given of them.
+    """Keys of the config that the library ignores and your own code reads; they cause no warning.
     Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
     architecture: Annotated[str | None, Key(written=OneOrEach)] = None
-    """The class of the model, or of its backbone; of several, perhaps one each. Default: the config's "architectures".
+    """The class of the model or of its backbone; for several backbones, a table. Default: the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
     overrides: dict[str, Any] = {}
-    """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
+    """Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
     backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
-    """The attribute of the built model that holds the library's class; of several a list, or a table of configs.
+    """The attribute of the built model that holds the library's class; for several, a list or a table with configs.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """Modules of the factory's class beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
+    """Modules of the factory's class beside the backbone, each of one kind: linear, embedding, layer_norm, rms_norm,
     parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
     Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
     without: tuple[Text, ...] = ()
     """Modules or components of the backbone that the factory's class has deleted or replaced.
     Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
     tied: dict[str, str] = {}
-    """Modules of the backbones that are others of them, and count once.
+    """Modules that are the same object as another module and count once, each with that module.
     Example: tied = { ctx_model = "question_model" }."""
     frozen: tuple[Text, ...] = ()
     """Modules that the factory's class does not train.
@@ -243,23 +246,23 @@ class Model(Struct, frozen=True, kw_only=True):
     """LoRA: the adapter_config.json that PEFT saves, or the same keys as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
-    """The weights that belong to the config: a .safetensors file, its index, or a folder with one of them.
+    """The weights that belong to the config: a .safetensors file, its index, or a folder that holds either.
     Example: checkpoint = "released/model.safetensors"."""
     tokenizer: Text | None = None
     """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
     checkpoint.
     Example: tokenizer = "released/tokenizer.json"."""
     build: Build = Build()
-    """Resources of the build, if it needs more than others, or values. Example: build = { seconds = 120, memory =
+    """Time, memory and device of the build, if the defaults do not fit. Example: build = { seconds = 120, memory =
     "4GB", device = "cpu" }."""
     lock: Literal["strict"] | None = None
-    """"strict" makes every difference from the project's lock an error of this model, whatever it is of others.
+    """"strict" makes every difference from the project's lock an error for this model, whatever holds for others.
     Example: lock = "strict"."""
     closed_form: bool = True
-    """false compares the model with its budget alone, because there is no closed form for its class; every
-    report says so. Example: closed_form = false."""
+    """false compares the model with its budget alone, for a class without a closed form; every report says so.
+    Example: closed_form = false."""
     components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
-    """Names for parts of a class without a closed form, each with paths of modules or patterns of the names of tensors.
+    """Components of a class without a closed form, each with module paths or patterns of tensor names.
     Example: components = { tower = "vision.*" }."""
     reason: Text = ""
     """The reason for the budget; a new one explains why the budget was loosened.
@@ -276,13 +279,13 @@ class Model(Struct, frozen=True, kw_only=True):
 
     name: str = ""
     table_key: tuple[str, ...] = ()
-    """The key of the table; empty for a model that none declares."""
+    """The key of the table; empty if no table declares the model."""
     inline: dict[str, Any] | None = None
-    """The config itself, where the table has it; :attr:`config` is then its place in the table."""
+    """The config itself if the table contains it; :attr:`config` is then its place in the table."""
     backbones: dict[str, str] = {}
-    """Attributes that hold several, each with its config; :attr:`config` and :attr:`backbone` are then empty."""
+    """Config by attribute, for several backbones; :attr:`config` and :attr:`backbone` are then empty."""
     classes: dict[str, str] = {}
-    """Classes of those of several backbones that do not share one."""
+    """Class by attribute, for backbones of several classes."""
 
     def replace(self, **changes: Any) -> Model:
         return structs.replace(self, **changes)
@@ -296,7 +299,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def is_made_by_code(self) -> bool:
-        """Tell whether a function of the project makes the config: ``"pkg.cfg:make"``."""
+        """Tell whether a function of the project returns the config: ``"pkg.cfg:make"``."""
         location = self.config.partition("#")[0]
         is_file = self.inline is not None or location.lower().endswith(FILES)
         return not is_file and _CODE.fullmatch(location) is not None
@@ -309,19 +312,19 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def adapter_file(self) -> str | None:
-        """The file that it is read from: of the folder that PEFT saves, the one in it."""
+        """The file of the adapter's config; in a folder that PEFT saved, the file inside it."""
         if not isinstance(self.adapter, str):
             return None
         return self.adapter if self.adapter.endswith(".json") else f"{self.adapter.rstrip('/')}/{ADAPTER}"
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words behind ``python``, if a command makes the model."""
+        """The words after ``python``, if a command makes the model."""
         return tuple(split_command(self.factory or ""))
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds the factory's model and prints its table; ``""`` if there is none."""
+        """Return the command that builds the factory's model and prints its table; ``""`` without a factory."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -335,13 +338,13 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def has_config_of_build(self) -> bool:
-        """Return whether the sizes of its backbones are those that the finished model's own configs have."""
+        """Return whether the sizes of its backbones come from the configs inside the built model."""
         names_backbone = self.architecture or self.classes or self.family or self.backbone or self.backbones
         return bool(self.closed_form and names_backbone) and not self.has_config
 
     @property
     def has_config(self) -> bool:
-        """Return whether the table names the config, or those of its backbones."""
+        """Return whether the table names a config for the model or for each backbone."""
         return bool(self.config or any(self.backbones.values()))
 
     @property
@@ -353,7 +356,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
-"""Keys whose value may be a table, and the fields that then have it."""
+"""Keys whose value may be a table, and the fields that hold the table."""
 
 
 def read_model(written: object) -> Model:
@@ -372,31 +375,31 @@ def read_model(written: object) -> Model:
 
 
 def _check_together(values: Mapping[str, Any]) -> None:
-    """Refuse the first key of a model that contradicts another one, or that needs a missing one."""
+    """Refuse the first key that contradicts another key, or that needs a missing one."""
     config, factory, backbone, classes = map(values.get, ("config", "factory", "backbone", "architecture"))
     closed_form = values.get("closed_form", True)
     several = backbone if isinstance(backbone, dict) else {}
     if not config and not factory:
         raise Mistake('the model has no config: write config = "path/to/config.json"', "config")
     needs: tuple[tuple[object, tuple[str, ...], str], ...] = (
-        (not split_command(factory or ""), ("kwargs",), "a command has its options in it: write them there"),
-        (factory, OF_A_FACTORY, 'this is about a class of the project\'s own: write factory = "module:function"'),
-        (closed_form, OF_A_CLOSED_FORM, "closed_form = false compares nothing with it: remove it, or closed_form"),
-        (not closed_form, ("components",), "the closed form says what the components are: remove it"),
+        (not split_command(factory or ""), ("kwargs",), "a command has no kwargs: write its options into the command"),
+        (factory, OF_A_FACTORY, 'this key describes a class of your project: write factory = "module:function" too'),
+        (closed_form, OF_A_CLOSED_FORM, "with closed_form = false this key has no effect: remove one of the two"),
+        (not closed_form, ("components",), "the closed form already defines the components: remove this key"),
         (
             closed_form or not factory,
             ("options",),
-            "a factory is not given them, and closed_form = false compares nothing with them",
+            "a factory does not receive options, and with closed_form = false nothing else reads them: remove this key",
         ),
         (
             config or several,
             OF_A_CONFIG,
-            "this says something of a config, and there is none: write config, or remove it",
+            "this key needs a config, and the model has none: write config, or remove this key",
         ),
         (
             config or closed_form,
             ("family", "architecture"),
-            "this says something of a closed form, and there is neither that nor a config: remove it",
+            "this key needs a closed form or a config, and the model has neither: remove this key",
         ),
         (not several, ("config",), "each backbone has a config of its own: remove config"),
     )
@@ -405,7 +408,7 @@ def _check_together(values: Mapping[str, Any]) -> None:
             raise Mistake(message, key)
     for name in classes if isinstance(classes, dict) else ():
         if name not in several:
-            raise Mistake(f"{shown(name)} is no backbone of this model: name those of backbone", "architecture")
+            raise Mistake(f"{shown(name)} is not a backbone of this model: use the names in backbone", "architecture")
 
 
 class BertsizeTable(Struct, frozen=True, kw_only=True):
@@ -417,18 +420,18 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """TOML files with closed forms of the project's own, which every command reads.
     Example: closed_forms = ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
-    """Configs of the project by the names that models have on the hub: config means them by such a name, and
-    from_pretrained gets them while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
+    """Files of the project for models of the hub: a config with that name, and from_pretrained inside a factory, read
+    the file instead. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
-    """A file with the tensors of every model as they were last accepted, which bertsize accept writes: the base of
-    classes without a closed form, and a note of every difference; with strict = true an error.
+    """A file that bertsize accept writes, with every model's tensors as last accepted. It replaces the closed form for
+    classes without one; each difference is a note, with strict = true an error.
     Example: lock = "bertsize.lock"."""
     python: Text | None = None
-    """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
-    transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""
+    """The interpreter that builds the models, relative to pyproject.toml; it needs torch, and transformers for its
+    classes. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python"."""
     removed: dict[str, Text] = {}
-    """Reasons for models of the base that are no longer declared, by their names; a later change may drop them.
+    """Why models of the base are no longer declared, by model name; a later change may drop the entry.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
-    """The release of transformers that the project runs, for --no-build if none is installed beside the gate; where
-    one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
+    """The release of transformers that the project runs, for --no-build without transformers; if one is installed,
+    this key must name the same release. Example: transformers = "4.57"."""

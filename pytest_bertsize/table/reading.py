@@ -1,4 +1,4 @@
-"""How a table is converted to structs: key by key in the author's order, up to the first mistake."""
+"""Convert a table to a struct: key by key in the author's order, up to the first mistake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXPECTED = {str: "a string", bool: "true or false", int: "a whole number", tupl
 
 
 class Mistake(ValueError):
-    """A mistake in a table, and the path of its key below that table."""
+    """A mistake in a table, with the path of its key inside that table."""
 
     def __init__(self, message: str, *path: str) -> None:
         super().__init__(message)
@@ -28,21 +28,21 @@ class Mistake(ValueError):
 
 
 class Key(NamedTuple):
-    """A key's annotation beside its type; a function alone checks what msgspec has converted."""
+    """The annotation of a key beside its type; a bare function instead checks the value that msgspec converted."""
 
     read: Callable[[Any], Any] | None = None
-    """A reader of the written value, in place of msgspec."""
+    """Function that converts the written value in place of msgspec."""
     written: Any = None
-    """The type in which a value is written, where the struct has another."""
+    """The type of the written value, if the struct's field has another."""
     says: str = ""
-    """The end of the sentence about a text that is not of its type's pattern."""
+    """End of the message for a text that does not match the pattern of its type."""
     missing: str = ""
-    """The sentence about a table that lacks the key."""
+    """Message for a table without the key."""
 
 
 @contextmanager
 def placed(*path: str) -> Iterator[None]:
-    """Give a mistake the key in which it was made."""
+    """Add the key to a mistake that is raised inside."""
     try:
         yield
     except Mistake as mistake:
@@ -53,13 +53,13 @@ def placed(*path: str) -> Iterator[None]:
 
 @lru_cache
 def keys_of(kind: type[Struct]) -> Mapping[str, FieldInfo]:
-    """Return the keys that a table may have: all fields of its struct but those that it names as set by us."""
+    """Return the keys that a table may have: all fields of its struct except those that we set ourselves."""
     beside: Collection[str] = getattr(kind, "BESIDE", ())
     return {field.name: field for field in fields(kind) if field.name not in beside}
 
 
 def read_table(kind: type[Table], written: object) -> Table:
-    """Convert a table.
+    """Convert a table to its struct.
 
     :raises Mistake: for the first key that cannot be converted.
     """
@@ -69,8 +69,8 @@ def read_table(kind: type[Table], written: object) -> Table:
 def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
     """Return the converted values of a table by their keys.
 
-    :param others: readers of keys that the table may have beside those of its struct.
-    :raises Mistake: for the first that cannot be converted.
+    :param others: functions that read further keys, by key.
+    :raises Mistake: for the first key that cannot be converted.
     """
     if not isinstance(written, dict):
         raise Mistake(name_no_table(written))
@@ -90,7 +90,7 @@ def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable
 
 
 def name_no_table(value: object) -> str:
-    """Explain that a value is not a table: ``5 is not a table``; a header in two pairs of brackets makes a list."""
+    """Explain that a value is not a table; a header in ``[[ ]]`` makes a list of tables."""
     if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         return f"{shown(value)} is a list of tables: write one table, with [NAME] in place of [[NAME]]"
     return f"{shown(value)} is not a table"
@@ -105,7 +105,7 @@ def refuse_unknown(key: str, known: Collection[str]) -> None:
 def read_value(kind: Any, value: Any) -> Any:
     """Convert one value.
 
-    :raises ValueError: naming what is written, and what to write.
+    :raises ValueError: with the written value, and with what to write.
     """
     beside = getattr(kind, "__metadata__", ())
     plain = get_args(kind)[0] if beside else kind
@@ -131,15 +131,15 @@ def read_value(kind: Any, value: Any) -> Any:
 
 
 def _describe(kind: Any) -> Key:
-    """Return the last annotation of a key, beside that of its type."""
+    """Return the :class:`Key` that annotates a type; an empty one if none does."""
     return next((each for each in reversed(getattr(kind, "__metadata__", ())) if isinstance(each, Key)), Key())
 
 
 def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
-    """Return the type of a key that has no ``null``; of a text and a table that which is written as the value is."""
+    """Return the type to convert a value to: of a text and a table, the one that the value is."""
     text, *tables = (each for each in kinds if each is not NoneType)
     if tables and not isinstance(value, str | dict):
-        raise Mistake(f"{shown(value)} is not a string, nor a table")
+        raise Mistake(f"{shown(value)} is neither a string nor a table")
     return tables[0] if tables and isinstance(value, dict) else text
 
 
@@ -148,7 +148,7 @@ def _read_container(plain: Any, beside: Collection[Any], value: Any) -> Any:
     if not isinstance(value, dict if is_table else list):
         raise Mistake(_name_expected(plain, beside, value))
     if not value and any(isinstance(each, Meta) for each in beside):
-        raise ValueError(f"an empty {'table' if is_table else 'list'} says nothing")
+        raise ValueError(f"an empty {'table' if is_table else 'list'} has no effect")
     if isinstance(value, dict):
         return {read_value(inner[0], key): _read_placed(inner[1], each, key) for key, each in value.items()}
     return tuple(_read_placed(inner[0], each, str(index)) for index, each in enumerate(value))
@@ -169,7 +169,7 @@ def _name_expected(plain: Any, beside: Iterable[Any], value: object) -> str:
     if says and isinstance(value, str) and (value or may_be_empty):
         return f"{shown(value)} {says}"
     if value == "":
-        return "an empty string says nothing"
+        return "an empty string has no effect"
     if get_origin(plain) is Literal:
         return f"{shown(value)} is not one of {', '.join(map(shown, get_args(plain)))}"
     limits = next((each for each in beside if isinstance(each, Meta) and each.le), None)

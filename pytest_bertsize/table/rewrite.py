@@ -1,4 +1,4 @@
-"""Changes of budgets, and the pyproject.toml with them."""
+"""Change budgets, and write them to the pyproject.toml."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One bound of a budget, and its new value. Plain data: an xdist worker sends it as a dict."""
+    """A new value for one bound of a budget. Plain data, because an xdist worker sends it as a dict."""
 
     model: str
     key: tuple[str, ...]
@@ -48,7 +48,7 @@ class Change:
 
 
 def limits_after(limits: Iterable[Limit], changes: Iterable[Change]) -> tuple[Limit, ...]:
-    """The limits of one model as they are once the changes are made."""
+    """Return the limits of one model with the changes applied."""
     all_changes = list(changes)
     return tuple(
         _change_limit(limit, [each for each in all_changes if each.key == limit.table_key]) for limit in limits
@@ -66,7 +66,7 @@ def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
 
 
 def raised(changes: Iterable[Change]) -> list[Change]:
-    """Return one change for each bound that several models of one table need: the one that passes all of them."""
+    """Return one change for each bound: of those for models of one table, the change that lets all of them pass."""
     found: dict[tuple[tuple[str, ...], str], Change] = {}
     for change in changes:
         place = (change.key, change.bound)
@@ -77,7 +77,7 @@ def raised(changes: Iterable[Change]) -> list[Change]:
 
 
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
-    """The changes that leave room for none and are asked for by every model of their table."""
+    """Return the changes that tighten a bound, if every model of the table asks for one."""
     everything = list(changes)
     found = []
     for change in raised(everything):
@@ -91,10 +91,10 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
 def settings_after(
     settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
 ) -> Settings:
-    """Return the pyproject.toml with the changes and no others; it is read again as a check.
+    """Return the settings with these changes and no others; the new text is parsed again as a check.
 
     :param reasons: reasons of the changes, by the key of the model's table.
-    :raises SettingsError: if it cannot be.
+    :raises SettingsError: if the file cannot be changed in place.
     """
     by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
     said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
@@ -107,16 +107,16 @@ def settings_after(
             text = set_text(text, path, reason, (*path[:-1], "budget"))
         found = parse(text, settings.path)
     except CannotReplace as error:
-        raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
+        raise SettingsError(f"{settings.path}: {error}, and nothing was changed; edit it by hand: {by_hand}") from None
     has_all_models = settings.models.keys() <= found.models.keys()
     if not has_all_models or not _has_only_changed(settings.text, found.text, {**by_path, **said}):
-        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
+        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place; edit it by hand: {by_hand}")
     return found
 
 
 def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...], Change | str]) -> bool:
-    """Tell whether a text has the new values, and otherwise the former content."""
-    was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan is not even itself
+    """Tell whether a text has the new values, and apart from them the old content."""
+    was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan != nan
     try:
         for path, said in written.items():
             value: Any = reduce(getitem, path, now)
@@ -149,10 +149,10 @@ def sentence(change: Change, before: Settings, after: Settings) -> str:
 
 
 def replace_pyproject(path: Path, before: str | None, after: str) -> None:
-    """Replace the file at once, with the rights that it has; its line endings are those of the text.
+    """Replace the file atomically and keep its permissions; the line endings are those of the text.
 
-    :param before: what it was read as; ``None`` for one that must not be there yet.
-    :raises SettingsError: if it is something else by now, or cannot be written; it is then as it was.
+    :param before: the content that was read; ``None`` if the file must not exist yet.
+    :raises SettingsError: if the file has changed or cannot be written; nothing is written then.
     """
     try:
         refuse_another(path, before)
@@ -167,10 +167,10 @@ def replace_pyproject(path: Path, before: str | None, after: str) -> None:
 
 
 def replace_together(*changes: tuple[Path, str | None, str]) -> None:
-    """Replace several files, each by :func:`replace_pyproject`, or none of them.
+    """Replace several files by :func:`replace_pyproject`: all or none.
 
-    :param changes: the path of each, what it was read as, and what it is to be.
-    :raises SettingsError: for the first that cannot be replaced; all are then as they were.
+    :param changes: for each file its path, the content that was read, and the new content.
+    :raises SettingsError: for the first file that cannot be replaced; all keep their content then.
     """
     for at, (path, before, after) in enumerate(changes):
         try:
@@ -185,18 +185,18 @@ def replace_together(*changes: tuple[Path, str | None, str]) -> None:
 
 
 def refuse_another(path: Path, before: str | None) -> None:
-    """Refuse a file that is not the one that was read, or that cannot be replaced.
+    """Refuse a file that has changed since it was read, or that cannot be replaced.
 
-    :raises SettingsError: saying which.
+    :raises SettingsError: with the reason.
     """
     if path.is_symlink():
-        raise SettingsError(f"{path} is a symlink, and is left alone: run this where the file itself is")
+        raise SettingsError(f"{path} is a symlink and was not changed: run this where the file itself is")
     if before is not None and path.is_file() and (names := path.stat().st_nlink) > 1:
         what = f"is one file with {names - 1} other name{'s' if names > 2 else ''} (a hard link)"  # noqa: PLR2004
-        raise SettingsError(f"{path} {what}, and is left alone: give it a file of its own, and run this again")
+        raise SettingsError(f"{path} {what}, and was not changed: give it a file of its own, and run this again")
     now = path.read_bytes() if path.exists() else None
     if now != (None if before is None else before.encode()):
-        what = "is there by now" if before is None else "was changed since it was read"
-        raise SettingsError(f"{path} {what}, and is left alone: run this again")
+        what = "did not exist when this run began" if before is None else "has changed since it was read"
+        raise SettingsError(f"{path} {what}, and was not changed: run this again")
     if before is not None and not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):  # root may write all
-        raise SettingsError(f"{path} is read-only, and is left alone: make it writable, and run this again")
+        raise SettingsError(f"{path} is read-only and was not changed: make it writable, and run this again")

@@ -1,4 +1,4 @@
-"""``[tool.bertsize]`` in pyproject.toml → :class:`Settings`; every error names key, file and line."""
+"""Read ``[tool.bertsize]`` of a pyproject.toml as :class:`Settings`; every error names file, line and key."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
-"""Most parts of one dotted key; a parser's time for it grows with their square."""
+"""Most parts of one dotted key; the parser's time grows with their square."""
 LONGEST_NUMBER = 14_000
-"""Bits: of no more than the 4,300 decimal digits that Python writes."""
+"""Most bits of a number: Python refuses to write more than 4,300 decimal digits."""
 DEEPEST = 3
-"""Tables in each other in which one of ours is looked for."""
+"""Levels of nested tables that are searched for one of ours."""
 MOST_SHOWN = 20
-"""Mistakes; who has made more has made one of them many times."""
+"""Most mistakes that are listed; more are usually one mistake, repeated."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
 class SettingsError(Exception):
-    """The project's table, an option or a marker cannot be used: a mistake to correct, not a model that is too big."""
+    """The project's table, an option or a marker has a mistake; no model has failed."""
 
 
 class NothingDeclared(SettingsError):
-    """There is no table of ours, or it declares no model."""
+    """The pyproject.toml has no ``[tool.bertsize]``, or it declares no model."""
 
     def __init__(self, message: str, *, misspelt: bool = False) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class NothingDeclared(SettingsError):
 
 @dataclass(frozen=True)
 class Settings:
-    """The project's table, valid throughout."""
+    """The project's table after all its checks."""
 
     path: Path
     """The pyproject.toml that was read."""
@@ -61,18 +61,18 @@ class Settings:
     table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The parsed table."""
     removed: Mapping[str, str] = field(default_factory=dict)
-    """Why models have left the table, by their names."""
+    """Reasons for models that are no longer in the table, by name."""
     interpreter: Interpreter | None = None
-    """The interpreter that builds in place of the gate's own: from the table, or from an option."""
+    """The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest."""
     transformers: str | None = None
-    """The release that the project runs, if none is installed beside the gate."""
+    """The release of transformers that the project runs, for an environment without transformers."""
     hub: Mapping[str, str] = field(default_factory=dict)
-    """Files with configs, by names of the hub."""
+    """Config files by the names of models on the hub."""
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
     python_path: tuple[str, ...] = ("src",)
-    """The ``pythonpath`` of pytest's options in the same file; ``src`` without one."""
+    """The ``pythonpath`` of pytest's options in the same file; ``src`` by default."""
 
     @property
     def root(self) -> Path:
@@ -80,13 +80,13 @@ class Settings:
 
     @cached_property
     def import_paths(self) -> tuple[str, ...]:
-        """The folders beside the root that modules of the project are imported from: pytest's, else ``src``."""
+        """Folders beside the root from which modules of the project are imported: pytest's, else ``src``."""
         folders = (self.real_root / name for name in self.python_path)
         return tuple(str(folder) for folder in folders if folder.is_dir())
 
     @cached_property
     def real_root(self) -> Path:
-        """The root without symlinks, followed once in a run."""
+        """The root with its symlinks resolved, once per run."""
         return self.root.resolve()
 
     @property
@@ -104,21 +104,21 @@ class Settings:
 
     @cached_property
     def limits(self) -> Mapping[tuple[str, ...], Limit]:
-        """Every limit by its key in the table; one that several models have is the same for all of them."""
+        """Every limit by its key in the table; models of one pattern share their limits."""
         return {limit.table_key: limit for model in self.models.values() for limit in model.limits if limit.table_key}
 
     def declared_by(self, table_key: tuple[str, ...]) -> list[str]:
-        """The models of one table: several if its config is a pattern."""
+        """Return the models of one table: several if its config is a pattern."""
         return [name for name, model in self.models.items() if model.table_key == table_key]
 
     @cached_property
     def table_sha256(self) -> str:
-        """The digest of the table's content, whatever its layout."""
+        """Return the digest of the table's content, which does not depend on its layout."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
 
     @cached_property
     def patterns(self) -> Mapping[str, str]:
-        """The name of its table, ``"bert-{stem}"``, by that of each model of a table which may declare several."""
+        """Name of the table, such as ``"bert-{stem}"``, by model, for tables that may declare several models."""
         keys = {name: model.table_key[-1:] for name, model in self.models.items()}
         return {name: key[0] for name, key in keys.items() if key not in {(), (name,)}}
 
@@ -130,8 +130,8 @@ class Settings:
 def load(path: Path, *, needs_models: bool = True) -> Settings:
     """Read and check the table of a pyproject.toml.
 
-    :param needs_models: whether one that declares no model is a mistake.
-    :raises SettingsError: with a line for each model and each key that has a mistake.
+    :param needs_models: whether a table without models is a mistake.
+    :raises SettingsError: with one line for each model and each key that has a mistake.
     """
     return parse(_read_text(path), path, needs_models=needs_models)
 
@@ -139,10 +139,10 @@ def load(path: Path, *, needs_models: bool = True) -> Settings:
 def parse(
     text: str, path: Path, matches: Callable[[str], list[str]] | None = None, *, needs_models: bool = True
 ) -> Settings:
-    """Check the table that the text of a pyproject.toml has.
+    """Check the table in the text of a pyproject.toml.
 
-    :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
-    :raises SettingsError: with a line for each model and each key that has a mistake.
+    :param matches: returns the files that match a pattern; ``None`` to search the disk.
+    :raises SettingsError: with one line for each model and each key that has a mistake.
     """
     document = _Document(text, path)
     table = document.find_table(needs_models=needs_models)
@@ -156,7 +156,7 @@ def parse(
 
 
 def find_table(folder: Path) -> Path:
-    """Return the nearest pyproject.toml, upwards, with a table that is ours, or may be; else that of the folder."""
+    """Return the nearest pyproject.toml, upwards, with a table that is ours or meant to be; else the folder's own."""
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
         try:
@@ -169,7 +169,7 @@ def find_table(folder: Path) -> Path:
 
 
 def tables_of_models(path: Path) -> Collection[str] | None:
-    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` if it has no table of ours."""
+    """Return the names of all model tables, valid or not, of a pyproject.toml; ``None`` without a table of ours."""
     try:
         table = _Document(_read_text(path), path).ours
     except SettingsError:
@@ -179,22 +179,22 @@ def tables_of_models(path: Path) -> Collection[str] | None:
 
 
 class Apart(NamedTuple):
-    """A project's table, each model's by itself."""
+    """A project's table, with the mistakes of each model's table kept apart."""
 
     table: Mapping[str, Any]
     """The parsed table."""
     models: Mapping[str, Model]
     wrong: Mapping[str, str]
-    """Mistakes by the names of their tables."""
+    """Mistakes by the name of the model's table."""
     values: Mapping[str, Any]
-    """Values of the keys beside those of models that have no mistake."""
+    """Values of the keys beside ``models`` that have no mistake."""
 
 
 def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
-    """Check each model's table by itself, so that a mistake in one does not stop the others.
+    """Check each model's table separately, so that a mistake in one does not affect the others.
 
-    :param limits: whether budgets are read; nobody's count depends on them.
-    :raises SettingsError: if there are no tables of models to tell apart.
+    :param limits: whether budgets are read; no count depends on them.
+    :raises SettingsError: if there are no model tables.
     """
     table = _Document(text, path).find_table()
     declared = table.get("models")
@@ -217,7 +217,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
 def _read_declared(
     table: dict[str, Any], path: Path, matches: Callable[[str], list[str]], *, needs_models: bool = True
 ) -> tuple[dict[str, Any], dict[str, Model], list[Mistake]]:
-    """Return the values of the table's keys, its models, and the first mistake of each key and each model's table."""
+    """Return the values of the table's keys, its models, and the first mistake in each key and each model's table."""
     declared = table.get("models", {})
     named = declared if isinstance(declared, dict) else {}
     written: dict[tuple[str, ...], object] = {(key,): value for key, value in table.items() if value is not named}
@@ -252,7 +252,7 @@ def _refuse_unknown_key(key: str, value: object, known: Collection[str]) -> None
 
 
 def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
-    """Read the table of a model, or of a pattern, with its name and with the places of its limits."""
+    """Read one table of models, and add the models' names and the places of their limits."""
     check_model_name(re.sub(r"\{\w*\}", "_", declared))
     model, key = read_model(written), (*TABLE, "models", declared)
     if model.lock and not has_lock:
@@ -265,16 +265,16 @@ def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) 
 
 
 def refuse_long_number(value: object, *key: str) -> None:
-    """Refuse a number too long to be written, which TOML has as ``0x…``."""
+    """Refuse a number, written as ``0x…``, that is too long to print in decimal."""
     if isinstance(value, dict | list):
         for name, each in value.items() if isinstance(value, dict) else enumerate(value):
             refuse_long_number(each, *key, str(name))
     elif type(value) is int and value.bit_length() > LONGEST_NUMBER:
-        raise Mistake("a number of thousands of digits; write the number that is meant", *key)
+        raise Mistake("the number has thousands of digits; write the number that you mean", *key)
 
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
-    """One line for each mistake, in the order of the file."""
+    """Return one line for each mistake, in the order of the file."""
     lines = []
     for each in mistakes[:MOST_SHOWN]:
         key = (*TABLE, *each.path)
@@ -288,7 +288,7 @@ def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
 
 
 def dotted(path: Sequence[str]) -> str:
-    """A path as TOML writes it: ``tool.bertsize.models."a b"``."""
+    """Return a path in TOML's notation: ``tool.bertsize.models."a b"``."""
     return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
 
 
@@ -298,10 +298,10 @@ _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "le
 def limits_from(
     written: Mapping[str, object], *, file: str, line: int | None = None, by: str = "a marker"
 ) -> tuple[Limit, ...]:
-    """Convert limits that are written as keywords.
+    """Convert limits that are keyword arguments of a marker or fixture.
 
-    :param by: who writes them.
-    :raises SettingsError: naming the component whose limit is no limit.
+    :param by: the writer in messages, such as ``"a marker"``.
+    :raises SettingsError: with the component whose limit is wrong.
     """
     limits = []
     for component, value in written.items():
@@ -316,33 +316,33 @@ def limits_from(
 
 
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
-    """Return the limit, measured as the table's is.
+    """Return the limit with the measure of the table's limit.
 
-    :param place: if it is written, for a message.
-    :raises SettingsError: if it would loosen that, naming both.
+    :param place: the limit's place, for a message.
+    :raises SettingsError: if it would loosen the table's limit; the message has both.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
     if declared is None:
         return limit
     if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
         message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
-        raise SettingsError(f"{message}: leave that to the table")
+        raise SettingsError(f"{message}: write the same measure as the table, or none")
     if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
         looser = f"up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
     elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
         looser = f"down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
     else:
         return limit._replace(measure=declared.measure)
-    never = f"{by} tightens a budget, it never loosens one; change the table"
+    never = f"{by} can only tighten a budget; change the table"
     raise SettingsError(f"{place} allows {limit.component} {looser}: {never}")
 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
-    """Return the name of a declared model; of the only one, if none is given.
+    """Return the name of a declared model; without a name, that of the only model.
 
-    :param place: if it is written, for a message.
-    :param example: how a name is written there.
-    :raises SettingsError: if none is meant.
+    :param place: the name's place, for a message.
+    :param example: how a name is written at that place.
+    :raises SettingsError: if no model has the name, or several models could be meant.
     """
     known = listed(settings.names, MOST_NAMED)
     if name is None and len(settings.names) == 1:
@@ -363,22 +363,22 @@ def _read_text(path: Path) -> str:
         raise SettingsError(f"{path}: this is not a regular file") from None
     except FileNotFoundError:
         if path.is_symlink():
-            raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None
+            raise SettingsError(f"{path}: it is a symlink to a file that does not exist") from None
         raise NothingDeclared(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None
 
 
 def decoded(content: bytes, file: str) -> str:
-    """The text of a pyproject.toml.
+    """Decode a pyproject.toml.
 
-    :param content: its bytes, or more than :data:`LARGEST` of them.
-    :raises SettingsError: for what is none.
+    :param content: its bytes; of a larger file, at least :data:`LARGEST` + 1 of them.
+    :raises SettingsError: if it is too large or is not UTF-8.
     """
     if len(content) > LARGEST:
         raise SettingsError(f"{file}: the file is larger than {LARGEST:,} bytes")
     if content.startswith(BOM_UTF8):
-        raise SettingsError(f"{file}: it begins with a byte order mark, which no TOML has; save it without one")
+        raise SettingsError(f"{file}: it begins with a byte order mark, which TOML forbids; save it without one")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -394,7 +394,7 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     except tomli.TOMLDecodeError as error:
         if re.match("Cannot (overwrite a value|declare .* twice)", error.msg):
             key = printable(text.splitlines()[error.lineno - 1].partition("=")[0].strip(" \t[]"))
-            message = f"{path.name}:{error.lineno}: {key} is there already, by a line above: keep one of the two"
+            message = f"{path.name}:{error.lineno}: {key} is already defined by a line above: keep one of the two"
             raise SettingsError(message) from None
         raise SettingsError(
             f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
@@ -425,13 +425,13 @@ class _Document:
 
     @cached_property
     def meant(self) -> tuple[str, ...]:
-        """The table that was probably meant to be ours, ``tool.bert-size``; beside one of ours, one that has models."""
+        """The path of a table that was probably meant to be ours, such as ``tool.bert-size``."""
         is_alone = self.ours is None
         near = _list_near(self._content, cutoff=0.7 if is_alone else 0.85)
         return next((path for path, table in near if is_alone or _holds_model(table)), ())
 
     def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
-        """:raises NothingDeclared: if no table declares a model, or one of another name was meant to."""
+        """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is missing, or misnamed, or has no model."""
         table = self.ours
         nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
         message = f"{self.path}: {nothing}, so nothing would be checked"
@@ -442,7 +442,7 @@ class _Document:
         if needs_models and table is not None and not isinstance(table, dict):
             line = line_in_toml(self.text, TABLE)
             raise SettingsError(f"{self.path}:{line}: {dotted(TABLE)}: {name_no_table(table)}")
-        known = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
+        known = keys_of(BertsizeTable).keys()  # an unknown key in the table may be the name of a model
         if isinstance(table, dict) and (table.get("models", {}) != {} or table.keys() - known):
             return table
         if needs_models:
@@ -453,7 +453,7 @@ class _Document:
 def _list_near(
     document: dict[str, Any], cutoff: float, above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the tables whose names are nearly ours."""
+    """Yield the paths of tables whose names are nearly ours."""
     for name, inner in document.items():
         path = (*above, name)
         if path == TABLE:
@@ -466,7 +466,7 @@ def _list_near(
 
 
 def _holds_model(table: object, deepest: int = 2) -> bool:
-    """Tell whether a table is that of a model, or has one at most so deep in it."""
+    """Tell whether a table is that of a model, or contains one at most so many levels below."""
     if not isinstance(table, dict):
         return False
     inner = table.values() if deepest else ()

@@ -1,4 +1,4 @@
-"""The places of keys and values in a TOML file, for messages and for changes."""
+"""Find the places of keys and values in a TOML file, for messages and for changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tomli
 
 _STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
 _TOKEN = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'  # a text of several lines may end with two quotes of its own
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'  # a multi-line string may end with two more quotes
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
     r'|"(?:[^"\\]|\\.)*+"'
     r"|'[^']*+'"
@@ -21,31 +21,31 @@ _TOKEN = re.compile(
     r"|[^\s\"'\#\[\]{}=,.]++",
     re.DOTALL,
 )
-"""Tokens of a valid TOML file, but for blanks."""
+"""Tokens of a valid TOML file, without blanks."""
 
 Path: TypeAlias = tuple[str, ...]
 
 
 class CannotReplace(Exception):
-    """A file has no such value."""
+    """The value cannot be replaced without changing the text around it."""
 
 
 class _Layout(NamedTuple):
-    """The keys and values of a file, and their places; of the tables in a list, the first counts."""
+    """Places of the keys and values of a file; of a list of tables, only the first table."""
 
     document: dict[str, Any]
     headers: dict[Path, int]
-    """The line of the header of a table."""
+    """Line of each table's header."""
     lines: dict[Path, int]
-    """The first line that makes a table or a value."""
+    """First line that defines each table or value."""
     spans: dict[Path, tuple[int, int]]
-    """The beginning and the end of each number or string."""
+    """Start and end of each number or string."""
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
-    """Return the 1-based line of the deepest part of ``path`` that the text has; ``None`` if it is unknown.
+    """Return the 1-based line of the longest part of ``path`` that is in the text; ``None`` if there is none.
 
-    A table without a line of its own, such as one that dotted keys make, has the line of its first key.
+    A table without a header, which dotted keys define, has the line of its first key.
     """
     layout = _scan_layout(text)
     node: Any = layout.document
@@ -60,7 +60,7 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
 
 def find_braces(text: str, path: Path) -> Path:
-    """Return the path of the outermost table, of those that a path leads through, that is written in braces."""
+    """Return the path of the outermost inline table, ``{ … }``, that contains the path."""
     import tomlkit
     from tomlkit.items import InlineTable
 
@@ -73,15 +73,15 @@ def find_braces(text: str, path: Path) -> Path:
 
 
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
-    """Return ``text`` with other values, each in the author's own style: quotes, and digits in groups or not.
+    """Return ``text`` with new values, in the author's style: the same quotes, digits grouped or not.
 
-    :param values: the new values by the paths of their keys: a TOML number, or a string in double quotes.
-    :raises CannotReplace: if one of them has no value of its own in the text.
+    :param values: by path, the new value: a TOML number, or a string in double quotes.
+    :raises CannotReplace: if a path has no number or string in the text.
     """
     spans = _scan_layout(text).spans
     for path in values:
         if path not in spans:
-            raise CannotReplace(f"{'.'.join(path)} cannot be separated from the text around it")
+            raise CannotReplace(f"{'.'.join(path)} cannot be changed without changing the text around it")
     for path in sorted(values, key=lambda path: spans[path], reverse=True):
         start, end = spans[path]
         text = text[:start] + _in_style(values[path], text[start:end]) + text[end:]
@@ -89,10 +89,10 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
 
 
 def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
-    """Return ``text`` with other values of keys in one of its tables, and all else as it was.
+    """Return ``text`` with new values for keys of one table, and everything else unchanged.
 
-    :param values: by key, what to write as TOML, a comment behind it too; ``""`` for a key that is to leave.
-    :raises CannotReplace: if that cannot be done in place.
+    :param values: by key, the new value as TOML, perhaps with a comment after it; ``""`` removes the key.
+    :raises CannotReplace: if the table cannot be changed in place.
     """
     import tomlkit
     from tomlkit.items import Table
@@ -102,17 +102,17 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     items = here.value if isinstance(here, Table) else None
     body: list[Any] = items.body if items else []
     behind: list[Any] = []
-    while body and body[-1][0] is None:  # a comment that stands above the next table
+    while body and body[-1][0] is None:  # a comment above the next table
         behind.insert(0, body.pop())
     for name, value in values.items():
-        here = reduce(getitem, table, cast("Any", document))  # of dotted keys, each change is a table anew
+        here = reduce(getitem, table, cast("Any", document))  # with dotted keys, each change makes a new table
         if value:
             written: Any = tomlkit.parse(f"x = {value}\n").item("x")
             comment, plain = (written.trivia.comment_ws, written.trivia.comment), written.unwrap()
             if name in here and wanted_here[name] == plain and not any(comment):
                 continue
             here[name], wanted_here[name] = written, plain
-            if items:  # a comment of another value goes with it
+            if items:  # remove the comment of the old value too
                 item: Any = items.item(name)
                 item.trivia.comment_ws, item.trivia.comment = comment
         elif name in here:
@@ -120,15 +120,15 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
     body += behind
     after = tomlkit.dumps(document)
     if tomli.loads(after) != wanted:
-        raise CannotReplace(f"{'.'.join(table)} cannot be separated from the text around it")
+        raise CannotReplace(f"{'.'.join(table)} cannot be changed without changing the text around it")
     return after
 
 
 def set_text(text: str, path: Path, value: str, beside: Path) -> str:
-    """Return ``text`` with a string in one of its tables: in place of what is there, else in the line below a value.
+    """Return ``text`` with a string at a path: in place of the old value, else as a new line below another value.
 
-    :param beside: of that value, or of a table, below whose last value it is put.
-    :raises CannotReplace: if there is no place for it in the text.
+    :param beside: path of the other value; of a table, its last value.
+    :raises CannotReplace: if the text has no such place.
     """
     layout, table = _scan_layout(text), path[:-1]
     if path in layout.spans:
@@ -137,14 +137,14 @@ def set_text(text: str, path: Path, value: str, beside: Path) -> str:
     if len(find_braces(text, path)) < len(path):
         ends = [end for found, (_, end) in layout.spans.items() if found[:-1] == table]
         if not ends:
-            raise CannotReplace(f"{'.'.join(table)} has no key to put {path[-1]} behind")
+            raise CannotReplace(f"{'.'.join(table)} has no key after which {path[-1]} could be written")
         return f"{text[: max(ends)]}, {key(path[-1])} = {quoted(value)}{text[max(ends) :]}"
     number = max((layout.lines[found] for found in layout.spans if found[: len(beside)] == beside), default=None)
     header = _find_header(layout, number or 0)
     if header != table[: len(header)]:
         header, number = table, layout.headers.get(table)
     if number is None:
-        raise CannotReplace(f"{'.'.join(table)} has no header to put {path[-1]} below")
+        raise CannotReplace(f"{'.'.join(table)} has no header below which {path[-1]} could be written")
     lines = text.split("\n")
     above = lines[number - 1]
     indent = above[: len(above) - len(above.lstrip())]
@@ -161,7 +161,7 @@ def _find_header(layout: _Layout, number: int) -> Path:
 
 
 def _in_style(value: str, old: str) -> str:
-    """``'"1_200M"'`` in place of ``"'1100M'"`` → ``"'1200M'"``; of a number of three digits none can be in groups."""
+    """Write a value in the style of the old one: ``'"1_200M"'`` in place of ``"'1100M'"`` → ``"'1200M'"``."""
     bare = value.strip('"')
     if "_" not in old and len(re.sub(r"\D", "", old)) > len("999"):
         bare = bare.replace("_", "")
@@ -171,9 +171,9 @@ def _in_style(value: str, old: str) -> str:
 
 @lru_cache(4)
 def _scan_layout(text: str) -> _Layout:
-    """Scan a file once, whatever is asked of it: a table may have thousands of keys, each with a mistake to place.
+    """Scan a file once for all questions: a table may have thousands of keys, each with a mistake to locate.
 
-    Kept of a few texts: today's, that of the base, and the lock.
+    The cache holds a few texts: the current table, the base's table, and the lock.
     """
     layout = _Layout({}, {}, {}, {})
     try:
@@ -195,19 +195,19 @@ def _scan_layout(text: str) -> _Layout:
 
 
 class _Scan:
-    """A pass over a valid TOML file, token by token."""
+    """Pass over a valid TOML file, token by token."""
 
     def __init__(self, layout: _Layout) -> None:
         self.layout = layout
         self.table: Path = ()
         self.key: list[str] = []
         self.line = 1
-        """The line of the key."""
+        """Line of the current key."""
         self.is_value = False
         self.owner: Path | None = None
-        """The key of the value that is read; ``None`` behind the first of a list."""
+        """Path of the current value; ``None`` after the first item of a list."""
         self.brackets: list[tuple[str, Path | None]] = []
-        """Brackets that are open, and whose value each is."""
+        """Open brackets, each with the path of its value."""
 
     def read_key(self, mark: str, line: int) -> None:
         if mark == "]" and self.key:
@@ -218,7 +218,7 @@ class _Scan:
             inside = self.brackets[-1][1] if self.brackets else self.table
             self.owner = None if inside is None else (*inside, *self.key)
             self.key, self.is_value = [], True
-            if self.owner in self.layout.spans:  # of a later table in a list
+            if self.owner in self.layout.spans:  # a later table of a list
                 self.owner = None
             elif self.owner:
                 self._note_line(self.owner)
@@ -244,7 +244,7 @@ class _Scan:
     def _note_line(self, path: Path) -> None:
         for depth in range(len(path), 0, -1):
             if self.layout.lines.setdefault(path[:depth], self.line) != self.line:
-                break  # whatever is above it has a line already
+                break  # the tables above it already have a line
 
 
 def _unquote_key(key: str) -> str:
@@ -257,14 +257,14 @@ def _unquote_key(key: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes."""
+    """Write a string in double quotes."""
     import tomlkit
 
     return tomlkit.string(text).as_string()
 
 
 def inline(value: object) -> str:
-    """A value on one line: ``{ num_hidden_layers = 12 }``."""
+    """Write a value on one line: ``{ num_hidden_layers = 12 }``."""
     import tomlkit
 
     if isinstance(value, dict):
@@ -275,16 +275,15 @@ def inline(value: object) -> str:
 
 
 def key(name: str) -> str:
-    """One part of a dotted key, bare where it can be."""
+    """Write one part of a dotted key, without quotes if possible."""
     import tomlkit
 
     return tomlkit.key(name).as_string()
 
 
 def in_ascii(text: str) -> str:
-    """Escape TOML for an output that cannot show all of it.
+    """Escape TOML for an output that cannot show every character.
 
-    TOML has other characters than ASCII only in strings and keys in double quotes, where an escape means the same,
-    and in comments.
+    Our TOML has non-ASCII characters only in comments and between double quotes, where an escape means the same.
     """
     return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", text)

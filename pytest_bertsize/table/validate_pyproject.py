@@ -1,6 +1,6 @@
 """The JSON Schema of ``[tool.bertsize]``: what editors complete, explain and underline, and validate-pyproject checks.
 
-It lies in the package as a file, and reading it loads nothing else.
+The schema is a file of the package; reading it imports nothing else.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("partial-bertsize.json")
-"""Named as SchemaStore names the schema of a tool without a file of its own."""
+"""The name that SchemaStore gives to the schema of a tool without a file of its own."""
 
 
 def tool_schema(_tool_name: str = "bertsize") -> dict[str, Any]:
-    """Budgets that pytest-bertsize holds BERT-family models to: [tool.bertsize] in pyproject.toml."""
+    """Budgets of BERT-family models, which pytest-bertsize checks: [tool.bertsize] in pyproject.toml."""
     schema: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     return schema

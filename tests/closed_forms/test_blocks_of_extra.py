@@ -112,9 +112,9 @@ def test_a_range_in_the_name_is_a_module_in_each_of_those_layers(tmp_path: Path)
         ('name = "x", linear = [2, 3], count = "2 x"', 'count is "2 x": write a number or a key'),
         ('name = "x", linear = [2, 3], count = true', "count is true: write a number or a key"),
         ('name = "x", conv2d = [2, 3]', "conv2d takes [in, out, height, width], and this has 2"),
-        ('name = "x", rms_norm = 4, bias = false', "rms_norm takes no bias: remove it"),
-        ('name = "x", linear = [4, 2], count = 2, tied = { weight = "bert.x" }', "it is more than one module"),
-        ('name = "x[", linear = [4, 2]', "is no path of a module"),
+        ('name = "x", rms_norm = 4, bias = false', "rms_norm has no argument bias: remove it"),
+        ('name = "x", linear = [4, 2], count = 2, tied = { weight = "bert.x" }', "it is several modules"),
+        ('name = "x[", linear = [4, 2]', "is not the path of a module"),
     ],
 )
 def test_what_no_block_can_be_told_is_a_mistake_of_the_table(tmp_path: Path, written: str, message: str) -> None:

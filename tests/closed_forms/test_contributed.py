@@ -145,7 +145,7 @@ def test_a_default_that_is_not_the_librarys_is_an_error_by_name(project: Project
     (kind, message), *rest = seed(project, 64)
     assert (kind, message) == (
         "read-otherwise",
-        f"the closed form assumes head_dim 64, transformers {transformers.__version__} says 128",
+        f"the closed form assumes head_dim 64, transformers {transformers.__version__} reads 128",
     )
     assert {kind for kind, _ in rest} == {"off-closed-form"}
 

@@ -202,13 +202,13 @@ def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overr
     ("table", "message"),
     [
         (f'{TWO}config = "q.json"', "each backbone has a config of its own: remove config"),
-        ("backbone = {}", "{} is no backbone: write"),
-        ("backbone = { a = 3 }", "3 is no config of a: write a ="),
+        ("backbone = {}", "{} is not a backbone: write"),
+        ("backbone = { a = 3 }", "3 is not a config of a: write a ="),
         (
             f'{TWO}architecture = {{ other = "BertModel" }}',
-            '"other" is no backbone of this model: name those of backbone',
+            '"other" is not a backbone of this model: use the names in backbone',
         ),
-        (f'{TWO}architecture = {{ ctx_model = "" }}', "an empty string says nothing"),
+        (f'{TWO}architecture = {{ ctx_model = "" }}', "an empty string has no effect"),
     ],
 )
 def test_what_does_not_go_together_is_a_mistake_of_the_table(tmp_path: Path, table: str, message: str) -> None:

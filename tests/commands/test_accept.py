@@ -65,7 +65,7 @@ def test_a_reason_that_the_table_said_already_is_pointed_out(project: Project) -
     project(f'{LOCKED}    reason = "ADR-12"\n')
     repository(Path()).commit()
     before = text()
-    again = 'bursts: the table already has "ADR-12"; a check against a base with the same reason asks for another'
+    again = 'bursts: the table already has "ADR-12"; if the base has the same reason, a check asks for a new one'
     assert said()[:2] == (
         GOOD,
         [
@@ -164,7 +164,7 @@ def test_what_cannot_be_written_leaves_all_as_it_was(project: Project, monkeypat
     monkeypatch.setattr("pytest_bertsize.commands.accept.review_all", review_slowly)
     status, _, mistakes = said()
     assert status == MISTAKEN
-    assert "is there by now, and is left alone: run this again" in mistakes[0]
+    assert "did not exist when this run began, and was not changed: run this again" in mistakes[0]
     assert text() == before
 
 

@@ -129,7 +129,7 @@ def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(
     [
         ("('encoder', total='110MB')", "test_a.py:2: total: '110MB' is not a count*did you mean '110M'?"),
         ("('encoder', total=None)", "test_a.py:2: total: None is not a count of parameters*"),
-        ("('encoder', total={})", "test_a.py:2: total: an empty limit holds nothing*"),
+        ("('encoder', total={})", "test_a.py:2: total: an empty limit checks nothing*"),
         ("('encoder', hed=0)", 'encoder: test_a.py:2: the budget names the component "hed"*'),
     ],
 )

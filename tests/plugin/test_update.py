@@ -198,7 +198,7 @@ def test_what_could_not_be_written_fails_the_run(rewriter: Rewriter) -> None:
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert rewriter.settings.path.read_text("utf-8") == "# changed\n"
     assert printed(rewriter)[1:] == [
-        f"red: {rewriter.settings.path} was changed since it was read, and is left alone: run this again"
+        f"red: {rewriter.settings.path} has changed since it was read, and was not changed: run this again"
     ]
 
 
@@ -226,7 +226,7 @@ def test_accepting_passes_writes_and_says_what_it_changed(project: Project) -> N
     assert said(result) == [
         'pyproject.toml:10: bursts: total "50K" → "60K", for 59,549',
         "pyproject.toml:11: bursts: head 2,548 → 2,549, for 2,549",
-        '→ give a reason before you commit it, as a run with a base needs one: bertsize accept --reason "…"',
+        '→ give a reason before you commit, because a run with a base needs one: bertsize accept --reason "…"',
     ]
     found = Path("pyproject.toml").stat()
     result = pytester.runpytest_inprocess(*UPDATE)
@@ -362,7 +362,7 @@ def read_only() -> None:
 
 @pytest.mark.parametrize(
     ("prepare", "why"),
-    [(symlinked, "is a symlink, and is left alone"), (read_only, "is read-only, and is left alone")],
+    [(symlinked, "is a symlink and was not changed"), (read_only, "is read-only and was not changed")],
     ids=["symlink", "read-only"],
 )
 def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Project, prepare: Any, why: str) -> None:
@@ -477,7 +477,7 @@ def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert (tmp_path / "x.lock").read_text() == "mine"
     assert '"50K"' in rewriter.settings.path.read_text("utf-8")
-    assert "x.lock is there by now, and is left alone: run this again" in printed(rewriter)[-1]
+    assert "x.lock did not exist when this run began, and was not changed: run this again" in printed(rewriter)[-1]
 
 
 @alone_and_spread

@@ -115,7 +115,7 @@ def own_project(folder: Path, table: str = TABLE, *, locked: bool = True) -> Own
 
 
 STRICT = TABLE.replace('"bertsize.lock"', '{ file = "bertsize.lock", strict = true }')
-ACCEPT = 'if that is meant, accept it: bertsize accept --reason "…"'
+ACCEPT = 'if that is intended, accept it: bertsize accept --reason "…"'
 
 
 @pytest.fixture

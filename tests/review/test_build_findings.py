@@ -77,7 +77,7 @@ def test_a_key_that_is_read_otherwise_is_named_with_both_and_with_who_says_so(
     ((found, line),) = said_of(family, written, **library)
     ours, theirs = assumed
     place = f"config.json:{line}" if line else "config.json"
-    assert found == f"{place}: the closed form assumes {ours}, {BY} says {theirs}; {fix}"
+    assert found == f"{place}: the closed form assumes {ours}, {BY} reads {theirs}; {fix}"
 
 
 def test_it_is_placed_where_the_file_has_it() -> None:
@@ -106,7 +106,7 @@ def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
         (
             (
                 "config.json: the closed form assumes tie_word_embeddings true, transformers 5.1.0 has no such key unless the "
-                'file writes it; write "tie_word_embeddings" with the value that you mean'
+                'file sets it; write "tie_word_embeddings" with the value that you mean'
             ),
             None,
         )
@@ -151,7 +151,7 @@ def test_a_newer_release_than_the_newest_that_is_known_is_taken_to_be_like_it(tm
 
 def test_another_one_is_an_error(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, Release(4, 57, 6), "5.23.0")
-    assert "transformers 5.23.0 built it, and the closed form is that of 4.57.6" in error
+    assert "transformers 5.23.0 built the model, but the closed form describes 4.57.6" in error
 
 
 def test_one_that_is_not_known_is_an_error(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ WITHOUT = f"or tie_word_embeddings = false in its config; {BUILT_BY}"
     [
         ("get_output_embeddings", 4, "5.23.0", 'write _tied_weights_keys = {"o.w": "i.w"} and call post_init(), '),
         ("_tie_weights", 4, "5.23.0", "assign it in the constructor, self.o.w = self.i.w; "),
-        ("_tied_weights_keys", 5, "4.57.1", "write get_output_embeddings, "),
+        ("_tied_weights_keys", 5, "4.57.1", "define get_output_embeddings, "),
     ],
 )
 def test_a_tie_that_another_release_makes_is_an_error(way: str, release: int, imported: str, fix: str) -> None:

@@ -192,7 +192,7 @@ def test_a_table_of_another_model_is_told_with_the_command_that_writes_it_anew(
     assert message in finding["message"]
     assert finding["message"].endswith(f"; it is built with total {TOTAL:,}, limit 59,000 ({TOTAL - 59_000:,})")
     command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
-    assert finding["fix"] == f"if that is meant, {command} rewrites its table; else {fix}"
+    assert finding["fix"] == f"if that is intended, {command} rewrites its table; else {fix}"
 
 
 def test_a_built_model_without_a_closed_form_is_told_with_that_command_as_well(project: Project) -> None:
@@ -215,7 +215,7 @@ def test_off_its_table_and_its_lock_it_is_told_the_command_that_writes_both(
     project(TAGGER, own=own).runpytest("--bert-budget", "--bert-budget-report=size.json")
     fixes = {each["kind"]: each["fix"] for each in model()["findings"] if each["severity"] == "error"}
     command = """bertsize init own:build --name tagger --kwargs '{"labels": 9}' --write"""
-    mend = f"correct the class; if that is meant, {command} writes its table and its lock"
+    mend = f"correct the class; if that is intended, {command} writes its table and its lock"
     assert fixes == {"off-closed-form": mend, "differs-from-lock": ""}  # once
 
 
@@ -240,7 +240,7 @@ def test_without_a_build_what_code_makes_is_counted_by_its_lock_which_is_said_an
         ["1 configured, 1 checked, 0 failed; 1 counted by the lock; not compared with a build*"]
     )
     (finding,) = (each for each in model()["findings"] if each["severity"] == "warning")
-    assert finding["message"] == "counted by bertsize.lock, not built: its code may make another model today"
+    assert finding["message"] == "counted by bertsize.lock, not built: its code may build a different model today"
     assert model()["headline"].startswith(f"tagger: {TOTAL:,} parameters by its lock, not built; within")
     result = check(project, table, "--bert-budget-no-build", "--bert-budget-strict")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

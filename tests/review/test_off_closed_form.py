@@ -21,7 +21,7 @@ FROZEN = NORM._replace(trainable=False)
 SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
 FORMULAS = {"encoder.norm": Formula((Product(1, (as_power("D"),)),))}
 OWN = "bertsize init own:build"
-MEND = f"correct the class; if that is meant, {OWN} --write writes its table and its lock"
+MEND = f"correct the class; if that is intended, {OWN} --write writes its table and its lock"
 
 
 def parts(count: int) -> tuple[Tensor, ...]:
@@ -67,7 +67,7 @@ def test_a_difference_names_both_counts_and_a_way_out() -> None:
         Finding(
             "off-closed-form",
             "encoder.norm is -768 off the closed form D = 768: encoder.norm is gone: 768 (weight 768)",
-            "the class builds other tensors than its config declares: check it, or report a class of the library",
+            "the class builds other tensors than its config declares: check it, or report the library's class",
             component="encoder.norm",
             expected=768,
             actual=0,

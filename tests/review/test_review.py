@@ -390,7 +390,7 @@ def test_the_sum_of_the_other_limits_names_each_part_that_is_off() -> None:
     }
     found = reviewed(**parts, total={"exact": 16_000_000 + 85_054_464 + 600_000})
     assert found.errors[-1].fix == (
-        "the limit is the sum of the other limits, which differ by as much: embeddings +622,592, head +13,256"
+        "the limit is the sum of the other limits, and the difference is in embeddings +622,592, head +13,256"
     )
 
 

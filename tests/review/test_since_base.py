@@ -102,7 +102,7 @@ def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pa
     (over,) = growth(found)
     # 16,632 - 595; 16,632 of 59,549 is 27.93 %
     assert over.message == "total grew by 16,632 since main, 16,037 over its limit of 1% (595 of 59,549)"
-    assert over.fix == 'to accept it, write "28%" with a new reason = "…", and take it back in a later change'
+    assert over.fix == 'to accept it, write "28%" with a new reason = "…", and restore the old value in a later change'
     assert (over.component, over.actual, over.limit, over.line) == ("growth", 16_632, 595, LINE_OF_BUDGET)
     assert (over.file, over.table_key) == ("pyproject.toml", ("tool", "bertsize", "models", "fits", "budget", "growth"))
     assert found.headline == "fits: growth 16,632, limit 595 (+16,037)"
@@ -255,7 +255,7 @@ def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committe
     assert error.severity == "error"
     assert error.message == ("budget.growth needs a base, and its count at main is unknown: closed_form = false")
     assert error.fix == (
-        'say why in the same change: reason = "…", and commit a lock with it, with which later commits are compared: '
+        'say why in the same change: reason = "…", and commit a lock, which later commits are compared with: '
         'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
     )
     made.declare(MODEL.format(budget=f'reason = "ADR-16"\n{ALONE}'))

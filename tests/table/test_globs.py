@@ -124,10 +124,10 @@ def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path)
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("/etc/*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
-        ("a/../*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
+        ("/etc/*.json", "it leaves the project: write it relative to pyproject.toml, without .."),
+        ("a/../*.json", "it leaves the project: write it relative to pyproject.toml, without .."),
         ("configs\\*.json", "write / between folders, not \\"),
-        ("configs/**.json", "** stands for folders, alone between two /"),
+        ("configs/**.json", "write ** alone between two /: it matches whole folders"),
     ],
 )
 def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why: str) -> None:
@@ -143,7 +143,7 @@ def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest
     assert find_matches(root, "models/*/config.json")
     with pytest.raises(Mistake) as bad:
         find_matches(root, "**/config.json")
-    assert str(bad.value) == "it leads through more than 4 folders: write a narrower pattern"
+    assert str(bad.value) == "it searches more than 4 folders: write a narrower pattern"
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: p
         return there(folder)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    with pytest.raises(Mistake, match='"models/de/" cannot be looked through: Permission denied'):
+    with pytest.raises(Mistake, match='"models/de/" cannot be listed: Permission denied'):
         find_matches(root, "models/*/config.json")
 
 
@@ -187,21 +187,21 @@ REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
     (
         {"bert": {"config": "a.json", "checkpoint": "{stem}.bin"}},
         [],
-        "checkpoint has {stem}, and config is no pattern: write the path of one file",
+        "checkpoint has {stem}, and config is not a pattern: write the path of one file",
         "checkpoint",
     ),
     ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
     (
         {"bert-{stem}": JSON},
         ["a/x.json", "b/x.json"],
-        '"b/x.json" gives the name "bert-x", which "a/x.json" gives too: write models."bert-{stem}-{folder}"',
+        '"b/x.json" gives the model name "bert-x", which "a/x.json" gives too: write models."bert-{stem}-{folder}"',
         "",
     ),
     *(
         (
             tables,
             ["configs/a.json"],
-            '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
+            '"configs/a.json" gives the model name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
             "",
         )
         for tables in (
@@ -219,7 +219,7 @@ REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
     (
         {"bert-{stem}": {**JSON, "adapter": "{folder}"}},
         ["a.json"],
-        '"a.json" lies in no folder that {folder} could name: write {stem}',
+        '"a.json" is in no folder whose name {folder} could mean: write {stem}',
         "adapter",
     ),
 ]

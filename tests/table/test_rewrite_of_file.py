@@ -58,14 +58,14 @@ def test_a_new_file_is_made_where_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_file_that_came_up_meanwhile_is_left_alone(path: Path) -> None:
-    assert refused(path, before=None) == "FILE is there by now, and is left alone: run this again"
+    assert refused(path, before=None) == "FILE did not exist when this run began, and was not changed: run this again"
     assert path.read_bytes() == BEFORE.encode()
 
 
 @pytest.mark.parametrize("now", [BEFORE + "x = 1\n", BEFORE.replace("\n", "\r\n"), "", "\ufeff" + BEFORE], ids=repr)
 def test_a_file_that_was_changed_meanwhile_is_left_alone(path: Path, now: str) -> None:
     path.write_bytes(now.encode())
-    assert refused(path) == "FILE was changed since it was read, and is left alone: run this again"
+    assert refused(path) == "FILE has changed since it was read, and was not changed: run this again"
     assert path.read_bytes() == now.encode()
 
 
@@ -77,7 +77,7 @@ def test_a_symlink_is_left_alone_and_so_is_what_it_leads_to(tmp_path: Path, befo
         target.write_bytes(before.encode())
     path = folder / "pyproject.toml"
     path.symlink_to(target)
-    assert refused(path, before) == "FILE is a symlink, and is left alone: run this where the file itself is"
+    assert refused(path, before) == "FILE is a symlink and was not changed: run this where the file itself is"
     assert path.readlink() == target
     assert (target.read_bytes() if target.exists() else None) == (None if before is None else before.encode())
 
@@ -86,14 +86,14 @@ def test_a_hard_link_is_left_alone_and_stays_one(path: Path) -> None:
     other = path.with_name("other.toml")
     other.hardlink_to(path)
     assert refused(path) == (
-        "FILE is one file with 1 other name (a hard link), and is left alone: give it a file of its own, and run this again"
+        "FILE is one file with 1 other name (a hard link), and was not changed: give it a file of its own, and run this again"
     )
     assert other.samefile(path)
 
 
 def test_a_read_only_file_is_left_alone(path: Path) -> None:
     path.chmod(0o444)
-    assert refused(path) == "FILE is read-only, and is left alone: make it writable, and run this again"
+    assert refused(path) == "FILE is read-only and was not changed: make it writable, and run this again"
     assert path.read_bytes() == BEFORE.encode()
 
 
@@ -127,7 +127,7 @@ def test_of_several_files_all_are_replaced_or_none(path: Path, *, there: bool) -
     if there:
         other.write_text("old")
     before = path.read_text()
-    with pytest.raises(SettingsError, match="was changed since it was read"):
+    with pytest.raises(SettingsError, match="has changed since it was read"):
         replace_together((other, "old" if there else None, "new"), (path, f"{before}#", "x"))
     assert (other.read_text() if other.exists() else None, path.read_text()) == ("old" if there else None, before)
     replace_together((other, "old" if there else None, "new"), (path, before, "x"))

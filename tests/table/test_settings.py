@@ -158,7 +158,7 @@ def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_key(
 ) -> None:
     """Nothing limits the length of 0x…; what is read is hashed, and handed to a process, as JSON."""
     write(pyproject, f"\n[tool.bertsize.models.encoder]\n{said.format('1' + '0' * 14_000)}\n")
-    message = "a number of thousands of digits; write the number that is meant"
+    message = "the number has thousands of digits; write the number that you mean"
     assert load_mistakes(pyproject) == placed(2, f"encoder.{key}", message)
 
 
@@ -241,7 +241,7 @@ def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> No
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"\xef\xbb\xbf[tool.bertsize]\n", ": it begins with a byte order mark, which no TOML has"),
+        (b"\xef\xbb\xbf[tool.bertsize]\n", ": it begins with a byte order mark, which TOML forbids"),
         ('name = "é"'.encode("latin-1"), ": cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 8"),
         (b"[project]\nname = \n", ":2: not TOML: Invalid value at column 8"),
         (b"a = " + b"[" * 5_000, ": not TOML: TOML inline arrays/tables are nested more than"),
@@ -257,7 +257,7 @@ def test_what_is_no_file_is_refused(pyproject: Path) -> None:
     assert ": there is no such file, so no model is declared; " in load_mistakes(pyproject)
     assert load_mistakes(pyproject.parent) == f"{pyproject.parent}: this is not a regular file"
     pyproject.symlink_to("gone.toml")
-    assert load_mistakes(pyproject) == f"{pyproject}: it is a symlink that leads nowhere"
+    assert load_mistakes(pyproject) == f"{pyproject}: it is a symlink to a file that does not exist"
 
 
 @pytest.mark.parametrize(("part", "dot"), [("a", "."), ("a-b", " . ")])

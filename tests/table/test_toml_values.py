@@ -105,7 +105,10 @@ def test_a_value_is_written_as_its_author_writes(old: str, new: str, written: st
 def test_what_has_no_such_value_is_refused_and_the_key_is_named(text: str) -> None:
     with pytest.raises(CannotReplace) as refused:
         replace_values(text, {TOTAL: "2"})
-    assert str(refused.value) == "tool.bertsize.models.x.budget.total cannot be separated from the text around it"
+    assert (
+        str(refused.value)
+        == "tool.bertsize.models.x.budget.total cannot be changed without changing the text around it"
+    )
 
 
 @pytest.mark.parametrize("value", [{"a b": [{"c": 1}, [True, "x\ny"]], "d": {}}, [{"a": {}}], []])

@@ -56,7 +56,7 @@ XLM = family(
     ignored="""
     add_cross_attention, pruned_heads
     share_inout_emb [true] costs V*D when is_false: transformers asks tie_word_embeddings -> write \
-"tie_word_embeddings": false, if that is meant
+"tie_word_embeddings": false, if that is intended
     """,
     classes="""
     *Model
