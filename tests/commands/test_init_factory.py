@@ -490,13 +490,13 @@ def test_what_fails_otherwise_is_told_without_a_function_to_paste(
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        (Wish("own"), '"own" names no function: name "module:function"'),
+        (Wish("own"), '"own" does not name a function: name "module:function"'),
         (Wish("own:Plain", "a b"), "a model's name is its test id"),
         (
             Wish("own:Plain", kwargs={"more": {"a": [None]}}),
             'more is {"a": [null]}, and TOML has no null; leave it out, or name a function of the project that passes it',
         ),
-        (Wish("own:Plain", kwargs={"a b": 1}), '--kwargs: "a b" is no name of an argument'),
+        (Wish("own:Plain", kwargs={"a b": 1}), '--kwargs: "a b" is not the name of an argument'),
         (Wish("own:Plain", is_named=False), "this folder is part of the project in .."),
     ],
 )
