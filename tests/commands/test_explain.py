@@ -105,7 +105,7 @@ def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(bertsize
 # every family
 
 
-@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+@pytest.mark.parametrize(("family", "architecture"), dict(PAIRS).items())
 def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: str, architecture: str) -> None:
     for tensors, case in enumerate(sample(family, architecture)[:2]):
         form = case.closed_form()
