@@ -84,6 +84,9 @@ def check_factory(written: str) -> None:
     if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
         if script := re.search(r"(?<!\S)[^\s:]+\.py(?: .*)?\Z", written):
             raise ValueError(f'{shown(written)} is not a Python command: write factory = "python {script[0]}"')
+        if shell := re.search(r"(?<!\S)\S+\.sh(?!\S)", written):
+            message = f"{shown(written)} is not a Python command"
+            raise ValueError(f'{message}: write the one that {shell[0]} runs, as in factory = "python train.py"')
         module = re.fullmatch(r"([\w/]+)\.py:(\w+)", written, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
         message = f"{shown(written)} does not name a function"

@@ -19,12 +19,12 @@ from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
-from pytest_bertsize.commands.init.factory import Wish, declare
+from pytest_bertsize.commands.init.factory import Wish, _name_after, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
 from pytest_bertsize.table.settings import SettingsError, load, parse
-from tests.support.git_projects import repository
+from tests.support.git_projects import git, repository
 
 if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
@@ -588,6 +588,26 @@ def test_a_config_of_the_hub_cache_is_copied_into_the_project(
 def test_another_release_than_the_project_pins_is_said(root: Path) -> None:
     (root / "requirements.txt").write_text("torch\ntransformers==4.2.1\n")
     assert "- requirements.txt pins transformers 4.2.1, but 5." in init(root, "Plain")[2]
+
+
+def test_a_release_that_a_folder_above_in_the_repository_pins_is_said(root: Path) -> None:
+    git(root.parent, "init", "--quiet")
+    (root.parent / "requirements.txt").write_text("transformers==4.2.1\n")
+    assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root, "Plain")[2]
+
+
+@pytest.mark.parametrize(
+    ("factory", "name"),
+    [
+        ("acme.models:build_NERTagger", "ner_tagger"),
+        ("acme.models:Bert2CNN1D", "bert2cnn1d"),
+        ("acme.models:get_BertCRF", "bert_crf"),
+        ("python acme/train.py --width 64", "train"),
+        ("acme:build_", "model"),
+    ],
+)
+def test_a_model_is_named_after_what_makes_it(factory: str, name: str) -> None:
+    assert _name_after(factory) == name
 
 
 # paths and sizes

@@ -234,10 +234,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
 def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
     """Yield a fix for each config of the model that no commit can have."""
     root, hub = discovery.project.root, discovery.project.settings.hub
-    try:
-        top = find_repository(root).root
-    except NoRevision:
-        top = root
+    top = _find_top(root)
     copy = f"configs/{found.name}.json"
     by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
     read = {"": found.config.partition("#")[0]}
@@ -353,10 +350,13 @@ def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
 
 
 def _name_after(factory: str) -> str:
-    """Return ``ner_tagger`` for ``acme.models:build_NerTagger``, ``train`` for ``python acme/train.py --width 64``."""
+    """Return ``ner_tagger`` for ``acme.models:build_NerTagger``, ``train`` for ``python acme/train.py --width 64``.
+
+    A digit begins no word: ``bert2cnn1d`` for ``acme.models:Bert2CNN1D``.
+    """
     script = next((word for word in split_command(factory) if word != "-m"), factory)
     last = re.split("[:./]", script.removesuffix(".py"))[-1]
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", last).lower()
     return _VERBS.sub("", words).strip("_") or "model"
 
 
@@ -386,8 +386,16 @@ def _name_folder(project: Project) -> str:
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file that pins a release of transformers, and the release."""
-    for pattern in _PINS:
-        for path in sorted(root.glob(pattern)):
+    """Yield each file of the project or its repository that pins a release of transformers, and the release."""
+    for folder in dict.fromkeys((_find_top(root), root)):
+        for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern))):
             text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
-            yield from ((path.name, found[1]) for found in _PINNED.finditer(text))
+            yield from ((os.path.relpath(path, root), found[1]) for found in _PINNED.finditer(text))
+
+
+def _find_top(root: Path) -> Path:
+    """Return the folder of the repository, or the project's folder outside of any."""
+    try:
+        return find_repository(root).root
+    except NoRevision:
+        return root
