@@ -154,21 +154,17 @@ def _show(value: object) -> str:
 
 
 def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
-    """Room left in a few characters (six for a count), rounded so that it never flatters: room down, overshoot up.
+    """Room left in a few characters (six for a count): the digits that the exact number begins with.
 
-    ``769_000`` → ``'+769K'``, ``-13_230_208`` → ``'-13.3M'``, ``0`` → ``'0'``; of bytes ``'-13.3MB'``.
+    ``769_000`` → ``'+769K'``, ``-13_290_208`` → ``'-13.2M'``, ``0`` → ``'0'``; of bytes ``'-13.2MB'``.
     """
     if left == 0:
         return "0"
-    size, sign, rounding = abs(left), "+" if left > 0 else "-", ROUND_FLOOR if left > 0 else ROUND_CEILING
-    for power, unit in enumerate(quantity.shown):
-        scale = 1000**power
-        step = Decimal("0.1") if size < 100 * scale else Decimal(1)
-        rounded = (Decimal(size) / scale).quantize(step, rounding)
-        text = f"{sign}{rounded:,}".replace(".0", "") + unit
-        if rounded < 1000:  # noqa: PLR2004
-            break
-    return text
+    size = abs(left)
+    power = min((len(str(size)) - 1) // 3, len(quantity.shown) - 1)
+    whole, tenths = divmod(10 * size // 1000**power, 10)
+    shown = f"{whole}.{tenths}" if tenths and whole < 100 else f"{whole:,}"  # noqa: PLR2004
+    return f"{'+' if left > 0 else '-'}{shown}{quantity.shown[power]}"
 
 
 def percent_used(actual: int, limit: int) -> str:

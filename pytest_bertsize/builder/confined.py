@@ -8,6 +8,7 @@ import gc
 import io
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -24,6 +25,7 @@ _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "get
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
 """Events that Python announces before a process uses the network."""
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
+_COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # and links, of a terminal
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
 
 
@@ -159,7 +161,7 @@ class LastLine(io.TextIOWrapper):
 
     def read_last(self) -> str:
         """Return the last line without secrets, and without the name of the program before ``error:``."""
-        whole = hide_secrets(self._end).splitlines()[1:]  # the first may be cut, a secret with it
+        whole = hide_secrets(_COLOURS.sub("", self._end)).splitlines()[1:]  # the first may be cut, a secret with it
         last = next((line.strip() for line in reversed(whole) if line.strip()), "")
         return str(last.partition(": error: ")[2] or last)
 
@@ -207,7 +209,7 @@ def describe_error(error: BaseException, root: str = "") -> str:
     if isinstance(cause, Refused):
         return f"{cause}{place}"
     try:
-        text = " ".join(["", *str(cause).split()])
+        text = " ".join(["", *_COLOURS.sub("", str(cause)).split()])
     except Exception:  # noqa: BLE001  (whatever an exception's own text raises)
         text = ""
     return f"{type(cause).__name__}{text and ':'}{text}{place}"

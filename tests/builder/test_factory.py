@@ -207,6 +207,14 @@ FAILS: dict[str, tuple[str, str]] = {
         "import argparse; argparse.ArgumentParser().parse_args(['--x'])",
         f"{ENDED}: SystemExit: 2 (own.py:*), after it wrote 'unrecognized arguments: --x' to stderr",
     ),
+    "exits_in_colour": (
+        "print('\x1b[1;31mno \x1b]8;;https://a.org\x1b\\\\GPU\x1b]8;;\x1b\\\\\x1b[0m', file=sys.stderr); sys.exit(1)",
+        f"{ENDED}: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr",
+    ),
+    "raises_in_colour": (
+        "raise ValueError('\x1b[38;5;9mno\x1b[K \x1b[0mGPU \x1b[31')",
+        r"ValueError: no GPU \x1b[31 (own.py:*)",
+    ),
     "is_interrupted": ("raise KeyboardInterrupt", "KeyboardInterrupt (own.py:*)"),
     "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),

@@ -179,7 +179,7 @@ def test_a_share_of_the_total(part: int | None, whole: int, said: str) -> None:
 
 def test_it_names_who_failed_and_the_worst_and_the_second_line_who_changed_most() -> None:
     report = run(grown("a", 14, total="130M"), grown("b", total="110M"))
-    assert report.headline == "1 of 2 models failed: b (6.7M over 110M)"
+    assert report.headline == "1 of 2 models failed: b (6.6M over 110M)"
     assert report.news == (
         "2 changed; a: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
     )
@@ -189,15 +189,15 @@ def test_of_several_that_failed_the_worst_is_named_and_the_line_has_room_for_it(
     models = [grown(f"model-{n}", 13 + n % 2, total="110M") for n in range(40)]
     line = run(*models).headline
     assert line.startswith("40 of 40 models failed: model-0, model-1, ")
-    assert line.endswith(" more (worst: model-1, 13.7M over 110M)")
+    assert line.endswith(" more (worst: model-1, 13.6M over 110M)")
     assert 120 < len(line) <= 140
 
 
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (grown(total="120M", head=1), "head 623K over 1"),
-        (grown(total={"min": "120M"}), "3.4M under 120M"),
+        (grown(total="120M", head=1), "head 622K over 1"),
+        (grown(total={"min": "120M"}), "3.3M under 120M"),
         (refused(), "its config is refused"),
         (not_built(), "not built"),
     ],
@@ -236,7 +236,7 @@ def loosened(component: str | None = None) -> ModelReport:
         ),
         (
             run(passing("a"), grown("b", total="110M")),  # its own line says the net
-            "1 of 2 models failed: b (6.7M over 110M)",
+            "1 of 2 models failed: b (6.6M over 110M)",
             ("1 changed; b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"),
         ),
         (run(passing("a"), unread()), "1 of 2 models failed: b (its config is refused)", "1 unchanged since main"),
