@@ -591,9 +591,11 @@ def test_another_release_than_the_project_pins_is_said(root: Path) -> None:
 
 
 def test_a_release_that_a_folder_above_in_the_repository_pins_is_said(root: Path) -> None:
-    git(root.parent, "init", "--quiet")
-    (root.parent / "requirements.txt").write_text("transformers==4.2.1\n")
-    assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root, "Plain")[2]
+    git(root, "init", "--quiet")
+    (root / "requirements.txt").write_text("transformers==4.2.1\n")
+    (root / "part").mkdir()
+    (root / "src").rename(root / "part" / "src")
+    assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root / "part", "Plain")[2]
 
 
 @pytest.mark.parametrize(
