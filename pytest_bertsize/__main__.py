@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command, and say how it ended: 0 all within, 1 a finding, 2 a mistake in the table or in the command."""
+    """Run a command and return its status: 0 if all passes, 1 for a finding, 2 for a mistake in table or command."""
     parser = make_parser()
     given = parser.parse_args(arguments)
     if "run" not in given:
@@ -44,7 +44,7 @@ def _run_init(given: argparse.Namespace) -> int:
 def _run_check(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
-    keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
+    keep_to_oneself()  # a factory could otherwise find the later questions here, and the place of the answers
     given.project = [*dict.fromkeys(given.project)]
     if len(given.project) > 1:
         return _check_several(given)
@@ -79,10 +79,10 @@ def _run_accept(given: argparse.Namespace) -> int:
 
 
 def _check_several(given: argparse.Namespace) -> int:
-    """Check one project after the other; the status is that of the worst."""
+    """Check one project after the other, and return the worst status."""
     for option, said in (("--report", given.report), ("a model's name", given.names)):
         if said:
-            sys.stderr.write(f"ERROR: {option} is of one project: run check once for each --project\n")
+            sys.stderr.write(f"ERROR: {option} is for one project: run check once for each --project\n")
             return 2
     found = {}
     for root in given.project:
@@ -121,7 +121,7 @@ def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -
 
 
 def _show(write: Callable[[argparse.Namespace], str]) -> Callable[[argparse.Namespace], int]:
-    """Make a command of what writes a text."""
+    """Make a command of a function that writes a text."""
 
     def run_command(given: argparse.Namespace) -> int:
         from pytest_bertsize.commands.console import show
@@ -161,7 +161,7 @@ def _write_log(given: argparse.Namespace) -> str:
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
-    """:raises Unusable: for an option that is none."""
+    """:raises Unusable: for an option that cannot be read."""
     from pytest_bertsize.commands.named_model import Named, parse_keys, parse_options
 
     return Named(config, given.architecture, given.family, parse_options(given.option), parse_keys(given.keys))
@@ -172,12 +172,12 @@ def _read_name(config: str, given: argparse.Namespace) -> Named:
 
 def _find_folder(written: str) -> Path:
     if not written or not Path(written).is_dir():
-        raise argparse.ArgumentTypeError(f"{written!r} is no folder")
+        raise argparse.ArgumentTypeError(f"{written!r} is not a folder")
     return Path(written).absolute()
 
 
 def _read_test_id(written: str) -> str:
-    """Return a model's name, of its test id as well: ``pyproject.toml::tagger``."""
+    """Return a model's name, which may be written as its test id: ``pyproject.toml::tagger``."""
     return written.removeprefix("pyproject.toml::")
 
 
@@ -185,14 +185,14 @@ def _read_arguments(written: str) -> dict[str, Any]:
     try:
         found = json.loads(written)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{written!r} is no JSON: {error}") from None
+        raise argparse.ArgumentTypeError(f"{written!r} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"{written!r} is no object: write '{{\"labels\": 9}}', for example")
+        raise argparse.ArgumentTypeError(f"{written!r} is not an object: write '{{\"labels\": 9}}', for example")
     return found
 
 
 class _Once(argparse.Action):
-    """An option of which a second one would pass over the first."""
+    """An option that may be given once: a second value would silently replace the first."""
 
     def __call__(self, parser: argparse.ArgumentParser, given: argparse.Namespace, value: object, *_: object) -> None:
         if self.option_strings and self.dest in (said := vars(given).setdefault("once", {})):
@@ -202,7 +202,7 @@ class _Once(argparse.Action):
 
 
 class _Version(argparse.Action):
-    """Looked up when it is asked for."""
+    """The option that prints the version, which is looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from pytest_bertsize import __version__
@@ -234,19 +234,19 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--reason": {"required": True},
     "-v/--verbose": {"action": "count", "default": 0},
 }
-"""Keys of arguments that are no texts."""
-PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with our table, from here upwards)"}
+"""Settings of arguments that are not plain texts."""
+PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with models, from here upwards)"}
 MODEL = {
     "--architecture NAME": "the class (default: the only one that the file names)",
     "--family NAME": "the model_type of a file that has none",
     "--option NAME=BOOL…": "a constructor argument, as in add_pooling_layer=false",
-    "--keys NAME=KEY…": "a name that the file has for a key, as in num_blks=num_hidden_layers",
-    "--format": "how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
+    "--keys NAME=KEY…": "the file's own name for a key, as in num_blks=num_hidden_layers",
+    "--format": "the format of the output (default: text)",
 }
 INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
-    "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and propose a table for',
-    "--name NAME": "the name of that model (default: the function's, or that in check_model)",
+    "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and to propose a table for',
+    "--name NAME": "the name of that model (default: the function's name, or the one in check_model)",
     "--config FILE": "the config for it, a file or a folder",
     "--kwargs JSON": "keyword arguments for it, as in '{\"labels\": 9}'",
     "--write": "add the tables to pyproject.toml (default: print them)",
@@ -255,11 +255,12 @@ CHECK = {
     "names [NAME…]": "the models to check (default: all)",
     "--project FOLDER…": PROJECT["--project FOLDER"],
     "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
-    "--base REV": "compare with this git revision, or where this branch left it (default: the base of the request that "
-    "CI runs for; none: with nothing)",
+    "--base REV": "compare with this git revision, or the commit where this branch left it (default: the base of the "
+    "request that CI runs for; none: compare with nothing)",
     "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
-    "--strict": "with --no-build: fail what no config's closed form counts, if code makes it or no lock has it",
-    "--python PATH": "build with this interpreter, whatever the table says",
+    "--strict": "with --no-build: fail a model that no closed form of a config counts, if code makes it or no lock "
+    "has it",
+    "--python PATH": "build with this interpreter, in place of the table's",
     "--no-cache": "build also what an earlier run built from the same files",
     "--cache DIR": "remember builds in this folder, also in CI (default: .pytest_cache, not in CI)",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
@@ -268,8 +269,8 @@ ACCEPT = {
     "names [NAME…]": "the models to accept (default: all)",
     "--reason WHY": "why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
     **PROJECT,
-    "--base REV": "count growth from this git revision, and give limits that were loosened since the reason too "
-    "(default: HEAD)",
+    "--base REV": "count growth from this git revision, and write the reason beside limits that were loosened since, "
+    "too (default: HEAD)",
     "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {
@@ -278,27 +279,27 @@ EXPLAIN = {
     "--page PATH": "write a page (.html) with a slider for every size instead",
 }
 CONFIG = (
-    "a config file or its folder, perhaps with REV: before it and #key.path behind it; module:NAME; or the name of a "
-    "declared model, perhaps with pyproject.toml:: or REV: before it"
+    "a config file or its folder, also as REV:FILE and FILE#key.path; module:NAME; or the name of a declared model, "
+    "also as pyproject.toml::NAME and REV:NAME"
 )
 FIT = {
     "config CONFIG": "a config, as for explain",
     "--total COUNT": "the most parameters, as in 110M (default: the budget of a declared model)",
     "--flops NUMBER": "the most FLOPs of a forward pass, as in 22G",
     "--seq-len TOKENS": "the tokens of that pass (default: 128)",
-    "--keep KEY…": "a size that stays as it is, as in vocab_size",
-    "--multiple N": "what widths and vocabularies are multiples of (default: 64)",
-    "--head-width N": "hidden units of one attention head (default: today's, or 64)",
+    "--keep KEY…": "a size that does not change, as in vocab_size",
+    "--multiple N": "a number that divides widths and vocabularies (default: 64)",
+    "--head-width N": "hidden units of one attention head (default: as in the config, or 64)",
 }
 LOG = {
-    "name [NAME]": "a model, by any name that it had (default: all)",
+    "name [NAME]": "a model, by its present or a former name (default: all)",
     "commits [REV..REV]": "the commits after one and up to another, as in v1..HEAD (default: all)",
-    "--tags": "go from tag to tag, and to the last commit",
-    "--format": "how it is printed (default: text)",
+    "--tags": "show one row per tag, and the last commit",
+    "--format": "the format of the output (default: text)",
 }
 COMMANDS = {
     "init": _Command(
-        "propose a table for each config of the project, or for the class that is named, which is built once",
+        "propose a table for each config of the project, or for the named class, which is built once",
         _run_init,
         INIT,
     ),
@@ -308,7 +309,7 @@ COMMANDS = {
         CHECK,
     ),
     "accept": _Command(
-        "accept what is counted: raise the limits that fail, with the reason beside each; never in CI",
+        "accept the counts: raise the limits that fail, with the reason beside each; never in CI",
         _run_accept,
         ACCEPT,
     ),
@@ -323,12 +324,12 @@ COMMANDS = {
         {"a A": "a config, as for explain", "b B": "the other one", **MODEL},
     ),
     "fit": _Command(
-        "show the shapes nearest to today's that hold a budget, as overrides to paste",
+        "show the shapes nearest to the present one that fit a budget, as overrides to paste",
         _show(_write_shapes),
         {**FIT, **MODEL},
     ),
     "log": _Command(
-        "show how each declared model grew, commit by commit, with the key that did it",
+        "show how each declared model grew, commit by commit, with the key that caused it",
         _show(_write_log),
         {**LOG, **PROJECT},
     ),
@@ -369,9 +370,9 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run() -> NoReturn:
-    """Run a command, and end the process at once: Python's own way out takes a fifth of a check.
+    """Run a command, and end the process at once: Python's own exit takes a fifth of a check.
 
-    What it prints may lead nowhere (``>&-``), and its reader may leave early; a disk that is full is no success.
+    Its output may be closed (``>&-``), and a reader may stop early; a full disk is an error.
     """
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)
@@ -380,7 +381,7 @@ def run() -> NoReturn:
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.flush()
     except OSError as error:
-        os.write(2, f"ERROR: what was found cannot be printed: {error.strerror or error}\n".encode())
+        os.write(2, f"ERROR: the result cannot be printed: {error.strerror or error}\n".encode())
         os._exit(2)
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
@@ -390,7 +391,7 @@ def run() -> NoReturn:
 def _run_to_status() -> int:
     try:
         return main()
-    except SystemExit as leaving:  # argparse, which has said why
+    except SystemExit as leaving:  # argparse, which has printed why
         return leaving.code if isinstance(leaving.code, int) else 2
 
 

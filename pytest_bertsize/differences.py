@@ -19,54 +19,54 @@ from pytest_bertsize.wording import exact, listed, plural, printable, signed
 Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied", "frozen", "trained"]
 
 MOST_ALIKE = 64
-"""Modules of the same shapes, of which that with the name most alike is taken."""
+"""Most modules of the same shapes that are considered; the one with the most similar name is taken."""
 DISTINCT = 4
-"""Tensors of a module that is known by its shapes, whatever it is called and wherever it stands."""
+"""Tensors that a module needs to be recognised by its shapes alone, whatever its name and place."""
 MOST_SHAPES = 2
-"""Tensors of a module that are shown with their shapes."""
+"""Most tensors of a module that are shown with their shapes."""
 MOST_NAMED = 3
 AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference, however many tensors it is made of."""
+    """One difference, which may concern many tensors."""
 
     kind: Kind
     name: str
-    """The modules or tensors it is about, layers folded: ``bert.encoder.layer[12:14]``."""
+    """The modules or tensors that differ, layers folded: ``bert.encoder.layer[12:14]``."""
     count: int
-    """Parameters that it adds; negative for what it takes."""
+    """Parameters that it adds; negative if it removes some."""
     tensors: tuple[str, ...]
-    """The names of those that are there now, and of those that were and are not."""
+    """The names of its tensors now, and of those that are gone or renamed."""
     detail: str
     """Details: the number of parameters, the shapes."""
     other: str = ""
-    """The former name, or that of the tensor that it is or was."""
+    """The former name, or the name of the tensor that it is or was tied to."""
     is_plural: bool = False
     is_name_alone: bool = False
-    """True if each of its tensors is another tensor as well: a name came or went, and no parameter."""
+    """True if all its tensors are tied to others: only names came or went, and no parameter."""
 
     @property
     def sentence(self) -> str:
         """``bert.encoder.layer.12 is new: 7,087,872, like the other 12``, without a full stop."""
-        name, verb, own = printable(self.name), "are" if self.is_plural else "is", "their" if self.is_plural else "its"
-        other = printable(self.other)
+        name, other = printable(self.name), printable(self.other)
+        verb, trains = ("are", "train") if self.is_plural else ("is", "trains")
         if self.is_name_alone:
-            return f"{name} {verb} {self.kind} by name alone, for {other}: no count changed"
+            return f"{name} {verb} {self.kind} only as a name of {other}: no count changed"
         template = {
-            "renamed": f"{other} {verb} {name} now, of the same shapes",
+            "renamed": f"{other} {verb} now named {name}, with the same shapes",
             "resized": name,
-            "tied": f"{name} {verb} {other} now, and no tensor of {own} own",
-            "untied": f"{name} {verb} of {own} own now, and no longer {other}",
-            "frozen": f"{name} {verb} frozen now",
-            "trained": f"{name} {verb} trained now",
+            "tied": f"{name} {verb} now tied to {other}",
+            "untied": f"{name} {verb} no longer tied to {other}",
+            "frozen": f"{name} no longer {trains}",
+            "trained": f"{name} now {trains}",
         }
         return f"{template.get(self.kind, f'{name} {verb} {self.kind}')}: {self.detail}"
 
 
 def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]:
-    """Return the differences, the largest first; none if names, shapes, ties and what trains are the same.
+    """Return the differences, the largest first; none if names, shapes, ties and frozen tensors are the same.
 
     Their counts add up to the difference of the two totals.
     """
@@ -81,7 +81,7 @@ class _Side:
 
     @cached_property
     def paths(self) -> dict[str, list[Tensor]]:
-        """Every module, and every tensor as one, with the tensors in it."""
+        """Every module, and every tensor as a module of its own, with the tensors in it."""
         found: dict[str, list[Tensor]] = {}
         for tensor in self.tensors.values():
             for path in levels(tensor.name):
@@ -93,20 +93,20 @@ class _Side:
         """The modules right below each module."""
         found: dict[str, list[str]] = {}
         for path in self.paths:
-            if path and path not in self.tensors:  # a name that begins with a dot is in a module of no name
+            if path and path not in self.tensors:  # a name that begins with a dot is in a module without a name
                 found.setdefault(path.rpartition(".")[0], []).append(path)
         return found
 
     @cached_property
     def groups(self) -> dict[str, set[str]]:
-        """The names of each tensor that has several."""
+        """All names of a tensor that has several, by each of them."""
         found: dict[str, set[str]] = {}
         for tensor in self.tensors.values():
             found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
         return {name: group for group in found.values() if len(group) > 1 for name in group}
 
     def signature(self, path: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Names inside a module, and shapes: equal for modules that were built alike."""
+        """Return the names and shapes inside a module: equal for modules that were built alike."""
         return tuple(sorted((each.name.removeprefix(path), each.shape) for each in self.paths[path]))
 
     def count_owned(self, path: str) -> int:
@@ -116,7 +116,7 @@ class _Side:
         return tuple(each.name for path in paths for each in self.paths[path])
 
     def find_roots(self, names: Collection[str]) -> list[str]:
-        """Return the outermost modules all of whose tensors are among these; a tensor itself if there is none."""
+        """Return the outermost modules whose tensors are all among these names; else the tensor itself."""
         left = Counter(path for name in names for path in _outer_modules(name))
         found = (
             next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
@@ -124,7 +124,7 @@ class _Side:
         return list(dict.fromkeys(found))
 
     def with_heirs(self, leaving: Collection[str]) -> _Side:
-        """Give tensors that share one which comes or goes an owner that stays: then only a name comes or goes."""
+        """Give tensors whose owner comes or goes an owner that stays: then only a name comes or goes."""
         heirs: dict[str, str] = {}
         for each in self.tensors.values():
             if each.tied_to in leaving and each.name not in leaving:
@@ -146,7 +146,7 @@ class _Comparison:
         self.gone = {name: None for name in before.tensors if name not in after.tensors}
 
     def find_all(self) -> list[Difference]:
-        found = [*self._find_renamed()]  # what has another name is neither new nor gone
+        found = [*self._find_renamed()]  # a renamed tensor is neither new nor gone
         self.before, self.after = self.before.with_heirs(self.gone), self.after.with_heirs(self.new)
         return [
             *found,
@@ -161,7 +161,7 @@ class _Comparison:
     def _find_whole(
         self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
     ) -> Iterator[Difference]:
-        """Find modules that one side has, and the other has not."""
+        """Find modules that only one side has."""
 
         def alike(path: str) -> Hashable:
             return side.signature(path), side.count_owned(path)
@@ -184,7 +184,7 @@ class _Comparison:
 
     @staticmethod
     def _count_twins(paths: Sequence[str], side: _Side, other: _Side) -> int:
-        """Return how many layers the list had, if all of them are built like the new one."""
+        """Return how many layers the list has on both sides if all of them are built like this one, else 0."""
         parent, _, index = paths[0].rpartition(".")
         if not index.isdigit():
             return 0
@@ -209,7 +209,7 @@ class _Comparison:
             yield Difference("renamed", name, 0, both, detail, _join_names(former), is_plural=_is_list(former))
 
     def _pair_renamed(self) -> Iterator[tuple[str, str]]:
-        """Pair modules that are gone with those of the same shapes that are new; the outermost first."""
+        """Pair modules that are gone with new modules of the same shapes, the outermost first."""
         waiting: dict[Hashable, list[str]] = {}  # new modules by shapes and places in lists, and by shapes alone
         for path, inside in self.after.paths.items() if self.gone else ():
             if all(each.name in self.new for each in inside):
@@ -223,7 +223,7 @@ class _Comparison:
         while asked:
             old = asked.popleft()
             signature = self.before.signature(old)
-            for place in (split_indices(old)[1], None):  # of the same layer, else of any
+            for place in (split_indices(old)[1], None):  # in the same layer, else in any
                 free = (
                     each
                     for each in waiting.get((signature, place), ())
@@ -239,12 +239,12 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether modules of the same shapes are one: by name, by place, one in the other, or many tensors."""
+        """Return whether modules of the same shapes are one: same name, same parent, nested, or many tensors."""
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
 
-    # what stayed
+    # tensors of both sides
 
     def _find_resized(self) -> Iterator[Difference]:
         groups: dict[tuple[str, str], list[tuple[str, Tensor, Tensor]]] = {}
@@ -254,7 +254,9 @@ class _Comparison:
                 axis, sizes = _describe_resizing(old.shape, new.shape)
                 groups.setdefault((new.component, sizes), []).append((axis, old, new))
         for (_, sizes), resized in groups.items():
-            count = sum(new.size - old.size for _, old, new in resized if not old.tied_to)  # what was tied is untied
+            count = sum(
+                new.size - old.size for _, old, new in resized if not old.tied_to
+            )  # a tied one counts as untied
             tensors = tuple(new.name for *_, new in resized)
             names = [each for each, _ in fold_names(tensors)]
             outermost = dict.fromkeys(name.partition(".")[0] for name in names)
@@ -267,7 +269,7 @@ class _Comparison:
             yield Difference("resized", where, count, tensors, detail.lstrip())
 
     def _find_ties(self, kind: Literal["tied", "untied"], there: _Side, elsewhere: _Side) -> Iterator[Difference]:
-        """Find what shares its tensor on one side, and has one of its own, or another's, on the other."""
+        """Find tensors that are tied on one side, and on the other are not, or are tied to another tensor."""
         owners = {}
         for name in self.stay:
             owner, other = there.tensors[name].tied_to, elsewhere.tensors[name].tied_to
@@ -296,13 +298,13 @@ class _Comparison:
                 if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
             }
             for name, paths in _fold_paths(self.after.find_roots(names), self.after.signature):
-                if count := sum(map(self.after.count_owned, paths)):  # what owns nothing goes with its owner
+                if count := sum(map(self.after.count_owned, paths)):  # a tied tensor counts with its owner
                     tensors = self.after.names_within(paths)
                     yield Difference(kind, name, 0, tensors, exact(count), is_plural=_is_list(paths))
 
 
 def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
-    """Fold paths that are alike but for their layer: one name, and the paths that it stands for."""
+    """Fold paths that differ only in their layer: yield one name, and the paths that it stands for."""
     groups: dict[Hashable, list[str]] = {}
     for path in paths:
         groups.setdefault((split_indices(path)[0], alike(path)), []).append(path)
@@ -321,12 +323,12 @@ def _outer_modules(name: str) -> Iterator[str]:
 
 
 def _join_names(paths: Iterable[str]) -> str:
-    """Return several paths as one, where they differ in their layer alone."""
+    """Write several paths in one text; those that differ only in their layer are folded."""
     return ", ".join(name for name, _ in fold_names(dict.fromkeys(paths)))
 
 
 def _is_list(paths: Sequence[str]) -> bool:
-    """Return whether these are several layers; what is in each layer, ``layer[0:12].norm``, is one."""
+    """Return whether these are several layers; ``layer[0:12].norm``, a module of each layer, takes the singular."""
     return len(paths) > 1 and paths[0].rpartition(".")[2].isdigit()
 
 
@@ -350,7 +352,7 @@ def _describe_count(count: int) -> str:
 
 
 def _describe_module(path: str, side: _Side) -> str:
-    """Return ``(weight 768×9, bias 9)`` of what is small, and how many tensors a larger module has."""
+    """Return ``(weight 768×9, bias 9)`` for a small module, and the number of tensors of a larger one."""
     inside = side.paths[path]
     if len(inside) > MOST_SHAPES:
         return f" ({plural(len(inside), 'tensor')})"
@@ -367,7 +369,7 @@ def write_shape(shape: tuple[int, ...]) -> str:
 
 
 def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
-    """Return ``rows`` or ``columns``, ``""`` if several axes differ, and the sizes; else both shapes."""
+    """Return the axis (``rows``, ``columns``, or ``""`` if several differ) and the sizes; else both shapes."""
     if len(old) != len(new) or sorted(old) == sorted(new):
         return "", f"{write_shape(old)} → {write_shape(new)}"
     changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}

@@ -1,4 +1,4 @@
-"""The dtypes of tensors: what torch calls them, what safetensors calls them, and how many bits one element takes."""
+"""The dtypes of tensors: their names in torch and in safetensors, and the bits of one element."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
 
 
 BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
-"""Bits of one parameter, by the name that torch has for its dtype."""
+"""Bits of one parameter, by torch's name for its dtype."""
 TRAINED = ("float64", "float32", "bfloat16", "float16")
-"""Dtypes in which an optimiser can step: torch has gradients of no 8-bit dtype."""
+"""Dtypes that an optimiser can train: torch has no gradients in an 8-bit dtype."""
 
 _ALIASES = {
     **dict.fromkeys(("fp64", "f64", "double"), "float64"),
@@ -53,14 +53,14 @@ _ALIASES = {
 
 
 def whole_bytes(elements: int, bits: int) -> int:
-    """Return the bytes of so many elements, one that is begun counted as a whole."""
+    """Return the bytes of that many elements, rounded up."""
     return -(-elements * bits // 8)
 
 
 def bits_of(dtype: str) -> int:
     """Return the bits that one parameter of a dtype takes.
 
-    :raises BadValue: for any other name than one of :data:`BITS`, saying which to write.
+    :raises BadValue: for a name that is not in :data:`BITS`, with the name to write.
     """
     if dtype in BITS:
         return BITS[dtype]
@@ -72,10 +72,9 @@ def bits_of(dtype: str) -> int:
 
 
 def bytes_of(parameters: int, dtype: str) -> int:
-    """Return the bytes of that many parameters, one that is begun counted as a whole.
+    """Return the bytes of that many parameters, rounded up.
 
-    Parameters and nothing else: what a quantised format keeps beside them (scales, zero points) is not in it, nor are
-    buffers and the header of a file.
+    It counts parameters alone, without the scales and zero points of a quantised format, buffers and a file's header.
 
     :raises ValueError: for an unknown dtype.
     """

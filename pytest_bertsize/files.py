@@ -1,6 +1,6 @@
-"""A file that the project's table names: inside the project, regular, opened without waiting; its JSON, strictly.
+"""Read a file that the project's table names: inside the project, regular, opened without waiting, as strict JSON.
 
-And a file that is written: replaced at once, or not at all.
+Write a file: replace it at once, or not at all.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pytest_bertsize.wording import printable, reason, shown
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """The start of the few lines that a checkout has in place of a file of git-LFS."""
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
-"""The first bytes of files by torch.save, and of a pickle."""
+"""The first bytes of a file of torch.save, and of a pickle."""
 MOST_MARKS = 3_000_000
-"""Commas, colons and opening brackets in one JSON text, which bound the memory that it takes to some 400 MB; 256,000
-tokens with their ids and 580,000 pairs to merge have 2.3 million."""
+"""Commas, colons and opening brackets in one JSON text, which bound the memory that it takes to some 400 MB; a
+tokenizer of 256,000 tokens with their ids and 580,000 merges has 2.3 million."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place where a file should be, and how a mistake in it is reported."""
+    """The place where a file should be, and the way to report a mistake in it."""
 
     root: Path
     reference: str
@@ -42,7 +42,7 @@ class Place:
     table_key: str = ""
     """The key of a model's table that names the file; the message about a missing file names it."""
     what_to_name: str = ""
-    """The thing that the table has to name, where another word than :attr:`what` is clearer."""
+    """The word for the file in a fix, if another word than :attr:`what` is clearer."""
 
     @property
     def file(self) -> str:
@@ -52,7 +52,7 @@ class Place:
 
     @cached_property
     def path(self) -> Path:
-        """The path without symlinks: what they lead to counts, not where they stand.
+        """The path with its symlinks followed: their target counts, not their own place.
 
         :raises Unusable: if it lies outside the project, or cannot be followed.
         """
@@ -68,10 +68,10 @@ class Place:
         return real
 
     def is_folder(self) -> bool:
-        return os.path.isdir(self.path)  # noqa: PTH112  (which takes a name that is too long for an answer)
+        return os.path.isdir(self.path)  # noqa: PTH112  (Path.is_dir raises for a name that is too long)
 
     def has(self, name: str) -> bool:
-        """Return whether a folder has an entry of that name, be it a broken link."""
+        """Return whether a folder has an entry of that name, even a broken link."""
         return os.path.lexists(self.path / name)
 
     def one_of(
@@ -80,10 +80,10 @@ class Place:
         otherwise: str = "name the file itself",
         there: Callable[[Path], bool] = os.path.lexists,
     ) -> Place:
-        """Return the file itself, where a folder is named that holds one of two.
+        """Return the file in a folder that holds one of two names, or this place if it is not a folder.
 
-        :param otherwise: the way out of a folder that holds neither.
-        :param there: whether an entry of the folder is to be counted.
+        :param otherwise: the fix for a folder that holds neither.
+        :param there: returns whether the folder has an entry.
         :raises Unusable: for a folder that holds neither, or both.
         """
         folder = self.path
@@ -103,7 +103,7 @@ class Place:
         return one
 
     def entry(self, name: str) -> Place:
-        """A file of this folder."""
+        """Return a file of this folder."""
         return replace(self, reference=str(Path(self.reference) / name))
 
     def neighbour(self, name: str) -> Place:
@@ -111,7 +111,7 @@ class Place:
         return replace(self, reference=str(Path(self.reference).parent / name))
 
     def opened(self) -> BinaryIO:
-        """The file, at its first byte.
+        """Open the file, at its first byte.
 
         :raises Unusable: if it is missing, empty, not a regular file, or a git-LFS pointer.
         """
@@ -124,7 +124,7 @@ class Place:
         return stream
 
     def opened_unread(self) -> BinaryIO:
-        """The file, at its first byte, whatever it holds.
+        """Open the file, at its first byte, whatever it holds.
 
         :raises Unusable: if it is missing, or not a regular file.
         """
@@ -154,7 +154,7 @@ class Place:
         stream.seek(0)
 
     def content(self, largest: int) -> bytes:
-        """The whole file.
+        """Read the whole file.
 
         :raises Unusable: if it has more than ``largest`` bytes, and as :meth:`opened` does.
         """
@@ -172,10 +172,10 @@ class Place:
             self.fail(f"byte {error.start:,} is not UTF-8", "save the file as UTF-8")
 
     def json(self, content: bytes, most_marks: int = MOST_MARKS) -> object:
-        """Parse a JSON text that says every thing once.
+        """Parse a JSON text strictly.
 
-        :raises Unusable: for bytes that are not JSON, a key that stands twice in an object, ``NaN``, and texts that
-            would take much memory.
+        :raises Unusable: for bytes that are not JSON, a key that an object has twice, ``NaN``, and texts that would
+            take much memory.
         """
         if sum(content.count(mark) for mark in (b"{", b"[", b",", b":")) > most_marks:
             message = f"more than {most_marks:,} commas, colons and brackets"
@@ -188,7 +188,7 @@ class Place:
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
         except RecursionError:
-            self.fail("not JSON: nested too deep", "correct the file")
+            self.fail("not JSON: nested too deeply", "correct the file")
         except ValueError as error:
             self.fail(f"not JSON: {reason(error)}", "correct the file")
 
@@ -202,11 +202,11 @@ class Place:
 
 
 class RepeatedKey(ValueError):
-    """An object says one thing twice; ``json`` would silently keep the last."""
+    """An object has a key twice; ``json`` would silently keep the last value."""
 
 
 def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """:raises RepeatedKey: naming the first key that stands twice."""
+    """:raises RepeatedKey: with the first key that occurs twice."""
     found: dict[str, object] = {}
     for key, value in pairs:
         if key in found:
@@ -224,9 +224,9 @@ class NotRegular(OSError):
 
 
 def open_regular(path: Path | str) -> BinaryIO:
-    """A regular file, at its first byte, opened once.
+    """Open a regular file once, at its first byte.
 
-    :raises OSError: if it cannot be opened, a folder and a symlink included.
+    :raises OSError: if it cannot be opened, or is a folder, a symlink, a pipe or a device.
     """
     stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -236,14 +236,14 @@ def open_regular(path: Path | str) -> BinaryIO:
 
 
 def open_as_it_is(path: str, flags: int) -> int:
-    """A named pipe must not hold the run up, and no symlink come in between."""
+    """Open a path without waiting for a named pipe, and without following a symlink."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
     """Replace the file at once, or leave it as it was; its content is on the disk before it takes the name.
 
-    :param owner: user and group that the file is to have, where this user may give it to them.
+    :param owner: user and group of the file, if this user may set them.
     :raises OSError: if it cannot be written.
     """
     handle, temporary, is_named = _part_of(path)
@@ -253,10 +253,10 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
             stream.flush()
             os.fsync(stream.fileno())
             if not is_named:
-                # with a folder's descriptor, which an absolute path needs none of, Python follows the link as it says
+                # Python follows the link only with a folder's descriptor, although an absolute path needs none
                 os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
         if owner:
-            with contextlib.suppress(OSError, AttributeError):  # a container's root writes what is somebody's
+            with contextlib.suppress(OSError, AttributeError):  # root in a container writes a file of another user
                 os.chown(temporary, *owner)
         temporary.chmod(mode)
         temporary.replace(path)
@@ -266,7 +266,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
 
 
 def _part_of(path: Path) -> tuple[int, Path, bool]:
-    """A new file beside another one, without a name where the system can: what is killed then leaves nothing behind."""
+    """Open a new file beside another, without a name if the system can: a killed process then leaves nothing behind."""
     import tempfile
 
     with contextlib.suppress(AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""What was found about a model: a kind, a sentence, a place and a way out."""
+"""Findings about a model: each has a kind, a message, a place and a fix."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ Kind: TypeAlias = Literal[
     "differs-from-lock",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})
-"""Findings that a limit is exceeded."""
+"""Kinds of findings about a limit that does not hold."""
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
-"""Findings that keep a model from being checked at all, the most urgent first."""
+"""Kinds of findings that prevent the check of a model, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 def describe_limit(component: str | None, actual: int, limit: int) -> str:
-    """``total 116,602,170, limit 110,000,000 (+6,602,170)``: a limit that does not hold, as a headline says it."""
+    """``total 116,602,170, limit 110,000,000 (+6,602,170)``: a limit that does not hold, for a headline."""
     return f"{component} {exact(actual)}, limit {exact(limit)} ({signed(actual - limit)})"
 
 
 class Option(NamedTuple):
-    """An option of a command, ``--family bert``, which is an argument in Python, ``family="bert"``."""
+    """An option of a command, ``--family bert``, or the same argument in Python, ``family="bert"``."""
 
     name: str
     value: str = ""
 
 
 class Finding(NamedTuple):
-    """One thing to know about a model. Any of severity ``error`` fails it."""
+    """One finding about a model, which fails if the severity is ``error``."""
 
     kind: Kind
     message: str
     """The problem, with exact values; a sentence without its full stop."""
     fix: str = ""
-    """The fix."""
+    """The text to write, or the command to run."""
     severity: Severity = "error"
     component: str | None = None
     expected: int | None = None
@@ -66,11 +66,11 @@ class Finding(NamedTuple):
     table_key: tuple[str, ...] | None = None
     """The key in the project's table, to look up its line."""
     base: int | None = None
-    """The count at the base, where the limit was broken there already."""
+    """The count at the base, if it exceeded the limit there already."""
     asks_why: bool = False
-    """True if a new ``reason`` in the table settles it."""
+    """True if a new ``reason`` in the table resolves it."""
     elsewhere: tuple[str | Option, ...] = ()
-    """The way out where no table declares the model; empty if it is :attr:`fix`."""
+    """The fix if no table declares the model; empty if it is the same as :attr:`fix`."""
 
     @property
     def place(self) -> str:
@@ -78,12 +78,12 @@ class Finding(NamedTuple):
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
 
     def in_command(self) -> Finding:
-        """Return the finding with the way out for who names a model in a command."""
+        """Return the finding with the fix for someone who names the model in a command."""
         written = (each if isinstance(each, str) else f"--{each.name} {each.value}".strip() for each in self.elsewhere)
         return self._replace(fix="".join(written)) if self.elsewhere else self
 
     def in_python(self) -> Finding:
-        """Return the finding with the way out for who names a model in a line of Python."""
+        """Return the finding with the fix for someone who names the model in a line of Python."""
         options = (
             each if isinstance(each, str) else f'{each.name}="{each.value}"' if each.value else each.name
             for each in self.elsewhere

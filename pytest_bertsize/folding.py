@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     Box = tuple[range, ...]
 
 _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
-"""A part of a name that is a place in a list."""
+"""A part of a name that is an index in a list."""
 _HOLE = "\0"
 STAR = "[*]"
-"""The place of the layer in the name of another tensor of the same layer."""
+"""The layer's index in the name of another tensor of the same layer."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000
-"""Most names that one written name may mean."""
+"""Most names that one folded name may stand for."""
 
 
 def split_indices(name: str) -> tuple[str, Indices]:
@@ -35,7 +35,7 @@ def join_indices(template: str, indices: Iterable[int]) -> str:
 
 
 def group_indices(places: Iterable[Indices]) -> list[Box]:
-    """Return places as few blocks of neighbours; every place is in just one block."""
+    """Group places into few blocks of neighbours; every place is in exactly one block."""
     rest: dict[int, list[Indices]] = {}
     for place in sorted(set(places)):
         if not place:
@@ -54,7 +54,7 @@ def group_indices(places: Iterable[Indices]) -> list[Box]:
 def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
     """``layer.*.weight`` and 0 to 11 → ``layer[0:12].weight``.
 
-    :param several: what stands for more than one, in place of the range.
+    :param several: the text for several layers, in place of the range.
     """
     left, text = iter(box), ""
     for part in template.split("."):
@@ -82,14 +82,14 @@ def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def escape_name(name: str) -> str:
-    """Escape the brackets that a name has of its own, so that none is read as a range."""
+    """Escape the brackets in a name, so that none is read as a range."""
     return re.sub(r"[%\[\]]", lambda found: _ESCAPED[found[0]], name)
 
 
 def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
     """Return the names that a folded one stands for, each with its places in the ranges.
 
-    :raises ValueError: for a range that is not one.
+    :raises ValueError: for brackets that are not a range.
     """
     parts = _RANGE.split(text)
     runs = [range(int(low), int(high)) for low, high in zip(parts[1::3], parts[2::3], strict=True)]

@@ -1,4 +1,4 @@
-"""The one structure: the named tensors of a model, and their roll-up by component."""
+"""The inventory: the named tensors of a model, and their roll-up by component."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def levels(component: str) -> Iterator[str]:
 
 
 def common(components: Iterable[str], otherwise: str) -> str:
-    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``otherwise`` where they share nothing."""
+    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``otherwise`` if they share nothing."""
     shared = set.intersection(*(set(levels(component)) for component in components))
     return max(shared, key=len, default=otherwise)
 
@@ -61,7 +61,7 @@ Modules = Mapping[tuple[str, ...], Collection[str]]
 
 
 def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
-    """Return the modules around tensors, with the components of these.
+    """Return the modules around tensors, each with the components of the tensors in it.
 
     :param known: names of tensors, and their components.
     """
@@ -74,9 +74,9 @@ def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
 
 
 def find_nearest(name: str, modules: Modules, otherwise: str) -> str:
-    """Return what the components in the innermost known module around a name share.
+    """Return the component that the tensors in the innermost known module around a name have in common.
 
-    :param otherwise: is returned where they share nothing, and where no module around it is known.
+    :param otherwise: returned if they share nothing, or if no module around the name is known.
     """
     inside: set[str] = set()
     paths: list[tuple[str, ...]] = [()]
@@ -125,7 +125,7 @@ class Inventory:
 
     @property
     def unique(self) -> int:
-        """All parameters, tied ones counted once: the number that budgets mean."""
+        """All parameters, tied ones counted once: the number that budgets limit."""
         return sum(tensor.owned for tensor in self.tensors)
 
     @property
@@ -135,11 +135,11 @@ class Inventory:
 
     @property
     def stored(self) -> int:
-        """All parameters with the ties written out."""
+        """All parameters, tied ones counted under each name."""
         return sum(tensor.size for tensor in self.tensors)
 
     def __getitem__(self, component: str) -> int:
-        """Parameters of a component, of ``"total"`` or ``"trainable"``; 0 for one that only others of the family have.
+        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only others of the family have it.
 
         :raises KeyError: for a component that none of them has.
         """
@@ -162,7 +162,7 @@ class Inventory:
         return fold(self.tensors)
 
     def layers(self, component: str) -> int:
-        """12 where every tensor of the component stands once in each of 12 layers, else 1."""
+        """Return 12 if every tensor of the component exists once in each of 12 layers, else 1."""
         times: Counter[tuple[object, ...]] = Counter()
         for row in self.folded:
             if is_within(row.component, component):
@@ -178,9 +178,9 @@ class Loading(NamedTuple):
     """A file's tensors as transformers loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
-    """Name in the file, name in the model (``None`` if the class passes over it), and shape in the model."""
+    """Name in the file, name in the model (``None`` if the class ignores it), and shape in the model."""
     unsaved: frozenset[str] = frozenset()
-    """Names that ``save_pretrained`` leaves out, because the class makes them anew."""
+    """Names that ``save_pretrained`` leaves out, because the class makes them again."""
 
 
 def roll_up(own: dict[str, int]) -> dict[str, int]:
@@ -202,14 +202,14 @@ def parents_first(names: Iterable[str]) -> list[str]:
 
 @lru_cache(256)
 def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Worked out once for the models of a run that are alike."""
+    """Cache the order, because many models of a run have the same components."""
     order = {name: index for index, name in enumerate(dict.fromkeys((*CANONICAL, *names)))}
     return tuple(sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)]))
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Tensors that differ in nothing but their layer's index, as one row."""
+    """Tensors that differ only in their layer's index, as one row."""
 
     pattern: str
     """The name with ``*`` for the index: ``encoder.layer.*.output.dense.weight``."""

@@ -1,4 +1,4 @@
-"""``check_model``: the door for a model that somebody has made, in a test or in the script that trains it."""
+"""``check_model``: check a model that exists already, in a test or in the script that trains it."""
 
 from __future__ import annotations
 
@@ -59,23 +59,23 @@ def check_model(
     closed_form: bool = True,
     **limits: object,
 ) -> Review:
-    """Hold a model in hand against its closed form, its budget and its lock, without building anything.
+    """Compare a model with its closed form, its budget and its lock, without building anything.
 
-    ``check_model(model, "tagger")`` is about the table of that name; ``check_model(model, total="110M", pooler=0)``
-    derives the closed form from ``model.config``. What ``torch.compile``, DDP and DataParallel wrap is unwrapped. In a
-    factory, a run counts the model that is given here by its name, and the factory ends; others raise nothing there.
+    ``check_model(model, "tagger")`` reads the table of that name; ``check_model(model, total="110M", pooler=0)``
+    derives the closed form from ``model.config``. A model in ``torch.compile``, DDP or DataParallel is unwrapped. If a
+    run calls this in a factory, it counts the model with the factory's name and ends the factory; others never fail.
 
     :param model: a ``torch.nn.Module`` on any device.
-    :param name: of a declared model.
-    :param table: the ``pyproject.toml`` that declares it, or the folder of that; by default the nearest with such a
-        table, from the working folder upwards.
+    :param name: the name of a declared model.
+    :param table: the ``pyproject.toml`` that declares it, or its folder; by default the nearest one with models, from
+        the working folder upwards.
     :param options: constructor arguments of a model that no table declares: ``{"add_pooling_layer": False}``.
-    :param closed_form: ``False`` holds a model that no table declares to its limits alone.
-    :param limits: as of the marker, each a component: ``total="110M"``; beside a table they tighten its budget.
+    :param closed_form: ``False`` compares a model that no table declares with its limits alone.
+    :param limits: limits by component, as in the marker: ``total="110M"``; with a table they tighten its budget.
     :returns: the review, which has passed.
-    :raises AssertionError: whose text is the report of a model that fails.
-    :raises ValueError: for a name, a table or a limit that is none, with what to write.
-    :raises TypeError: for what is no module, with what to hand over.
+    :raises AssertionError: if the model fails; the text is its report.
+    :raises ValueError: for a name, a table or a limit that cannot be used, with what to write.
+    :raises TypeError: if the model is not a module, with what to pass.
     """
     __tracebackhide__ = True
     try:
@@ -91,7 +91,7 @@ def check_model(
     except (SettingsError, Unsupported) as error:
         if not CALLED:
             raise ValueError(str(error)) from None
-        unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # to the run, which has its own word on it
+        unknown = Subject(_declare(held, {}, closed_form=True), NO_TABLE)  # for the run, which reports its own finding
         found = conclude_in_hand(unknown, Finding("config-invalid", str(error)), held, (), None)
     except NoModule as error:
         raise TypeError(str(error)) from None
@@ -137,7 +137,7 @@ def _refuse_beside_table(options: Mapping[str, bool] | None, *, closed_form: boo
     for name, is_given in (("options", options is not None), ("closed_form", not closed_form)):
         if is_given:
             raise SettingsError(
-                f"{BY}: {name} is for a model that no table declares: write it in the table, or no name"
+                f"{BY}: {name} is for a model that no table declares: write it in the table, or name no table"
             )
 
 
@@ -162,7 +162,7 @@ def _hold_to_table(
 
 
 def _read_run(command: tuple[str, ...]) -> str:
-    """Return the command that runs the same script here with other words; ``""`` if none does."""
+    """Return the command of this process if it runs the same script with other words, else ``""``."""
     main = getattr(sys.modules["__main__"], "__spec__", None)
     words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
     size = 1 + bool(main)
@@ -170,14 +170,14 @@ def _read_run(command: tuple[str, ...]) -> str:
 
 
 def _find_table() -> Settings:
-    """Read the nearest table of ours, from the working folder upwards."""
+    """Read the nearest table, from the working folder upwards."""
     try:
         return load(find_table(Path.cwd()))
     except NothingDeclared as error:
         if error.misspelt:
             raise
     message = f"no {TABLE} in {printable(str(Path.cwd()))} or above it declares a model"
-    raise SettingsError(f'{BY}: {message}: name it by table="path/to/{TABLE}"')
+    raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
 
 
 def _find_file(table: Path) -> Path:
@@ -185,7 +185,7 @@ def _find_file(table: Path) -> Path:
 
 
 def _read_registry(settings: Settings) -> Registry:
-    """Return the closed forms of the release that is imported."""
+    """Return the closed forms for the release that is imported."""
     imported = getattr(sys.modules.get("transformers"), "__version__", None)
     return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
 
@@ -198,16 +198,16 @@ def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
 
 
 def _list_adapted(held: InHand, model: Model) -> Finding | None:
-    """Return what is wrong where a model has an adapter and its table none, or the other way round.
+    """Return a finding if a model has an adapter and its table declares none, or the other way round.
 
-    Without a closed form, what a factory makes is compared as it is.
+    Without a closed form, the factory's model is compared as it is.
     """
     if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
-        message = f"the model has an adapter ({printable(held.adapter)}), and its table declares none"
+        message = f"the model has an adapter ({printable(held.adapter)}), but its table declares none"
         fix = 'write adapter = "path/to/adapter_config.json", or call check_model before the adapter is put on'
         return Finding("config-invalid", message, fix, table_key=())
     if model.adapter is not None and not held.is_adapted:
-        message = "its table declares an adapter, and the model is not what PEFT makes of one"
+        message = "its table declares an adapter, but the model is not a PEFT model"
         fix = "call check_model with what get_peft_model returns"
         return Finding("config-invalid", message, fix, table_key=("adapter",))
     return None
@@ -217,7 +217,7 @@ def _list_adapted(held: InHand, model: Model) -> Finding | None:
 
 
 def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) -> Model:
-    """Return what a table would say of a model that has its own config."""
+    """Return the declaration that a table would have for a model with a config of its own."""
     own = f"{held.classes[0].__module__}:{held.classes[0].__qualname__}"
     return Model(
         name=held.kind,
@@ -242,7 +242,7 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
         itself = next((each for each in built.finished if not each.path), None)
         if not model.closed_form:
             subject = examine(model.replace(family=itself.family if itself else None), NO_TABLE, registry)
-            if held.adapter:  # with which there is none
+            if held.adapter:  # no closed form covers it
                 notes = tuple(each for each in subject.findings if each.severity != "warning")
                 subject = replace(subject, findings=notes)
         elif itself is None:
@@ -266,9 +266,7 @@ def _list_for_closed_form(held: InHand, model: Model) -> Built | Finding:
 
 def _miss_closed_form(held: InHand) -> Finding:
     inner = (
-        f"check what it holds of the library, as in check_model(model.{held.backbones[0]}), or "
-        if held.backbones
-        else ""
+        f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or " if held.backbones else ""
     )
     message = f"there is no closed form for {printable(held.kind)}"
     return Finding("unknown-closed-form", message, f"{inner}{DECLARE}")

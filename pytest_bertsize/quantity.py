@@ -20,17 +20,17 @@ _BYTE_SCALES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _FLOP_SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 
 LONGEST = 60
-"""Characters of a quantity."""
+"""Most characters of a quantity."""
 LARGEST = 10**15
 """The largest count that can be written: a hundred times any model that is built, and exact in every JSON reader."""
 _LARGEST_OF_OTHERS = 9 * 10**15
-"""The largest number of bytes or FLOPs that can be written, which JSON readers have exact up to 2⁵³."""
+"""The largest number of bytes or FLOPs that can be written; JSON readers are exact up to 2⁵³."""
 _PRECISION = 80
-"""Digits: more than any quantity has before and behind its point."""
+"""Digits: more than any quantity has before and after its point."""
 _FEW_DIGITS = 3
-"""Digits of a new limit in place of one with fewer, for a smaller quantity: at most one percent of room."""
+"""Digits that a new limit may have if the old one has fewer: it is then at most one percent above the count."""
 _MOST_DECIMALS = 18
-"""Behind the point: more than a whole number has in any unit."""
+"""Digits after the point: more than a whole number has in any unit."""
 _DIGITS = rf"(?P<digits>[0-9]{{1,25}}(?:_[0-9]{{1,25}})*(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
@@ -44,13 +44,13 @@ class Quantity:
     """``"parameters"``."""
     scales: Mapping[str, int]
     shown: tuple[str, ...]
-    """The units that a table shows it in, each a thousand of the one before."""
+    """The units that it is shown in, each a thousand times the one before."""
     how_to_write: str
     largest: int
     left_out: str
     """A pattern for the word after a quantity that only repeats its kind."""
     meant: Mapping[str, tuple[str, ...]]
-    """Each unit that people write, in capitals, and those that they may mean."""
+    """Each unit as people may write it, in capitals, with the units that they may mean."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -78,7 +78,7 @@ class Quantity:
             hint = self._name_near_miss(value) if isinstance(value, str) else ""
             raise BadValue(f"{_show(value)} is not a {self.noun} of {self.of}", f"{self.how_to_write}{hint}")
         if count < 0:
-            raise BadValue(f"{_show(value)} is negative: a {self.noun} of {self.of} never is")
+            raise BadValue(f"{_show(value)} is negative: a {self.noun} of {self.of} is 0 or more")
         if count > self.largest:
             raise BadValue(f"{_show(value)} is more than any model has: the largest {self.noun} is {self.largest:,}")
         return count
@@ -182,7 +182,7 @@ def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
     """Write a bound that lets ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
-    ``86_000_000`` → ``'113_123_456'``. What has more digits than its author would write loses some, and takes the next
+    ``86_000_000`` → ``'113_123_456'``. A number with more digits than its author wrote is rounded, and takes the next
     unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``, and ``125_985_792`` like ``"85.1M"`` → ``'"126M"'``.
     """
     match = quantity.match(like) if isinstance(like, str) and bound != "exact" else None
@@ -196,7 +196,7 @@ def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
 
 
 def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write in steps of the last digit, of as many digits as there are in ``digits``, or a few."""
+    """Write the count with as many digits as ``digits`` has, or with three if that has fewer."""
     whole, _, behind = digits.replace("_", "").lstrip("0").partition(".")
     scale, places = quantity.scales[unit], len(behind)
     most = max(_FEW_DIGITS, len(f"{whole}{behind}".lstrip("0")))
@@ -209,7 +209,7 @@ def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rou
 
 
 def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write with a power of 1,024, in steps of whole bytes that have no more digits, as halves."""
+    """Write in a unit of 1,024s, in steps of halves, quarters and so on: whole bytes with no more digits."""
     scale, places = quantity.scales[unit], len(digits.partition(".")[2])
     step = Decimal(1) / 2 ** min(places, scale.bit_length() - 1)
     steps = (Decimal(count) / scale / step).to_integral_value(rounding)
@@ -217,7 +217,7 @@ def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rou
 
 
 def _mark_thousands(number: Decimal, places: int, like: str) -> str:
-    """Thousands have marks where the author sets them, and where nobody reads them without."""
+    """Separate thousands with ``_`` if the author does, or if there are five digits or more."""
     text = f"{number:,.{places}f}"
     return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > len("9,999") else "")
 

@@ -1,4 +1,4 @@
-"""A release of transformers, which a closed form is asked about: the library has built some classes otherwise."""
+"""Releases of transformers: a closed form depends on the release, because some build a class differently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_METADATA = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?", re.ASCI
 
 
 class Release(NamedTuple):
-    """``Release(4, 57, 6)``, which is compared as numbers are: ``release < (5, 4)``."""
+    """``Release(4, 57, 6)``, which is compared by its numbers: ``release < (5, 4)``."""
 
     major: int
     minor: int = 0
@@ -23,41 +23,41 @@ class Release(NamedTuple):
 
 
 OLDEST = Release(4, 40)
-"""Before it the comparison in ``docs/reference/compatibility.md`` was never made."""
+"""The oldest that the comparison in ``docs/reference/compatibility.md`` covers."""
 NEWEST = Release(5, 23)
-"""The last whose code the closed forms were read from; a later one is taken to be like it, and built to be compared."""
+"""The newest that the closed forms were written for; a later one is assumed to be the same, and builds show if not."""
 BROKEN = Release(5, 0)
-"""Every 5.0.x: what a class ties is not tied when it is made on the meta device."""
+"""Every 5.0.x: a class that is built on the meta device loses its ties."""
 
 
 class Unsupported(ValueError):
-    """A release that no closed form is known for, or a name of none; why, in one sentence."""
+    """A release without closed forms, or a text that is not a release; the message says why."""
 
 
 def parse_release(text: str) -> Release:
-    """Return a release as the table writes it: ``"4.57"`` or ``"4.57.6"``.
+    """Parse a release of the table: ``"4.57"`` or ``"4.57.6"``.
 
-    :raises Unsupported: if it is none that closed forms know.
+    :raises Unsupported: if no closed forms are known for it.
     """
     found = _WRITTEN.fullmatch(text)
     if found is None:
-        raise Unsupported(f'{text!r} is no release of transformers; write "4.57", for example')
+        raise Unsupported(f'{text!r} is not a release of transformers; write "4.57", for example')
     return _supported(found)
 
 
 def read_version(version: str) -> Release:
-    """Return a release as its distribution calls it: ``"5.24.0.dev0"`` is that which it will be.
+    """Parse the version of a distribution; ``"5.24.0.dev0"`` is read as the release that it will be.
 
-    :raises Unsupported: if it is none that closed forms know.
+    :raises Unsupported: if no closed forms are known for it.
     """
     found = _OF_METADATA.match(version)
     if found is None:
-        raise Unsupported(f"the installed transformers calls itself {version!r}, which is no release")
+        raise Unsupported(f"the installed transformers has the version {version!r}, which is not a release")
     return _supported(found)
 
 
 def is_said_by(written: str, version: str) -> bool:
-    """Return whether ``"4.57"`` and ``"4.57.6"`` both are what an installed 4.57.6 is called."""
+    """Return whether a written release means an installed version: ``"4.57"`` and ``"4.57.6"`` both mean 4.57.6."""
     release = read_version(version)
     return tuple(release[: written.count(".") + 1]) == tuple(int(part) for part in written.split("."))
 

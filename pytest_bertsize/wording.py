@@ -1,4 +1,4 @@
-"""How foreign text, numbers and near misses are said."""
+"""Write foreign text, numbers and near misses in messages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ LONGEST = 200
 """The most characters of a foreign text that a message shows."""
 LONGEST_NUMBER = 10**30
 MOST_NAMED = 20
-"""Models that one sentence names."""
+"""Most models that one sentence names."""
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
 _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-"""Letters, marks and symbols that show nothing: fillers, an empty pattern of Braille, selectors of a variant."""
+"""Characters that show nothing: fillers, the empty pattern of Braille, variation selectors."""
 
 
 class BadValue(ValueError):
@@ -29,7 +29,7 @@ class BadValue(ValueError):
 
 
 def shown(value: object) -> str:
-    """A foreign value as a message shows it: as JSON writes it, printable, on one line, of bounded length."""
+    """Write a foreign value for a message: as JSON, printable, on one line, of bounded length."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -43,10 +43,10 @@ def number(value: int) -> str:
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """``text`` as any log can take it: on one line, and at most ``longest`` characters.
+    """Make a text safe for any log: on one line, and at most ``longest`` characters.
 
-    No control characters, nothing that turns the direction of writing, no command of a build server, which reads
-    ``::error`` and ``##[error]`` in what it logs, and no end of the code block that a log is quoted in.
+    It then has no control characters, nothing that changes the direction of writing, no command of a build server
+    (``::error``, ``##[error]``), and no end of the code block that quotes the log.
     """
     if len(text) <= longest and text.isprintable() and not _STEERS.search(text):
         return text
@@ -62,24 +62,24 @@ def _escaped(char: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return the letters of a text that a reader sees: no blanks, nothing of no width."""
+    """Return the characters of a text that a reader sees: no blanks, nothing without width."""
     return "".join(char for char in _EMPTY.sub("", text) if unicodedata.category(char)[0] not in "CZ")
 
 
 def reason(error: Exception) -> str:
-    """Return what the system or a parser says, without its path and without advice on Python."""
+    """Return the message of the system or of a parser, without the path and without advice on Python."""
     if "integer string conversion" in str(error):
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return printable((isinstance(error, OSError) and error.strerror) or str(error))
 
 
 def is_name(text: str) -> bool:
-    """Tell whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
+    """Return whether a text can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
     return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None
 
 
 def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """The known name that is nearest to a misspelt one, or ``""``."""
+    """Return the known name that is nearest to a misspelt one, or ``""``."""
     if not isinstance(name, str):
         return ""
     from difflib import get_close_matches
@@ -90,16 +90,16 @@ def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> st
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str, written: Callable[[str], str] = repr) -> str:
-    """``did you mean 'hidden_size'?``, or what to write ``otherwise``, where no known name is near.
+    """Return ``did you mean 'hidden_size'?``, or ``otherwise`` if no known name is near.
 
-    :param written: how to write the known name in the sentence.
+    :param written: writes the known name in the sentence.
     """
     found = nearest_to(name, known)
     return f"did you mean {written(found)}?" if found else otherwise
 
 
 def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str = " and ") -> str:
-    """``a, b and 3 more``: the first few, and how many there are behind them."""
+    """``a, b and 3 more``: the first few, and how many more there are."""
     rest = len(names) - most
     return separator.join(names[:most]) + (f"{last}{exact(rest)} more" if rest > 0 else "")
 
@@ -107,7 +107,7 @@ def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str 
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 model``, ``2,000 models``.
 
-    :param many: if it is not ``one`` and an s.
+    :param many: the plural, if it is not ``one`` and an s.
     """
     return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
 

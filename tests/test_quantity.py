@@ -101,7 +101,7 @@ def test_the_spelling_that_was_probably_meant_is_named(quantity: Quantity, text:
             "1000000000000.0000000000000001K",
             "'1000000000000.0000000000000001K' is not a whole number of parameters: 1000000000000000.0000000000001",
         ),
-        (PARAMETERS, -1, "-1 is negative: a count of parameters never is"),
+        (PARAMETERS, -1, "-1 is negative: a count of parameters is 0 or more"),
         (PARAMETERS, 10**15 + 1, f"{10**15 + 1} is more than any model has: the largest count is {10**15:,}"),
         (BYTES, "9001TB", f"'9001TB' is more than any model has: the largest number is {9 * 10**15:,}"),
         pytest.param(

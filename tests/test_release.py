@@ -17,7 +17,7 @@ def test_a_table_writes_a_release_with_or_without_its_patch(written: str, releas
 
 @pytest.mark.parametrize("written", ["4", "4.57.*", ">=4.57", "v4.57", "4.57.6.1", "newest", "", "4.057"])
 def test_what_is_no_release_is_refused_with_an_example(written: str) -> None:
-    with pytest.raises(Unsupported, match=r'is no release of transformers; write "4\.57", for example'):
+    with pytest.raises(Unsupported, match=r'is not a release of transformers; write "4\.57", for example'):
         parse_release(written)
 
 

@@ -202,7 +202,7 @@ def _read_key(key: Any, path: str) -> str:
 def _read_scalar(value: Any, path: str) -> Any:
     """Drop the additions of a subclass, such as the name of an enumeration's member."""
     if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
-        raise NoConfig(f"{path or 'it'} is a number of thousands of digits", "return a number")
+        raise NoConfig(f"{path or 'it'} is a number with thousands of digits", "return a number")
     for kind in (bool, int, float):
         if isinstance(value, kind):
             return kind(value)

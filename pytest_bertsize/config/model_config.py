@@ -238,7 +238,7 @@ def _odd_scalar(node: object, path: KeyPath) -> NotPlain | None:
     if type(node) is float and str(node) == "-0.0":  # equal to 0 and to false, and neither to a config class
         return NotPlain(path, f"{where} is -0.0, a negative zero", "write the value that the model has")
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
-        return NotPlain(path, f"{where} is a number of thousands of digits", "write a number")
+        return NotPlain(path, f"{where} is a number with thousands of digits", "write a number")
     if type(node) in {list, str, int, float, bool, type(None)}:
         return None
     return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot hold", "write it as a string")

@@ -169,7 +169,7 @@ class _Document:
             self._refuse_tag(node, path)
         self._count(node, len(path), characters=len(node.value))
         if tag in {f"{_TAG}int", f"{_TAG}float"} and len(node.value) > LONGEST_NUMBER:
-            self._fail_at(node, f"{_name_path(path)} is a number of thousands of digits", "write the number")
+            self._fail_at(node, f"{_name_path(path)} is a number with thousands of digits", "write the number")
         try:
             return yaml.constructor.SafeConstructor().construct_object(yaml.ScalarNode(tag, node.value))
         except (ValueError, KeyError, IndexError):

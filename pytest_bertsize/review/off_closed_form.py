@@ -64,7 +64,7 @@ def _make_finding(
     is_number = formula is None or str(formula).isdigit()
     by = f"the closed form {count}" if is_number else f"the closed form {formula} = {count}"
     if not delta:
-        off = f"{component} has as many parameters as {by}, but other tensors"
+        off = f"{component} has as many parameters as {by}, but its tensors differ"
     elif not expected.count_of(component):
         off = f"{component} is {signed(delta)}, and the closed form has none"
     else:

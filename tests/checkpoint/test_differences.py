@@ -315,7 +315,7 @@ def test_a_model_that_was_saved_inside_another_module_is_told_by_its_names(
     save(tmp_path, model, rename("", prefix))
     assert not loads_clean(tmp_path, model)
     (found,) = compare(tmp_path, model, is_known=is_known)
-    assert f"encoder is {prefix}encoder now, of the same shapes: " in found.message
+    assert f"encoder is now named {prefix}encoder, with the same shapes: " in found.message
     assert found.fix.startswith("the file looks as saved inside another module: save the model itself")
 
 

@@ -69,10 +69,10 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
         (b"", "the file is empty → write the tokenizer again"),
         (b"[]", "the file holds no JSON object → name a tokenizer.json, a vocab.txt or a vocab.json"),
         (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1 → correct the file"),
-        (b"[" * 100_000, "not JSON: nested too deep → correct the file"),
+        (b"[" * 100_000, "not JSON: nested too deeply → correct the file"),
         (b'{"a": "\xff"}', "byte 7 is not UTF-8 → save the file as UTF-8"),
         (b'{"a": 0, "a": 1}', 'one object has the key "a" twice → keep one of them'),
-        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON: a number of thousands of digits → correct the file"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON: a number with thousands of digits → correct the file"),
         (b'{"a": NaN}', "not JSON: NaN is not a number → correct the file"),
         (
             LFS.encode(),

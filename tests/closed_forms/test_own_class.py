@@ -92,7 +92,7 @@ def test_a_backbone_at_another_attribute_fails_and_says_where_it_is(tmp_path: Pa
     review = checked(tmp_path, table, of(bert=bert(), out=on_meta(nn.Linear, 4, 2)))
     assert review.verdict == "failed"
     (said,) = errors(review)
-    assert said.endswith(f": encoder is bert now, of the same shapes: {BERT + POOLER}")
+    assert said.endswith(f": encoder is now named bert, with the same shapes: {BERT + POOLER}")
 
 
 # tied extras
@@ -266,7 +266,7 @@ def test_a_module_that_the_table_does_not_name_is_pointed_out(tmp_path: Path) ->
 def test_a_module_that_is_called_otherwise_is_pointed_out(tmp_path: Path) -> None:
     review = checked(tmp_path, OUT, of(bert=bert(), output=on_meta(nn.Linear, 4, 2)))
     assert [(finding.component, finding.kind) for finding in review.errors] == [("total", "off-closed-form")]
-    assert "out is output now, of the same shapes: 10" in errors(review)[0]
+    assert "out is now named output, with the same shapes: 10" in errors(review)[0]
 
 
 def test_a_module_of_another_size_is_pointed_out_with_its_component(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_module_of_the_same_count_and_another_shape_is_pointed_out(tmp_path: P
 
 def test_a_frozen_module_is_compared_too(tmp_path: Path) -> None:
     frozen, module = 'frozen = ["bert.embeddings"]\n', of(bert=bert(), out=on_meta(nn.Linear, 4, 2))
-    assert "bert.embeddings is trained now: 92" in " ".join(errors(checked(tmp_path, OUT + frozen, module)))
+    assert "bert.embeddings now trains: 92" in " ".join(errors(checked(tmp_path, OUT + frozen, module)))
     module.bert.embeddings.requires_grad_(requires_grad=False)
     actual = passing(checked(tmp_path, OUT + frozen, module))
     assert actual.unique - actual.trainable == (11 + 7 + 3 + 2) * 4

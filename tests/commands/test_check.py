@@ -161,4 +161,4 @@ def test_several_projects_are_checked_one_after_the_other(project: Project, run:
     assert "bursts: head 2,549" in done.stdout
     done = run("--no-build", "--project", "a", "--project", "b", "--report", "size.json")
     assert done.returncode == MISTAKEN
-    assert "--report is of one project" in done.stderr
+    assert "--report is for one project" in done.stderr

@@ -200,7 +200,7 @@ CODE = {
         PLAIN,
     ),
     "return {'a': float('nan')}": ("a is nan, which is no number", "write a number"),
-    "return {'a': 10**5000}": (f"{NOT_MADE}a is a number of thousands of digits", "return a number"),
+    "return {'a': 10**5000}": (f"{NOT_MADE}a is a number with thousands of digits", "return a number"),
     "return {None: 1}": (f'{NOT_MADE}it has the key "None", which is None', "make it a string"),
     "d = {}; d['d'] = d; return d": (f"{NOT_MADE}it is nested more than 64 deep", RETURN),
     "return {'a': 'x' * 1100000}": ("the config is larger than 1,048,576 bytes", "return the config of one model"),

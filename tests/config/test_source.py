@@ -107,7 +107,7 @@ def test_a_config_in_the_table_has_the_lines_of_the_table(text: str, lines: tupl
 INLINE = {
     "2024-01-01": "attention.heads is 2024-01-01, which JSON cannot hold",
     "nan": "attention.heads is nan, which is no number",
-    "0x" + "f" * 4_000: "attention.heads is a number of thousands of digits",
+    "0x" + "f" * 4_000: "attention.heads is a number with thousands of digits",
     "[" * 63 + "]" * 63: "nested more than 64 deep",
     "{" + ", ".join(f"k{i} = 1" for i in range(2_001)) + "}": "an object has 2,001 keys, more than 2,000",
 }

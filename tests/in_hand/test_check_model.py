@@ -91,7 +91,7 @@ def test_a_tie_that_was_lost_is_seen(declare: Declare) -> None:
     model = make()
     model.cls.predictions.decoder.weight = nn.Parameter(torch.zeros(101, 48))
     said = fail(model, "encoder")
-    assert "cls.predictions.decoder.weight is of its own now" in said
+    assert "cls.predictions.decoder.weight is no longer tied to " in said
     assert "→ tie them again (model.tie_weights())" in said
 
 
@@ -233,9 +233,7 @@ def test_a_table_is_named_by_its_file_or_its_folder(
 
 
 def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare: Declare, tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r'^check_model: no pyproject\.toml in .* declares a model: name it by table="'
-    ):
+    with pytest.raises(ValueError, match=r'^check_model: no pyproject\.toml in .* declares a model: write table="'):
         check_model(make(), "encoder")
     declare(TABLE.replace("bertsize", "bert-size"))
     with pytest.raises(ValueError, match=r"did you mean \[tool\.bertsize\]"):

@@ -189,7 +189,7 @@ def test_an_adapter_is_held_to_the_one_that_the_table_declares(declare: Declare)
 def test_an_adapter_that_no_table_declares_is_named(declare: Declare) -> None:
     declare()
     said = fail(adapt(), "encoder")
-    assert "the model has an adapter (LORA), and its table declares none" in said
+    assert "the model has an adapter (LORA), but its table declares none" in said
     assert "the model has an adapter (LORA), which only a table describes" in fail(adapt())
     declare(LORA)
     assert "→ call check_model with what get_peft_model returns" in fail(make(), "encoder")
@@ -205,7 +205,7 @@ def test_an_adapter_in_the_model_itself_is_named_too(declare: Declare) -> None:
     declare()
     model = make()
     peft.inject_adapter_in_model(peft.LoraConfig(target_modules=["query"]), model)
-    assert "the model has an adapter (Linear), and its table declares none" in fail(model, "encoder")
+    assert "the model has an adapter (Linear), but its table declares none" in fail(model, "encoder")
 
 
 def test_an_adapter_may_have_a_name_of_its_own_if_it_is_the_only_one(declare: Declare) -> None:

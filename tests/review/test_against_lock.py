@@ -553,6 +553,6 @@ def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None
     own.code = {"summary.weight": (8, 8)}
     found = compared(own)
     assert ([each.sentence for each in found.tensors], found.moved) == (
-        ["pool is summary now, of the same shapes: 64"],
+        ["pool is now named summary, with the same shapes: 64"],
         (),
     )

@@ -91,15 +91,15 @@ def test_four_differences_are_named_and_the_rest_counted(count: int, rest: str) 
 
 
 def test_a_resized_tensor_is_shown_with_both_its_shapes_even_where_the_count_is_the_same() -> None:
-    same = "encoder.norm has as many parameters as the closed form D = 768, but other tensors: encoder.norm.weight"
+    same = "encoder.norm has as many parameters as the closed form D = 768, but its tensors differ: encoder.norm.weight"
     resized = Tensor("encoder.norm.weight", (384, 2), "encoder.norm")
     assert message((NORM,), (resized,)) == f"{same}: 768 → 384×2, no count changed"
 
 
 def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_round() -> None:
-    same = "encoder.norm has as many parameters as the closed form D = 768, but other tensors: encoder is"
-    assert message((FROZEN,), (NORM,)) == f"{same} trained now: 768"
-    assert message((NORM,), (FROZEN,)) == f"{same} frozen now: 768"
+    same = "encoder.norm has as many parameters as the closed form D = 768, but its tensors differ: encoder"
+    assert message((FROZEN,), (NORM,)) == f"{same} now trains: 768"
+    assert message((NORM,), (FROZEN,)) == f"{same} no longer trains: 768"
 
 
 def test_a_class_of_the_project_may_have_more_names_for_a_tensor_or_fewer() -> None:
@@ -146,7 +146,7 @@ def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
     built = chinese().tensors
     renamed = tuple(each._replace(name=each.name.replace("encoder.layer.", "encoder.layers.")) for each in built)
     (found,) = compared(built, renamed, OWN)
-    assert found.message.endswith(f"layer is bert.encoder.layers now, of the same shapes: {12 * LAYER:,}")
+    assert found.message.endswith(f"layer is now named bert.encoder.layers, with the same shapes: {12 * LAYER:,}")
 
 
 def test_layers_that_share_what_another_has_are_one_difference() -> None:

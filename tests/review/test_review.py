@@ -194,9 +194,9 @@ def test_an_untied_decoder_is_named_with_what_it_costs() -> None:
     found = only(reviewed(untied))
     assert found.kind == "off-closed-form"
     assert found.message == (
-        "head.decoder is +16,247,432 off the closed form V = 21,128: cls.predictions.decoder.weight is of its own now, and "
-        "no longer bert.embeddings.word_embeddings.weight: +16,226,304; cls.predictions.decoder.bias is of its own now, "
-        "and no longer cls.predictions.bias: +21,128"
+        "head.decoder is +16,247,432 off the closed form V = 21,128: cls.predictions.decoder.weight is no longer "
+        "tied to bert.embeddings.word_embeddings.weight: +16,226,304; cls.predictions.decoder.bias is no longer "
+        "tied to cls.predictions.bias: +21,128"
     )
     assert (found.expected, found.actual) == (21_128, 21_128 + 21128 * 768 + 21128)
 
@@ -217,8 +217,8 @@ def test_a_missing_a_new_a_resized_and_a_frozen_tensor_are_named() -> None:
         "rows 512 → 1,024, +393,216",
         "head.transform": f"head.transform is -768 off the closed form D² + 3·D = 592,128: {missing} is gone: 768 (768)",
         "unexpected": "unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
-        "embeddings.norm": "embeddings.norm has as many parameters as the closed form 2·D = 1,536, but other tensors: "
-        "bert.embeddings.LayerNorm.bias is frozen now: 768",
+        "embeddings.norm": "embeddings.norm has as many parameters as the closed form 2·D = 1,536, but its tensors differ: "
+        "bert.embeddings.LayerNorm.bias no longer trains: 768",
     }
 
 

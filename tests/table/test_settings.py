@@ -245,7 +245,7 @@ def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> No
         ('name = "é"'.encode("latin-1"), ": cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 8"),
         (b"[project]\nname = \n", ":2: not TOML: Invalid value at column 8"),
         (b"a = " + b"[" * 5_000, ": not TOML: TOML inline arrays/tables are nested more than"),
-        (b"a = " + b"9" * 5_000, ": not TOML: a number of thousands of digits"),
+        (b"a = " + b"9" * 5_000, ": not TOML: a number with thousands of digits"),
     ],
 )
 def test_what_is_not_toml_is_refused_at_its_line(pyproject: Path, content: bytes, says: str) -> None:
