@@ -1,12 +1,12 @@
-"""Another git revision, and the lock: what table, configs and shapes were, what changed since, what was loosened.
+"""The project at another git revision, and its lock: table, configs, tensors, and the changes since.
 
 In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, ``budget-loosened``,
 ``not-compared``, and the models that left.
-Doors: ``run_base`` for the base and the lock of a run, ``comparison`` and ``loosening`` for what a review says of them,
-``history`` for what every commit of a range made of the models, ``git``; ``lock`` for the lock.
+Doors: ``run_base`` finds the base and the lock of a run, ``comparison`` and ``loosening`` compare a model with them,
+``history`` follows the models through a range of commits; ``git``, ``lock``.
 ``project_at_commit`` reads a commit for both base and history.
 """
 
 
 class NoRevision(Exception):
-    """A revision that cannot be read; the message has the command that mends it."""
+    """The error for a revision that cannot be read; its message ends with the fix."""

@@ -1,4 +1,4 @@
-"""The project as it was at the base of a run: its models, which of them today's are, and which have left the table."""
+"""The project at the base of a run: its models, their names today, and the models that left the table."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Left(NamedTuple):
     former: ModelAtCommit | None
     """``None``: its table cannot be read."""
     problem: str
-    """Why it cannot."""
+    """Why its table cannot be read; ``""`` if it can."""
     reason: str
-    """Why it left; ``""`` if this change does not say."""
+    """Why it left; ``""`` if this change gives no reason."""
 
     @property
     def is_loosened(self) -> bool:
@@ -71,7 +71,7 @@ class Baseline:
     """True if somebody named it, and not CI alone."""
     project: ProjectAtCommit = _NOTHING
     became: Mapping[str, str] = field(default_factory=dict)
-    """The base's names of models, by today's."""
+    """The models' names at the base, by their names today."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
     """Models of today that are not new, and have no count at the base to compare with."""
@@ -87,7 +87,7 @@ class Baseline:
         return self.project.models.get(self.became.get(name, ""))
 
     def find_mistake(self, model: Model) -> Mistaken | None:
-        """Return why the base cannot be read for a model of today."""
+        """Return the mistake in the base's table of a model of today; ``None`` if there is none."""
         for name in (model.name, model.table_key[-1]):
             if problem := self.project.declared.wrong.get(name):
                 return Mistaken(problem, self.project.read_text("models", name, "reason"))

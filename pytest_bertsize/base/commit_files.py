@@ -1,7 +1,7 @@
 """The files of one commit: present, absent or unreadable.
 
-git hands out objects by their names, and the paths are followed here, tree by tree: asked for a path, git says
-*missing* of a file that the commit does not have and of one that the clone lacks alike.
+This module follows paths itself, tree by tree, and asks git for objects by name. For a path, git answers *missing*
+both if the commit has no such file and if the clone lacks it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pytest_bertsize.base.git import find_renames, find_repository, make_command
 from pytest_bertsize.wording import printable
 
 LARGEST = 1024 * 1024
-"""Bytes of a table or a config; of a larger file one byte more is read, by which readers notice it."""
+"""Most bytes of a table or a config; one byte more of a larger file is read, so that readers notice it."""
 MOST_LINKS = 40
-"""Symlinks on the way to one file, as Linux follows them."""
+"""Most symlinks on the way to one file, as in Linux."""
 MOST_TREES = 1_000
-"""Remembered folders, over all commits that one process reads."""
+"""Most folders that are remembered, over all commits."""
 _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
 """Git's modes of entries in a tree; all others are files."""
 
 
 class Unreadable(Exception):
-    """A file is there, or may be there, and could not be read."""
+    """The error for a file that is there, or may be there, and cannot be read."""
 
     def __init__(self, message: str, fix: str) -> None:
-        """:param fix: what to do, or to write instead."""
+        """:param fix: the way out, as a finding has it."""
         super().__init__(message)
         self.fix = fix
 
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class CommitFiles:
-    """The files of a commit below one folder of the work tree: one process reads them all, of other commits too."""
+    """The files of a commit below one folder of the work tree; one process of git reads them, and other commits."""
 
     def __init__(self, folder: Path, commit: str) -> None:
         """:param commit: its full name."""
@@ -53,9 +53,9 @@ class CommitFiles:
         self.commit = commit
         self._folders = _find_folders(folder, repository.root)
         self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
-        """Entries at the end of every path that was followed: commits with the same ones read alike."""
+        """The entry at the end of every path that was followed: commits with the same entries read alike."""
         self.places: set[bytes] = set()
-        """Their places, and the symlinks on the way: a commit that touches none of them reads as before it."""
+        """Paths of these and of symlinks on the way: a commit that touches none of them reads as the one before."""
         self._tree = lru_cache(MOST_TREES)(self._read_tree)
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch"),
@@ -82,7 +82,7 @@ class CommitFiles:
         vars(self).pop("prefix", None)
 
     def follow_rename(self, file: str) -> None:
-        """Read from the folder's former place, if git detects that a file in it moved with it.
+        """Read from the folder's former place, if git detects that one of its files was renamed with it.
 
         :raises Unreadable: if it cannot be read.
         """
@@ -97,20 +97,20 @@ class CommitFiles:
 
     @cached_property
     def prefix(self) -> list[bytes]:
-        """The folder's place: by the names that lead to it, if these lead anywhere, else by the real ones.
+        """The folder's path in the commit: as it is named if the commit has that path, else with symlinks resolved.
 
-        A change that lays a symlink in the way has moved nothing of the base; one that no commit has leads nowhere.
+        A symlink that the change adds moves nothing at the base; a symlink outside git leads nowhere in a commit.
 
-        :raises ValueError, OSError: if git does not hand out what tells it.
+        :raises ValueError, OSError: if git does not hand out an object on the way.
         """
         there = (folder for folder in self._folders if self._walk_path(folder, is_read=False))
         return next(there, self._folders[-1])
 
     @contextmanager
     def explain_lack(self, path: str) -> Iterator[None]:
-        """Return the error for a path to which git has no object.
+        """Explain an error of git on the way to a path.
 
-        :raises Unreadable: with what brings the object.
+        :raises Unreadable: with the command that fetches the object.
         """
         try:
             yield
@@ -118,16 +118,16 @@ class CommitFiles:
             name = printable(path) or "the project's folder"
             message = f"{name} cannot be read, because this clone lacks it or is damaged"
             whole = "/".join(filter(None, [*map(os.fsdecode, self._folders[-1]), path]))
-            show = f"run git show {self.commit[:10]}:{printable(whole)} before, which asks the remote for it"
+            show = f"first run git show {self.commit[:10]}:{printable(whole)}, which fetches it from the remote"
             fix = f"clone without --filter (GitHub: no filter under actions/checkout), or {show}"
             raise Unreadable(message, fix) from None
 
     def read(self, path: str, largest: int = LARGEST) -> bytes | None:
         """Return the content of a file, symlinks followed inside the repository; ``None`` if there is no file.
 
-        :param path: relative to the folder, with ``/``; what leads above it leads nowhere.
-        :param largest: bytes; of what has more, one more is read.
-        :raises Unreadable: if there is one, or if it cannot be read.
+        :param path: relative to the folder, with ``/``; a path that leads above the folder leads nowhere.
+        :param largest: most bytes; one byte more of a larger file is read.
+        :raises Unreadable: if there may be a file, and it cannot be read.
         """
         inside = os.path.normpath(path)
         if inside.startswith(("..", "/")):
@@ -138,14 +138,14 @@ class CommitFiles:
             return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
 
     def may_have(self, path: str) -> bool:
-        """Tell whether there is a file, or it cannot be read."""
+        """Tell whether there is a file, or may be one that cannot be read."""
         try:
             return self.read(path) is not None
         except Unreadable:
             return True
 
     def is_link(self, path: str) -> bool:
-        """Tell whether a path leads to a symlink.
+        """Tell whether a path is a symlink.
 
         :raises Unreadable: if it cannot be read.
         """
@@ -156,7 +156,7 @@ class CommitFiles:
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
         """List a folder: names, whether each is a folder, and whether it is one by a symlink.
 
-        :param folder: relative to ours; a path that is no folder has no entries.
+        :param folder: relative to this one; a path that is not a folder has no entries.
         :raises Unreadable: if it cannot be read.
         """
         with self.explain_lack(folder.rstrip("/")):
@@ -174,23 +174,23 @@ class CommitFiles:
         """Tell whether the paths of another commit lead to the same objects in this one."""
         try:
             return all(self._walk_path([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
-        except (OSError, ValueError):  # whoever reads it says so
+        except (OSError, ValueError):  # the reader of that path reports it
             return False
 
     def _follow_path(self, path: str, *, to_the_end: bool = True) -> Entry | None:
         """Follow a path from the folder to its entry.
 
-        :raises ValueError, OSError: if git does not hand out what tells it.
+        :raises ValueError, OSError: if git does not hand out an object on the way.
         """
         parts = [*self.prefix, *os.fsencode(path).split(b"/")]
         found = self.looked[(*parts,), to_the_end] = self._walk_path(parts, to_the_end=to_the_end)
         return found
 
     def _walk_path(self, parts: list[bytes], *, to_the_end: bool = True, is_read: bool = True) -> Entry | None:
-        """Return what a path from the repository's root leads to; ``None`` where to nothing, or outside of it.
+        """Return the entry at the end of a path from the repository's root; ``None`` if there is none inside it.
 
-        :param to_the_end: whether a symlink that the path itself ends in is followed.
-        :param is_read: whether the result depends on the content, and not only on whether there is something.
+        :param to_the_end: whether a symlink at the end of the path is followed.
+        :param is_read: whether the caller needs the entry's content, and not only its existence.
         """
         trail = [Entry(_TREE, f"{self.commit}^{{tree}}")]
         names: list[bytes] = []
@@ -223,7 +223,7 @@ class CommitFiles:
         return trail[-1]
 
     def _read_tree(self, name: str) -> dict[bytes, Entry]:
-        """Return the entries of a tree: each is a mode, a name, and as many bytes as the name of an object has."""
+        """Return the entries of a tree: each is a mode, a name, and the bytes of an object's name."""
         content, length = self._read_object(name, b"tree"), len(self.commit) // 2
         found: dict[bytes, Entry] = {}
         at = 0
@@ -255,7 +255,7 @@ class CommitFiles:
 
 
 def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
-    """Return a folder's paths from its repository's root: by its names, if they lead through the root, and as it is."""
+    """Return a folder's paths from its repository's root: as it is named, if that leads through it, and resolved."""
     named, found = folder.absolute(), [folder.resolve().relative_to(root)]
     for above in reversed((named, *named.parents)):
         if above.resolve() == root:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
-MAKE_ONE = f"a lock would say what changed: {WRITTEN}, and committed"
+MAKE_ONE = f"only a lock can show what changed; commit one: {WRITTEN}"
 MOST_NAMED = 6
 """Keys without effect that a sentence names before it counts the rest."""
 CODE = "code"
@@ -40,9 +40,9 @@ class PutBack:
     keys: tuple[tuple[str, str, str], ...] = ()
     """Name, and both values as a report shows them."""
     requests: Mapping[int | None, Request] = field(default_factory=dict)
-    """Requests by the one key that has today's value, with all others put back; by ``None``, with all put back."""
+    """Requests by index of the one key that keeps today's value, all others put back; ``None``: all are put back."""
     problem: str = ""
-    """Why nothing is built again."""
+    """Why nothing is built with keys put back."""
     result: Callable[[str], Built | NotBuilt] | None = None
 
     @property
@@ -51,7 +51,7 @@ class PutBack:
 
 
 class Shares(NamedTuple):
-    """The parameters that keys and code moved, and the words for what is not known of that."""
+    """The parameters that keys and code moved, and sentences on what is not known."""
 
     moved: tuple[Moved, ...] = ()
     method: str = ""
@@ -65,9 +65,9 @@ class Comparison:
     revision: str
     commit: str
     config: str | None = None
-    """The base's own; ``None``: the model is new."""
+    """The base's config; ``None``: the model is new."""
     inventory: Inventory | None = None
-    """The tensors by the closed form or the lock; ``None``: new, or it cannot be counted there."""
+    """The base's tensors, by closed form or lock; ``None``: the model is new, or cannot be counted there."""
     said: tuple[str, ...] = ()
     """Sentences on changes that a count does not show: a new model, a renamed file."""
     moved: tuple[Moved, ...] = ()
@@ -159,12 +159,12 @@ def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
-        return None  # it was not built, and what its modules are called nobody knows
+        return None  # it was not built: the names of its modules are unknown
     return _find_components(today)(Built(former.locked.tensors, {}))
 
 
 def _find_components(today: Today) -> Callable[[Built], Inventory]:
-    """Return what gives today's components to something else that was built of it, by the nearest where they lack."""
+    """Return a function that gives another build of the model today's components."""
     if today.derivation:
         return partial(structure.inventory_of, expected=today.derivation.form)
 
@@ -177,7 +177,7 @@ def _find_components(today: Today) -> Callable[[Built], Inventory]:
 
 
 def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
-    """Return the keys' rows, and behind them the code's."""
+    """Return the rows of the keys, and the row of the code last."""
     if former.derivation is None or today.derivation is None:
         return Shares()
     from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
@@ -197,20 +197,20 @@ def _list_moves(before: Model, after: Model, revision: str) -> Iterator[str]:
 
 
 def _explain_lack(former: ModelAtCommit, today: Today, baseline: Baseline) -> Iterator[str]:
-    """Say what is not compared; where only a lock would say what changed, that there is none, and how to make one."""
+    """Say why counts are not compared, and how to make a lock if only a lock can show what changed."""
     if former.problem and not former.locked:
         yield f"at {baseline.revision} it cannot be counted: {former.problem}"
     uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
         yield f"at {baseline.revision} {former.why_not_locked}; {MAKE_ONE}"
     if today.derivation is None and not today.model.closed_form and former.derivation:
-        yield "closed_form = false: no key has a share in what changed"
+        yield "closed_form = false: the change is not attributed to keys"
 
 
 def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterator[str]:
-    """Name the keys that changed beside those with a row: a reviewer sees that they were looked at.
+    """Name the changed keys without a row, so that a reviewer sees that none was passed over.
 
-    That they moved nothing is known where closed forms of both sides leave nothing to explain.
+    They moved nothing if the closed forms of both sides explain the whole change.
     """
     if former.config is None or today.config is None or today.model.has_config_of_build:
         return
@@ -224,43 +224,43 @@ def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> It
     if former.derivation and today.derivation:
         yield f"also changed{'' if CODE in moved else ', and moved nothing'}: {named}"
     else:
-        yield f"these keys changed: {named}; what each of them moved is not known"
+        yield f"these keys changed: {named}; the effect of each is not known"
 
 
-# which changed key moved what, where no closed form says it: by what is built with keys put back
+# the effect of each key without a closed form, by builds with keys put back
 
 
 def divide_change(
     put_back: PutBack, before: Counts, now: Inventory, components: Callable[[Built], Inventory]
 ) -> Shares:
-    """Measure what each key moved alone, what they moved together, and what the code moved.
+    """Measure the parameters that each key alone, the keys together and the code moved.
 
-    :param before: of the base, by component.
-    :param components: gives what was built its components.
+    :param before: the base's counts by component.
+    :param components: gives a build its components.
     """
     from pytest_bertsize.closed_forms.attribution import Moved, alone_and_together, difference, in_one_row
 
     if put_back.problem:
         named = f"these keys changed: {put_back.named}; " if put_back.keys else ""
-        return Shares(said=(f"{named}which of them or of the code moved what is not known: {put_back.problem}",))
+        return Shares(said=(f"{named}the effects of keys and code are not known: {put_back.problem}",))
     counts: dict[int | None, Counts] = {} if put_back.keys else {None: now.own}
     for key, request in put_back.requests.items():
         built = put_back.result(request.name) if put_back.result else None
         if isinstance(built, Built):
             counts[key] = components(built).own
         elif key is None:
-            why = built.reason if built else "nothing was"
+            why = built.reason if built else "nothing is built"
             back = ", ".join(printable(name) for name, *_ in put_back.keys)
-            unknown = f"these keys changed: {put_back.named}; what each of them moved is not known"
-            return Shares(said=(f"{unknown}: with {back} put back it is not built: {why}",))
+            unknown = f"these keys changed: {put_back.named}; the effect of each is not known"
+            return Shares(said=(f"{unknown}, because the model cannot be built with {back} put back: {why}",))
     code = difference(counts[None], before)
     last = (Moved(CODE, "", "", code),) if code else ()
     builds = len(put_back.requests)
     if len(counts) <= builds - 1:
         row = in_one_row(put_back.keys, difference(now.own, counts[None]))
-        return Shares((row, *last), "these keys go together: alone one of them is not built, with all of them it is")
+        return Shares((row, *last), "these keys go together: the model cannot be built with one of them changed alone")
     alone = [now.own] if len(put_back.keys) == 1 else [counts[index] for index in range(len(put_back.keys))]
     rows = alone_and_together(put_back.keys, counts[None], alone, now.own)
-    back = "the key put back to what it was" if builds == 1 else "keys put back to what they were"
+    back = "the key put back to its old value" if builds == 1 else "keys put back to their old values"
     method = f"by {plural(builds, 'build')} of today's code with {back}" if builds else ""
     return Shares((*rows, *last), method)

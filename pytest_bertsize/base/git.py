@@ -1,8 +1,8 @@
-"""Ask git of the project: commits, renames, and the files of a commit. Nothing of the repository is executed.
+"""Ask git for commits, renames, and the files of a commit. Nothing of the repository is executed.
 
-Whoever sends a change decides what lies in the work tree, and git takes a folder with ``HEAD``, ``objects`` and
-``refs`` for a repository and runs what its ``config`` names. So the ``.git`` is looked for here, git is given it by
-name, and where its own settings can name a program that a command of ours would run, they are overridden.
+The author of a change controls the work tree, and git accepts any folder with ``HEAD``, ``objects`` and ``refs`` as a
+repository and runs programs that its ``config`` names. So this module finds the ``.git`` itself, passes it to git by
+name, and overrides every setting that can name a program for a command used here.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 
 SECONDS = 10.0
 LONGEST_WALK = 120.0
-"""Seconds: a history of a million commits takes git a quarter of that."""
+"""Seconds; git walks a million commits in a quarter of that."""
 LONGEST_PATH = 4096
-"""Bytes of a ``.git`` that is a file, and of a path that anybody can check out."""
+"""Most bytes of a ``.git`` file, and of a path that can be checked out."""
 _SAFELY = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "safe.bareRepository=explicit"),
@@ -32,8 +32,8 @@ _SAFELY = (
     *("-c", "core.fsmonitor="),
     *("-c", f"core.hooksPath={os.devnull}"),
 )
-"""Against settings of a repository that would run a program of its choice. The commands here stay clear of the others:
-none writes, asks another repository, hashes what lies in the work tree, or shows a difference as text."""
+"""Overrides of a repository's settings that could run a program. The other such settings have no effect, because no
+command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
 _OF_ANOTHER_REPOSITORY = {
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
@@ -41,17 +41,17 @@ _OF_ANOTHER_REPOSITORY = {
 }
 """Variables that git sets for a hook, and that lead to another repository (``git rev-parse --local-env-vars``)."""
 _SAFE_ENVIRONMENT = {
-    "GIT_NO_LAZY_FETCH": "1",  # an object that a partial clone lacks is not asked for
-    "GIT_ALLOW_PROTOCOL": "none",  # nor by a git before 2.45; unlike protocol.allow, no setting overrides it
+    "GIT_NO_LAZY_FETCH": "1",  # git fetches no object that a partial clone lacks
+    "GIT_ALLOW_PROTOCOL": "none",  # the same for git before 2.45; unlike protocol.allow, no setting overrides it
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
 }
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
-"""Revisions of which git takes the one meaning, whatever tags and branches are called."""
+"""Revisions with one meaning, whatever the names of tags and branches."""
 _STEPS = ("~", "^", "@{", ":")
-"""Parts of a revision that is no name to fetch."""
+"""Marks of a revision that is not a name to fetch."""
 Answer = subprocess.CompletedProcess[bytes]
 
 
@@ -65,12 +65,12 @@ class Repository(NamedTuple):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Arguments by which git looks for no other repository."""
+        """Arguments that keep git from searching for a repository."""
         return (f"--git-dir={self.git_dir}", f"--work-tree={self.root}")
 
 
 def find_repository(folder: Path) -> Repository:
-    """Return the repository whose work tree a folder lies in.
+    """Return the repository whose work tree contains a folder.
 
     :raises NoRevision: if there is none, or if git does not trust it.
     """
@@ -83,11 +83,11 @@ def find_repository(folder: Path) -> Repository:
             found = Repository(root, git_dir)
             _require_trust(found)
             return found
-    raise NoRevision(f"{folder} is in no git repository; run it in a clone of the project")
+    raise NoRevision(f"{folder} is not in a git repository; run this in a clone of the project")
 
 
 def _read_git_dir(entry: Path) -> Path | None:
-    """Return the repository that a ``.git`` is, or that it names, as those of submodules and further work trees do."""
+    """Return the repository that a ``.git`` is, or names, as in submodules and linked work trees."""
     try:
         real = entry.resolve()
         if real.is_dir():
@@ -101,7 +101,7 @@ def _read_git_dir(entry: Path) -> Path | None:
 
 @lru_cache
 def _require_trust(found: Repository) -> None:
-    """Have git find the repository by itself: to one that it is named it would not object, whosever it is.
+    """Have git find the repository by itself: it checks the owner only of a repository that it finds.
 
     :raises NoRevision: if it finds none, or another.
     """
@@ -111,7 +111,7 @@ def _require_trust(found: Repository) -> None:
         raise NoRevision(f"the repository of {found.root} belongs to another user; {mend}")
     line = os.fsdecode(answer.stdout).rstrip("\r\n")
     if answer.returncode != 0 or Path(line).resolve() != found.git_dir:
-        raise NoRevision(f"git knows no repository by {found.root / '.git'}; run it in a clone of the project")
+        raise NoRevision(f"git finds no repository at {found.root / '.git'}; run this in a clone of the project")
 
 
 def find_head(folder: Path) -> str | None:
@@ -122,9 +122,9 @@ def find_head(folder: Path) -> str | None:
 def resolve_commit(folder: Path, revision: str, reference: str | None = None) -> str:
     """Resolve a revision to the full name of one commit.
 
-    :param reference: the full name of the branch that is meant, where the revision is not somebody's own words.
-    :raises NoRevision: if there is none, or if a tag, a branch or an abbreviated commit may be meant: git takes
-        the tag, and whoever sends a change may have given it its name.
+    :param reference: the full name of the branch, if CI and not a person names the revision.
+    :raises NoRevision: if there is none, or if a tag, a branch and an abbreviated commit share the name: git takes
+        the tag, which the author of a change may have named so.
     """
     find_repository(folder)
     found = _find_commit(folder, reference or revision)
@@ -134,26 +134,24 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
         verify = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         answer = ask_git(folder, "-c", "core.warnAmbiguousRefs=true", *verify)
         if answer is None or b"is ambiguous" in answer.stderr:
-            mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
-            raise NoRevision(
-                f"{shown(revision)} may be a branch, a tag or a commit, and there is more than one; {mend}"
-            )
+            mend = "write its full name, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a full hash"
+            raise NoRevision(f"{shown(revision)} may name more than one branch, tag or commit; {mend}")
     return found
 
 
 def _find_commit(folder: Path, revision: str) -> str | None:
     line = _ask_line(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    return line if line and _COMMIT.fullmatch(line) else None  # of ^main, rev-parse makes ^ and a commit
+    return line if line and _COMMIT.fullmatch(line) else None  # for ^main, rev-parse prints ^ and a commit
 
 
 def _explain_unknown(revision: str, folder: Path) -> str:
-    """Explain why there is no such revision, and which command fetches it."""
+    """Explain why there is no such revision, and name the command that fetches or lists it."""
     name = shown(revision)
     if not revision or revision.startswith("-"):
-        return f"git knows no revision {name}; git branch --all lists what there is"
+        return f"git knows no revision {name}; git branch --all lists the branches"
     if ".." in revision:
         first = shown(revision.partition("..")[0] or "HEAD")
-        return f"{name} is a range, and one commit is wanted; write {first}"
+        return f"{name} is a range, not a single commit; write {first}"
     remote, _, branch = revision.partition("/")
     is_name = not any(each in revision for each in _STEPS)
     is_of_origin = remote == "origin" and is_name
@@ -162,7 +160,7 @@ def _explain_unknown(revision: str, folder: Path) -> str:
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
     if not is_name and not revision.startswith("^"):
-        return f"git knows no revision {name}; git log --oneline --all lists what there is"
+        return f"git knows no revision {name}; git log --oneline --all lists the commits"
     references = ask_git(folder, "for-each-ref", "--format=%(refname:short)")
     known = references.stdout.decode("utf-8", "replace").split() if references else []
     fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
@@ -178,7 +176,7 @@ def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | N
     """Return the names of files at a commit by their names at another, as git detects renames.
 
     :param before: the full name of the commit.
-    :param paths: the only ones that are looked at, old and new, relative to the folder.
+    :param paths: the old and new paths to look at, relative to the folder; empty for all.
     :param after: the full name of the other; ``None`` for the index (``git mv``).
     :returns: nothing if git has no answer.
     """
@@ -200,12 +198,12 @@ def list_lines(folder: Path, *arguments: str) -> list[str]:
     answer = _run(found.root, *found.arguments, *arguments, seconds=LONGEST_WALK)
     if answer.returncode != 0:
         why = printable(answer.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: "))
-        raise NoRevision(f"git does not list the commits: {why}; clone without --filter, or run git fsck")
+        raise NoRevision(f"git cannot list the commits: {why}; clone without --filter, or run git fsck")
     return answer.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
 
 def ask_git(folder: Path, *arguments: str) -> Answer | None:
-    """Run git in a folder; return ``None`` if there is no repository, and where git does not answer."""
+    """Run git in a folder; return ``None`` if there is no repository, or git does not answer."""
     try:
         return _run(folder, *find_repository(folder).arguments, *arguments)
     except NoRevision:
@@ -235,15 +233,15 @@ def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: floa
     except OSError:
         raise NoRevision("git is not installed; install it") from None
     except subprocess.TimeoutExpired:
-        raise NoRevision(f"git has not answered for {patience:g} seconds; try it again") from None
-    except ValueError:  # no argument has a NUL byte
-        raise NoRevision("git knows nothing by a name with a NUL byte; write another") from None
+        raise NoRevision(f"git did not answer within {patience:g} seconds; try again") from None
+    except ValueError:  # no argument can have a NUL byte
+        raise NoRevision("no name in git has a NUL byte; write another name") from None
 
 
 def make_command(*arguments: str) -> list[str]:
-    """Return the user's git; a program that a relative ``PATH`` finds in the current folder does not count.
+    """Return a command for git, found by absolute folders of ``PATH``: a relative one could run a file of the project.
 
-    :raises FileNotFoundError: if there is no other.
+    :raises FileNotFoundError: if they have no git.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))
@@ -253,6 +251,6 @@ def make_command(*arguments: str) -> list[str]:
 
 
 def make_environment() -> Mapping[str, str]:
-    """Return the variables that git is called with."""
+    """Return the environment variables for git."""
     own = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
     return {**own, **_SAFE_ENVIRONMENT}

@@ -1,7 +1,7 @@
-"""Follow each model of a project commit by commit: its count, the change, and the key that made it.
+"""Follow each model of a project commit by commit: its count, the change, and the key that caused it.
 
-The commits are those of one line of work, each beside the first of its parents: a merge is one step, of all that it
-brought, and what the steps add up to is what the model grew by.
+Each commit is compared with its first parent: a merge is one step with all that it brought, so that the steps add up
+to the growth of the model.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 DOTS = ".."
 MOST_PLACES = 100
-"""Paths that git is given at once; of more, it is given the folders that they lie in."""
+"""Most paths that one command of git gets; if there are more, it gets their folders."""
 MOST_NAMES = 1_000
-"""Tags, or commits, of which git is asked at once: no command line takes any number of them."""
+"""Most tags or commits that one command of git gets: the length of a command line is limited."""
 MOST_TENSORS = 6
-"""Changes of tensors that a row names, if a lock and no key has them."""
+"""Most changes of tensors that a row names, if locks and not keys show them."""
 SHORT = 10
-"""Characters of a commit's name that tell it from others."""
+"""Characters of an abbreviated commit."""
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
-"""Git's form of a date; for anything else, it prints the letters of our own format."""
+"""Git's form of a date; for a date that it cannot write, git prints other letters."""
 
 
 class Commit(NamedTuple):
@@ -56,7 +56,7 @@ class Commit(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its tags where tags are asked for, else the beginning of its name."""
+        """Its tags, if the history goes by tags and it has some, else the beginning of its name."""
         return ", ".join(self.tags) or self.name[:SHORT]
 
 
@@ -64,19 +64,19 @@ class Span(NamedTuple):
     """A line of commits by their full names, each the first parent of the next."""
 
     asked: str
-    """``v1..HEAD``; ``""``: all that there are."""
+    """``v1..HEAD``; ``""`` for all commits."""
     end: str
     """The last commit."""
     without: str | None
     """The commit whose history is left out."""
     start: str | None
-    """The commit before the first; ``None``: there is none."""
+    """The commit before the first; ``None`` if there is none."""
     first: str
-    """The first; :attr:`end` if there are none between the two."""
+    """The first commit; :attr:`end` if the range is empty."""
 
     @property
     def ends(self) -> list[str]:
-        """Arguments by which git walks it."""
+        """Arguments for git to walk the commits."""
         return [self.end, *([f"^{self.without}"] if self.without else [])]
 
 
@@ -89,7 +89,7 @@ class Row(NamedTuple):
     by: str = ""
     """The source of the count, ``closed form`` or ``lock``; ``""`` without one."""
     change: int | None = None
-    """Since the row before, or since :attr:`since`; ``None`` if there is nothing to compare with."""
+    """Parameters added since the row before, or since :attr:`since`; ``None`` without a count to compare with."""
     since: str = ""
     """The last commit in which it was counted, if that is not the row before."""
     said: tuple[str, ...] = ()
@@ -105,9 +105,9 @@ class ModelHistory:
     """A model through all commits."""
 
     name: str
-    """The last that it had."""
+    """Its last name."""
     names: dict[str, None] = field(default_factory=dict)
-    """All that it had."""
+    """All its names."""
     rows: list[Row] = field(default_factory=list)
     then: ModelAtCommit | None = None
     """The model in the last commit; ``None``: not declared there, or not counted."""
@@ -120,7 +120,7 @@ class ModelHistory:
 
     @property
     def known_as(self) -> set[str]:
-        """Its name, and that of its table, which may declare many."""
+        """Its name, and the name of its table, which may declare many models."""
         then = self.then or (self.counted[1] if self.counted else None)
         return {self.name, *(then.model.table_key[-1:] if then else ())}
 
@@ -132,7 +132,7 @@ class History(NamedTuple):
     models: Sequence[ModelHistory]
     """The models in the order of their declarations."""
     commits_read: int
-    """Commits that touch the table, or what it names; where tags are asked for, those that have one."""
+    """Commits that touch the table or a file that it names, or that have a tag if the history goes by tags."""
     is_cut: bool
     """True if there are commits before the first, which a shallow clone lacks."""
 
@@ -141,7 +141,7 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
     """Read the history of a project.
 
     :param asked: a range of commits, ``v1..HEAD``; ``""`` for all.
-    :param by_tag: whether a step is one from tag to tag.
+    :param by_tag: whether a step goes from tag to tag.
     :raises NoRevision: if there is no such range, or git does not answer.
     """
     span = find_span(today.root, asked)
@@ -165,11 +165,11 @@ def find_span(folder: Path, asked: str) -> Span:
     """Return the commits of a range.
 
     :param asked: ``v1..HEAD``, ``v1..``; ``""`` for all up to the commit that is checked out.
-    :raises NoRevision: if it is none.
+    :raises NoRevision: if it is not a range.
     """
     low, dots, high = asked.partition(DOTS)
     if asked and (not dots or high.startswith(".") or not low):
-        raise NoRevision(f"{shown(asked)} is no range of commits; write one, as in v1..HEAD")
+        raise NoRevision(f"{shown(asked)} is not a range of commits; write one, as in v1..HEAD")
     end = resolve_commit(folder, high or "HEAD")
     without = resolve_commit(folder, low) if low else None
     found = Span(asked, end, without, end, end)
@@ -191,7 +191,7 @@ def _read_steps(
 ) -> tuple[list[Commit], dict[str, ProjectAtCommit | str]]:
     """Return the commits to report on, the oldest first, each with its table or the reason why it cannot be read.
 
-    Which files a table names is known when it is read: commits that touch those are read then, until no file is new.
+    A table may name new files when it is read: the commits that touch these are read next, until no file is new.
     """
     reader = ProjectReader(files, today, registry)
     start = _describe_commits(today.root, [span.start] if span.start else [])
@@ -270,7 +270,7 @@ class _Follower:
     def take_step(self, commit: Commit, project: ProjectAtCommit | str, *, is_start: bool) -> None:
         """Add the rows of one commit.
 
-        :param project: why nobody can tell what it declares, if that is text.
+        :param project: the project at this commit, or the reason why it cannot be read.
         """
         alive = [each for each in self.models if not each.is_left]
         if isinstance(project, str):
@@ -323,8 +323,8 @@ class _Follower:
         if again:
             return again, ("declared again",) if again.is_left else ()
         self.models.append(ModelHistory(name, {name: None}))
-        new = "new" if commit.parents else "new, in the first commit of all"
-        return self.models[-1], ("where these commits begin" if is_start else new,)
+        new = "new" if commit.parents else "new, in the repository's first commit"
+        return self.models[-1], ("at the start of these commits" if is_start else new,)
 
     def _take_model(self, model: ModelHistory, commit: Commit, then: ModelAtCommit, said: tuple[str, ...]) -> None:
         if model.then:
@@ -376,5 +376,5 @@ def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:
         rest = len(changes) - MOST_TENSORS
         also = (f"and {rest:,} more changes of tensors",) if rest > 0 else ()
         return row._replace(said=(*row.said, *(each.sentence for each in changes[:MOST_TENSORS]), *also))
-    other = f"counted by its {now.by} from here on, and by its {before.by} before: no key is known to have moved it"
+    other = f"counted by its {now.by} from here on, by its {before.by} before: the change is not attributed to keys"
     return row._replace(said=(*row.said, other))

@@ -1,6 +1,6 @@
-"""The lock: a file with the tensors of every model as they were last accepted. Text that git diffs and people merge.
+"""The lock: a text file with the tensors of every model as they were last accepted, which git diffs and people merge.
 
-One model a block, sorted by name; layers are folded; nothing in a block changes unless its model does. It is read
+Each model is a block, sorted by name, with its layers folded; a block changes only with its model. The file is read
 strictly: each mistake is an error with its line.
 """
 
@@ -77,16 +77,16 @@ class Locked:
     """A model as it was last accepted."""
 
     tensors: tuple[Tensor, ...]
-    """Without components: those are of today."""
+    """Tensors without components, which today's table gives them."""
     config: str = ""
-    """Hash of all that its table names for the build."""
+    """Hash of everything that its table names for the build."""
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    """Sizes by key: those of a built model's backbones, if no file has them."""
+    """Sizes of the built backbones by key, if no file has them."""
 
     def is_same(self, other: Locked | None) -> bool:
-        """Return whether the two are equal, whatever built them."""
+        """Return whether the two are equal; they may be built with different libraries."""
         if other is None or (self.config, self.sizes) != (other.config, other.sizes):
             return False
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
@@ -105,7 +105,7 @@ class Lock:
     """``None``: there is no such file yet."""
 
 
-# where it is read
+# reading
 
 
 def read_lock(settings: Settings) -> Lock | None:
@@ -127,14 +127,14 @@ def read_lock(settings: Settings) -> Lock | None:
 def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
     """Read the lock that the table of a commit names; return why there is none to read."""
     if named is None:
-        return "there is no lock of it"
+        return "its table names no lock"
     content = files.read(named.file, LARGEST_FILE)
     if content is None:
         return f"its lock {printable(named.file)} is not committed"
     try:
         return Lock(named.file, named.strict, parse_lock(content.decode("utf-8"), printable(named.file)))
     except UnicodeDecodeError:
-        return f"{printable(named.file)} is no UTF-8"
+        return f"{printable(named.file)} is not UTF-8"
     except BadLock as bad:
         return str(bad)
 
@@ -143,7 +143,7 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """Return a built model as the lock records it.
 
     :param config: hash of the inputs of its build.
-    :param sizes: those of its backbones, where no file says them.
+    :param sizes: the sizes of its backbones, if no file has them.
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
@@ -151,9 +151,9 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
 
 
 def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
-    """Return a hash of all that the table names for the build: config, class, factory and their arguments.
+    """Return a hash of everything that the table names for the build: config, class, factory and their arguments.
 
-    :param adapter: as PEFT is given it.
+    :param adapter: the adapter's config for PEFT.
     """
     data = None
     if config is not None and not model.has_config_of_build:
@@ -165,7 +165,7 @@ def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str,
 
 
 def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
-    """Return the block of a model whose table leaves its sizes to what is built, if the lock has them."""
+    """Return the block of a model whose table names no config, if the lock has its sizes."""
     if not isinstance(lock, Lock) or not model.has_config_of_build:
         return None
     found = lock.models.get(model.name)
@@ -173,11 +173,11 @@ def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
 
 
 def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors: tuple[Tensor, ...]) -> None:
-    """Refuse the sizes that a lock has of a model, unless they are of the same table and make the tensors beside them.
+    """Refuse the sizes in a model's lock, unless they are for the same table and give the tensors in the lock.
 
-    :param model: whose table names no config.
-    :param tensors: by the closed form of these sizes.
-    :raises Unusable: with what to write.
+    :param model: a model whose table names no config.
+    :param tensors: the tensors of the closed form with these sizes.
+    :raises Unusable: with the fix.
     """
     changes = compare_inventories(Inventory(locked.tensors), Inventory(tensors))
     other = [each.sentence for each in changes if not each.is_name_alone]
@@ -188,14 +188,14 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
             f"its lock was written for another {maker}, class or adapter, or for other {arguments}, than its table has"
         )
     elif other:
-        problem = f"the sizes in its lock do not make the tensors there: {listed(other, MOST_NAMED, '; ')}"
+        problem = f"the sizes in its lock do not match the tensors there: {listed(other, MOST_NAMED, '; ')}"
     else:
         return
-    fix = f"have it built, and the lock written anew: {ANEW}"
+    fix = f"build it, and write the lock again: {ANEW}"
     raise Unusable(Finding("unknown-closed-form", problem, fix, table_key=("factory",)))
 
 
-# how it is read
+# parsing
 
 
 def parse_lock(text: str, file: str) -> dict[str, Locked]:
@@ -204,12 +204,11 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
     :param file: its name in messages.
     :raises BadLock: with the line of the first mistake.
     """
-    way_out = f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
+    way_out = f"restore {file} (git checkout -- {file}), or remove it, and run {ANEW}"
     if marker := _MARKERS.search(text):
         line = text.count("\n", 0, marker.start()) + 1
         raise BadLock(
-            f"{file}:{line}: a merge conflict is left in it ({marker[0]}): keep one side of each model's block, "
-            f"and run {ANEW}"
+            f"{file}:{line}: it has a merge conflict ({marker[0]}): keep one side of each model's block, and run {ANEW}"
         )
     if text.startswith("\ufeff"):
         raise BadLock(f"{file}: it begins with a byte order mark, which TOML forbids; save it without one")
@@ -220,8 +219,8 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
         why = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
         raise BadLock(f"{file}{at}: not TOML: {why}; {way_out}") from None
     if "lock" not in data:
-        its_own = 'name a file of its own, lock = "bertsize.lock", which is written anew'
-        raise BadLock(f"{file}: this is no lock of pytest-bertsize: {its_own}; if it was one, take it from git again")
+        new = 'name a new file, as in lock = "bertsize.lock"'
+        raise BadLock(f"{file}: not a lock of pytest-bertsize: {new}, or restore this one (git checkout -- {file})")
     try:
         return _read_models(data)
     except Mistake as mistake:
@@ -230,11 +229,11 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
 
 
 class _Keys(Struct):
-    """The keys of a lock, which all have readers of their own."""
+    """The keys of a lock; each has its own reader."""
 
 
 FIELDS = {"built-with": "built_with"}
-"""Keys of a block that are fields by another name."""
+"""Keys of a block whose fields have another name."""
 
 
 def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
@@ -258,12 +257,12 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
 
 def _check_format(written: object) -> None:
     if type(written) is not int or written != FORMAT:
-        raise ValueError(f"it is of the format {shown(written)}, and this release reads {FORMAT}")
+        raise ValueError(f"its format is {shown(written)}, and this release reads {FORMAT}")
 
 
 def _read_line(written: object) -> str:
     if not isinstance(written, str) or written != printable(written):
-        raise ValueError(f"{shown(written)} is no text of one line")
+        raise ValueError(f"{shown(written)} is not a text of one line")
     return written
 
 
@@ -275,7 +274,7 @@ def _read_sizes(written: object) -> dict[str, Any]:
 
 
 def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]:
-    """:param counter: of the tensors of all models."""
+    """:param counter: counts the tensors of all models."""
     found: dict[str, Tensor] = {}
     rows: dict[str, str] = {}
     for row, value in read_value(dict[str, Any], written).items():
@@ -290,47 +289,47 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
         if tensor.tied_to is not None:
             owner = found.get(tensor.tied_to)
             if owner is None or owner.tied_to:
-                raise Mistake(f"{shown(tensor.tied_to)} is no tensor with a shape of this model", rows[name])
+                raise Mistake(f"{shown(tensor.tied_to)} is not a tensor of this model with a shape", rows[name])
             found[name] = tensor._replace(shape=owner.shape, trainable=owner.trainable)
     return (*found.values(),)
 
 
 def _read_row(row: str, value: object) -> Iterator[Tensor]:
-    """Yield the tensors of a row, of which one that is another has no shape yet."""
+    """Yield the tensors of a row; a tied one has no shape yet."""
     is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
     shape: Any = value["frozen"] if is_frozen else value  # type: ignore[index]
     owner = value if isinstance(value, str) else None
     if owner is None and not _is_shape(shape):
         raise ValueError(
-            f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
+            f"{shown(value)} is not a shape: it is written [768, 768], or as the name of the tensor that it is tied to"
         )
     try:
         names = [*unfold_name(row)]
     except ValueError as error:
-        raise ValueError(f"{shown(row)} is no name: {error}") from None
+        raise ValueError(f"{shown(row)} is not a name: {error}") from None
     for name, place in names:
         if "" in name.split(".") or name != printable(name):
-            raise ValueError(f"{shown(row)} is no name that a tensor has")
+            raise ValueError(f"{shown(row)} is not a name that a tensor can have")
         tied_to = None if owner is None else _put_layer(owner, place)
         yield Tensor(name, () if owner else (*shape,), "", not is_frozen, tied_to)
 
 
 def _is_shape(value: object) -> bool:
-    """Return whether it is the shape of a tensor that is no larger than any model."""
+    """Return whether a value is the shape of a tensor with at most :data:`LARGEST` parameters."""
     if not isinstance(value, list) or len(value) > MOST_AXES:
         return False
     return all(type(size) is int and 0 <= size <= LARGEST for size in value) and prod(value) <= LARGEST
 
 
 def _put_layer(owner: str, place: Sequence[int]) -> str:
-    """``layer[*].w`` in the third layer → ``layer.2.w``; a name without a star stays."""
+    """Replace the stars in a tensor's name with numbers: ``layer[*].w`` in the third layer is ``layer.2.w``."""
     name, *rest = owner.split(STAR)
     for index, part in zip(place, rest, strict=False):
         name += f"{'.' if name else ''}{index}{part}"
     return unescape_name(name)
 
 
-# how it is written
+# writing
 
 
 def render_lock(models: Mapping[str, Locked]) -> str:
@@ -376,7 +375,7 @@ def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
 
 
 def _split_numbers(name: str) -> list[str | tuple[int, str]]:
-    """Split a name into words and, between them, numbers by how many digits they have."""
+    """Split a name into words and numbers, so that ``layer.9`` sorts before ``layer.10``."""
     parts = re.split(r"0*([0-9]+)", name)
     return [(len(part), part) if at % 2 else part for at, part in enumerate(parts)]
 

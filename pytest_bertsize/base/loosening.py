@@ -1,4 +1,4 @@
-"""Find budgets that were loosened in the same change: each limit that lets more pass than it did at the base."""
+"""Find budgets that were loosened in the same change: each limit that allows more than it did at the base."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ COUNTS = ("unique", "stored", "unrolled")
 
 
 Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
-"""The kind of a loosening, its component, and its key in the model's table."""
+"""The message of a loosening, its component, and its key in the model's table."""
 
 
 def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:
-    """Make each an error, unless the table's ``reason`` changed with it."""
+    """Make each row an error, unless the table's ``reason`` changed with it."""
     severity, fix = judge_reason(after, before.reason, SAY_WHY)
     asks_why = severity == "error"
     return [
@@ -41,18 +41,17 @@ def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Find
 def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]) -> Iterator[Row]:
     """Yield each limited component that covers less of today's model than by the base's table.
 
-    :param counts: today's, by the components of the base's table and by those of today's.
+    :param counts: today's model, by the components of the base's table and by those of today's table.
     """
     for name in limited:
         then, now = (each.count_of(name) for each in counts)
         if then > now:
-            left = f"{exact(now)} as this table has them"
-            said = f"as {revision} has components, {name} is {exact(then)} of this model, and {left}"
-            yield said, name, ("components",)
+            more = f"{exact(then)} with the components of {revision}"
+            yield f"{name} covers {exact(now)} of this model, and {more}", name, ("components",)
 
 
 def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
-    """Report a model that cannot be counted at the base: an error where that base was asked for."""
+    """Report a model that cannot be counted at the base: an error if that base was asked for."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
@@ -69,14 +68,14 @@ def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
 
 
 def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
-    """Return a note if today's table gives a reason for another budget, else an error with the way out.
+    """Return a note if today's table gives a new reason, else an error with the way out.
 
-    :param before: the base's reason, which explains nothing of today.
+    :param before: the base's reason, which does not explain today's change.
     """
     if not visible(model.reason):
         return "error", way_out
     if visible(model.reason) == visible(before):
-        return "error", f"{way_out}; the reason that is there was the base's: write another, or add to it"
+        return "error", f"{way_out}; its reason is still the base's: write another, or add to it"
     return "note", f"its reason: {shown(model.reason)}"
 
 
@@ -86,8 +85,8 @@ def list_loosened(
     """Yield each limit that was loosened.
 
     :param revision: the name of the base in messages.
-    :param dtypes: of the weights, as each of the two configs says; ``None`` if that is unknown.
-    :param counts: of the base, if they are known: growth by a share and by a count are compared there.
+    :param dtypes: dtypes of the weights in the two configs; ``None`` for an unknown one.
+    :param counts: the base's counts, if known, with which growth by a share and growth by a count are compared.
     """
     if before.closed_form and not after.closed_form:
         said = f"{revision} compares it with its closed form, which closed_form = false switches off"
@@ -99,7 +98,7 @@ def list_loosened(
         if was and not now:
             yield f"{revision} compares it with the {key} {printable(was)}, and this table does not", None, ()
     if after.budget.passes_already_over and not before.budget.passes_already_over:
-        said = f'{revision} holds every limit, and already_over = "pass" lets pass those that it had broken'
+        said = f'{revision} fails every exceeded limit, and already_over = "pass" passes those that it exceeds'
         yield said, None, ("budget", ALREADY_OVER)
     if before.limits and not after.limits:
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
@@ -133,13 +132,13 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
         or any(was > now for was, now in pairs)
         or after.maximum * bits > before.maximum * bits_now
     )
-    least, least_now = before.minimum or 0, after.minimum or 0  # fewer than none there cannot be
+    least, least_now = before.minimum or 0, after.minimum or 0  # a count is never negative
     is_below = least > 0 and (any(was < now for was, now in pairs) or least_now * bits < least * bits_now)
     return is_above or is_below
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the scale of a limit, the bits of a parameter, and its ranks: a larger measure has no lower rank.
+    """Return a limit's bits of a parameter, or 1, and its ranks: none of them is lower in a larger measure.
 
     :returns: ``None`` if it is unknown.
     """

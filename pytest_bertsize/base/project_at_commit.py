@@ -1,7 +1,7 @@
-"""Read what a commit declares, and what it counts to: table, configs and lock, through git; nothing is executed.
+"""Read and count the models that a commit declares, by table, configs and lock, through git; nothing is executed.
 
-The one reader for the base of a run and for the history of a project. Of whatever it asks for there are three answers:
-it is there, it is not there, or it could not be read. And which model of a commit each model of a later one was.
+The base of a run and the history of a project share this reader. A file is there, is not there, or cannot be read.
+The last part matches the models of a commit with those of a later one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=ma
 
 
 class Missing(Exception):
-    """A file that a model needs is not there in the commit."""
+    """The error for a file that a model needs and the commit does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ModelAtCommit:
     has_no_form: bool = False
     """True if no closed form applies, so that its lock may count it; an unreadable config is another case."""
     locked: Locked | None = None
-    """The model in the commit's lock, if that can be true."""
+    """The model's block in the commit's lock, unless it contradicts the table."""
     why_not_locked: str = ""
 
     @property
@@ -70,7 +70,7 @@ class ModelAtCommit:
 
     @property
     def by(self) -> str:
-        """``closed form``, ``lock`` where no closed form is meant to count it, or ``""``."""
+        """``closed form``; ``lock`` if it has a block there and no closed form applies; or ``""``."""
         return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""
 
     @property
@@ -85,10 +85,10 @@ class ProjectAtCommit(NamedTuple):
     models: Mapping[str, ModelAtCommit]
     declared: Apart
     lock: Lock | str
-    """The commit's lock, or the reason that there is none."""
+    """The commit's lock, or the reason why there is none."""
 
     def read_text(self, *path: str) -> str:
-        """Return the text that the table has at a path; ``""`` if that is none."""
+        """Return the text at a path of the table; ``""`` if there is none."""
         found: object = self.declared.table
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
@@ -99,9 +99,9 @@ class ProjectReader:
     """Reads one commit after another; equal files are read and counted once."""
 
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
-        """Take what is read, and by what.
+        """Take the files, and today's closed forms to count with.
 
-        :param today: where the project is.
+        :param today: today's table, for the place of the project.
         :param registry: today's closed forms: code of a commit is never run.
         :param base: the name of the commit in messages, if it is the base: then budgets are read, and a closed form
             counts only if the commit has it as well.
@@ -114,9 +114,9 @@ class ProjectReader:
         self._known: dict[object, list[tuple[dict[Any, Any], Any]]] = {}
 
     def read_project(self) -> ProjectAtCommit:
-        """Read the commit that the files are of.
+        """Read the commit that the files belong to.
 
-        :raises Unreadable: if it cannot be read what it declares.
+        :raises Unreadable: if its table cannot be read.
         """
         apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
@@ -138,8 +138,8 @@ class ProjectReader:
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
         """Return the earlier result for the same files, if there is one.
 
-        What is made follows from ``what``, and from the files that making it looks at, one after another: where all of
-        these are as they were, it would look at the same ones again.
+        A result depends only on ``what`` and on the files that ``make`` looks at, one after another: if all of these
+        are unchanged, ``make`` would look at the same files again.
         """
         files = self._files
         with files.explain_lack(self._today.file):
@@ -159,7 +159,7 @@ class ProjectReader:
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
     def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
-        """Return today's files of closed forms that the commit does not have, by any name."""
+        """Return today's files of closed forms whose content the commit does not have, by any name."""
         try:
             contents = map(self._files.read, named if self._today.closed_forms else [])
             before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
@@ -171,7 +171,7 @@ class ProjectReader:
     def _read_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
         """Read one model, and count it if a closed form can.
 
-        :param locked: what the commit's lock has of a model whose table names no config.
+        :param locked: the block in the commit's lock, for a model whose table names no config.
         :raises Unreadable: if git does not hand out its files.
         """
         found = ModelAtCommit(model)
@@ -195,18 +195,17 @@ class ProjectReader:
             problem = f"{error.place}: {error.message}" if error.place else error.message
             if has_no_form and changed:
                 names = listed(sorted(map(printable, changed)), MOST_NAMED)
-                are = "is" if len(changed) == 1 else "are"
-                problem = f"{names} {are} not what it was, so it says nothing of the base: "
-                problem += "a lock committed there would say what it counted to"
+                counts = "is new or changed, and counts" if len(changed) == 1 else "are new or changed, and count"
+                problem = f"{names} {counts} nothing at the base; only a lock committed there can"
             return replace(found, problem=problem, has_no_form=has_no_form)
         except Unreadable:
             raise
-        except Exception as error:  # noqa: BLE001  (one config of the past is no end of a run, nor of a history)
+        except Exception as error:  # noqa: BLE001  (a config of the past must not end a run, nor a history)
             return replace(found, problem=printable(f"counting it failed: {type(error).__name__}: {error}"))
 
 
 def _add_lock(found: ModelAtCommit, lock: Lock | str) -> ModelAtCommit:
-    """Return a model with its block in the lock, unless that is not true of it."""
+    """Return a model with its block in the lock, unless the block contradicts its table."""
     if isinstance(lock, str):
         return replace(found, why_not_locked=lock)
     locked = lock.models.get(found.model.name)
@@ -220,15 +219,15 @@ class AtCommit:
     """The files of a project at a commit, for readers of configs."""
 
     def __init__(self, files: CommitFiles, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param revision: its name in messages; ``""`` where they need not.
-        :param hub: of the table there.
+        """:param revision: its name in messages; ``""`` if they need none.
+        :param hub: the table's key ``hub`` there.
         """
         self.at = f" at {revision}" if revision else ""
         self.file = files.read
         self._hub = hub
 
     def config(self, location: str) -> Found:
-        """Return the file, the only config of a folder, or what is published by that name.
+        """Return the file, the only config of a folder, or the published config of that name.
 
         :raises Missing: if there is none, or more than one.
         """
@@ -246,14 +245,14 @@ class AtCommit:
             found = {str(path / name): self.file(str(path / name)) for name in NAMES}
         there = [Found(name, printable(name), content) for name, content in found.items() if content is not None]
         if len(there) != 1:
-            what = f"holds both {' and '.join(NAMES)}" if there else "is no file"
+            what = f"holds both {' and '.join(NAMES)}" if there else "is not a file"
             raise Missing(f"{printable(location)} {what}{self.at}")
         return there[0]
 
     def adapter(self, location: str) -> bytes:
         content = self.file(location)
         if content is None:
-            raise Missing(f"{printable(location)} is no file{self.at}")
+            raise Missing(f"{printable(location)} is not a file{self.at}")
         return content
 
     def made_by_code(self, reference: str) -> ModelConfig:
@@ -264,8 +263,8 @@ class AtCommit:
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
     """Read the table of a commit.
 
-    :param revision: its name in messages; ``""`` where they need not.
-    :param is_base: whether budgets are read, and a pattern that matches nothing there is one of files of today.
+    :param revision: its name in messages; ``""`` if they need none.
+    :param is_base: whether budgets are read, and a pattern that matches nothing there is matched with today's files.
     :raises Unreadable: if it cannot be read.
     """
     at = f" at {revision}" if revision else ""
@@ -279,7 +278,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
             found = find_matches_in(files.list_folder, pattern)
         except Unreadable as unread:
             raise Mistake(f"{unread}; {unread.fix}") from None
-        return found or (find_matches(today.root, pattern) if is_base else [])  # what git has no files of
+        return found or (find_matches(today.root, pattern) if is_base else [])  # files that git does not track
 
     try:
         text = settings.decoded(content or b"", file)
@@ -290,12 +289,12 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
         raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", ANOTHER_COMMIT) from None
 
 
-# which model was which
+# matching the models of two commits
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model of one of two sides, which may be one of the other."""
+    """A model of one of two sides, which may match a model of the other."""
 
     model: Model
     is_file: Callable[[str], bool]
@@ -304,7 +303,7 @@ class Candidate:
 
     @cached_property
     def file(self) -> str:
-        """The file that its table means, and the object in it, however it spells them; else whatever it names."""
+        """The config file and the object in it, however the table spells them; else the model's identity."""
         if not self.model.file:
             return self.model.identity
         location, _, inner = self.model.config.partition("#")
@@ -320,7 +319,7 @@ class Candidate:
 
     @cached_property
     def content(self) -> str | None:
-        """A text that tells its config from others, whatever its file is called."""
+        """A text that tells its config from others, independent of the file's name."""
         config = self.read_config()
         return None if config is None else _join_parts(self.model.factory, config.data)
 
@@ -333,7 +332,7 @@ KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
     GIT_RENAME: lambda each: each.file,
     "table": lambda each: _join_parts(*each.model.table_key),
 }
-"""The keys by which a model of one side is one of the other, the surest first; by table, if that has many models."""
+"""The keys by which models of two sides match, the surest first; ``table`` is for tables with many models."""
 
 
 def list_candidates(models: Mapping[str, ModelAtCommit], is_file: Callable[[str], bool]) -> dict[str, Candidate]:
@@ -345,9 +344,9 @@ def match_models(
     before: Mapping[str, Candidate],
     find_renames: Callable[[Iterable[str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Return the name that each model of one side had on the other; of several with one key, the first declared.
+    """Return the name that each model of one side had on the other; if several have one key, the first declared.
 
-    :param find_renames: returns what some files were called, by their names now.
+    :param find_renames: returns the old names of files by their names now.
     """
     now, before = dict(now), dict(before)
     became: dict[str, str] = {}
@@ -371,7 +370,7 @@ def _rename_files(
     before: Mapping[str, Candidate],
     find_renames: Callable[[Iterable[str]], Mapping[str, str]],
 ) -> Mapping[str, str]:
-    """Return files of before, by those of now that git takes for the same."""
+    """Return the old files by the new ones, for the files that git detects as renamed."""
     was, became = (
         {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file} for side in (before, now)
     )

@@ -1,5 +1,6 @@
-"""Find what a run is compared with: the revision that is named or that CI runs for, and the lock; and refuse an
-interpreter that the table alone has changed. git, base and lock are loaded where a run has one: most runs have none.
+"""Find the base and the lock of a run, and refuse an interpreter that only the table has changed.
+
+The modules for git, base and lock are imported only for a run that has one: most runs have none.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_S
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """Return the project as it was at the base; ``None`` if the run has none.
 
-    :param asked: what the option says, ``None`` if it is not given.
+    :param asked: the value of the option; ``None`` if it is not given.
     :param option: its name in messages: ``"--bert-budget-base"``.
     :raises SettingsError: if the revision that was asked for, or its table, cannot be read.
     """
@@ -50,7 +51,7 @@ def read_base(today: Settings, asked: str | None, registry: Registry, option: st
 
 
 def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
-    """Return the project as it was last committed; ``None`` if it was not, or git does not say."""
+    """Return the project as it was last committed; ``None`` if there is no commit, or git does not answer."""
     found = _resolve_name(today.root, "HEAD")
     if found.commit is None:
         return None
@@ -61,7 +62,7 @@ def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
 
 
 def read_lock(settings: Settings) -> Lock | None:
-    """Return what the table's lock says; ``None`` if it names none.
+    """Return the lock that the table names; ``None`` if it names none.
 
     :raises SettingsError: for a lock that cannot be read, with its line.
     """
@@ -73,12 +74,12 @@ def read_lock(settings: Settings) -> Lock | None:
 
 
 def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> Baseline | None:
-    """Find the base that is asked for, else that of the pull or merge request that CI runs for; it is not read yet.
+    """Find the base that is asked for, else the base of the request that CI runs for; it is not read yet.
 
-    Of a line that has moved on since, it is the commit in which today's left it: what others have done there meanwhile
-    is no change of today's.
+    If the branch of the base has moved on, the base is the commit where today's branch left it: later commits there
+    are not today's changes.
 
-    :param asked: what the option says, ``None`` if it is not given.
+    :param asked: the value of the option; ``None`` if it is not given.
     """
     if asked is not None:
         return None if asked == NONE else _resolve_name(folder, asked)
@@ -86,7 +87,7 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
     if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _read_queue(environment):
         from pytest_bertsize.base.baseline import Baseline
 
-        said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
+        said = "the event's file (GITHUB_EVENT_PATH) does not have it; name the base with the option, or none"
         unread = Baseline("merge_group.base_sha", None, said, is_asked_for=False)
     for name in _list_request_names(folder, environment):
         reference = f"refs/remotes/{name}" if name.startswith("origin/") else None
@@ -98,7 +99,7 @@ def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = 
 
 
 def _resolve_name(folder: Path, name: str, reference: str | None = None) -> Baseline:
-    """Return the commit in which today's line left the one that a name means, or why there is none."""
+    """Return the commit where today's branch left a named revision, or the reason why there is none."""
     from pytest_bertsize.base import NoRevision
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.git import find_merge_base, resolve_commit
@@ -111,10 +112,10 @@ def _resolve_name(folder: Path, name: str, reference: str | None = None) -> Base
 
 
 def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield what GitLab and GitHub say of the branch that a request goes into, the surest first.
+    """Yield the revisions that GitLab and GitHub name for the target of a request, the surest first.
 
-    What GitHub checks out is the merge into the base, whose first parent the base is; a workflow may check out the
-    request's own head instead, and what comes before that is the request's too.
+    GitHub checks out the merge into the base, whose first parent is the base. A workflow may check out the request's
+    own head instead, whose parents belong to the request.
     """
     yield from filter(None, map(environment.get, OF_GITLAB))
     if queued := _read_queue(environment):
@@ -129,7 +130,7 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
 
 
 def _read_queue(environment: Mapping[str, str]) -> str:
-    """Return what GitHub's merge queue merges into, by the event's file: no variable has it."""
+    """Return the commit that GitHub's merge queue merges into, from the event's file: no variable has it."""
     if environment.get("GITHUB_EVENT_NAME") != "merge_group":
         return ""
     try:
@@ -155,14 +156,13 @@ def replace_interpreter(today: Settings, asked: str | None, option: str) -> Sett
 def check_interpreter(
     today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
 ) -> None:
-    """Refuse an interpreter that may not be run, or cannot be.
+    """Refuse an interpreter that must not be run, or cannot be.
 
-    It is a program, run before anything is counted, and says what every model counts to: one that the base does not
-    name is not run because a change to the table names it.
+    It is a program that decides the count of every model: a change of the table alone must not replace it.
 
-    :param asked: what the option says; ``None``: nothing.
-    :param builds: whether it is run at all; if it is not, it need not be there.
-    :raises SettingsError: for another one than the base's, and for what is no interpreter.
+    :param asked: the value of the option; ``None`` if it is not given.
+    :param builds: whether it is run; else it need not be there.
+    :raises SettingsError: for another interpreter than the base's, and for a path that is not an interpreter.
     """
     place = today.place("python")
     now = today.interpreter.written if today.interpreter else ""
@@ -172,7 +172,7 @@ def check_interpreter(
         said = f"it is {shown(now)}" if now else "there is none"
         before = f"{baseline.revision} has {shown(then) if then else 'none'}"
         raise SettingsError(
-            f"{place}: {said}, and {before}: what is run to count every model is not changed by the table alone; "
+            f"{place}: {said}, and {before}: a change of the table alone does not replace the interpreter; "
             f"name it in the command until the base has it, as in {option}={printable(now or then)}"
         )
     try:

@@ -200,8 +200,8 @@ def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
     assert base.said() == (
         "at main it cannot be counted: closed_form = false",
         (
-            'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
-            'written by bertsize accept --reason "…", and committed'
+            'at main its table names no lock; only a lock can show what changed; commit one: lock = "bertsize.lock" in '
+            '[tool.bertsize], written by bertsize accept --reason "…"'
         ),
     )
 
@@ -250,4 +250,4 @@ def test_a_backbone_that_is_not_there_at_the_base_leaves_nothing_to_compare_with
     project.write("other.json", tiny)
     comparison = compared(project)
     assert comparison.inventory is None
-    assert comparison.said == ("at main it cannot be counted: other.json is no file",)
+    assert comparison.said == ("at main it cannot be counted: other.json is not a file",)

@@ -223,7 +223,7 @@ def test_no_repository_of_the_request_is_the_base(place: Place, where: str) -> N
 def test_without_a_git_folder_there_is_no_repository(place: Place, settings: dict[str, str]) -> None:
     shutil.rmtree(place.repository.folder / ".git")
     place.set(place.bring(), {**settings, **PROGRAMS["core.sshCommand"]})
-    with pytest.raises(NoRevision, match="is in no git repository"):
+    with pytest.raises(NoRevision, match="is not in a git repository"):
         resolve_commit(place.project.folder, "HEAD^1")
     assert find_head(place.project.folder) is None
     assert ask_git(place.project.folder, "rev-parse", "HEAD") is None
@@ -233,7 +233,7 @@ def test_without_a_git_folder_there_is_no_repository(place: Place, settings: dic
 def test_a_git_folder_that_is_none_does_not_lead_to_what_lies_beside_it(place: Place) -> None:
     place.bring()
     (place.project.folder / ".git").mkdir()
-    with pytest.raises(NoRevision, match="git knows no repository by"):
+    with pytest.raises(NoRevision, match="git finds no repository at"):
         resolve_commit(place.project.folder, "HEAD^1")
 
 
@@ -280,7 +280,7 @@ def test_a_git_that_does_not_answer_is_not_waited_for(place: Place, monkeypatch:
     (place.program.parent / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (place.program.parent / "git").chmod(0o755)
     monkeypatch.setattr(git_module, "SECONDS", 0.05)
-    with pytest.raises(NoRevision, match=r"^git has not answered for 0\.05 seconds; try it again$"):
+    with pytest.raises(NoRevision, match=r"^git did not answer within 0\.05 seconds; try again$"):
         resolve_commit(place.project.folder, "HEAD")
     assert find_head(place.project.folder) is None
 

@@ -13,7 +13,7 @@ from tests.support.git_projects import FITS, GitProject, committed
 
 OURS = '[tool.bertsize]\npython = "ours/python"\n' + FITS
 THEIRS = '[tool.bertsize]\npython = "theirs/python"\n' + FITS
-SAID = "what is run to count every model is not changed by the table alone"
+SAID = "a change of the table alone does not replace the interpreter"
 
 
 @pytest.fixture

@@ -74,10 +74,8 @@ def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str,
     main = resolve_commit(origin.folder, revision)
     origin.git("update-ref", called, "change")
     origin.git("config", "core.warnAmbiguousRefs", "false")
-    mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
-    assert why_not(origin.folder, revision) == (
-        f'"{revision}" may be a branch, a tag or a commit, and there is more than one; {mend}'
-    )
+    mend = "write its full name, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a full hash"
+    assert why_not(origin.folder, revision) == (f'"{revision}" may name more than one branch, tag or commit; {mend}')
     for name in ("refs/heads/main", "refs/remotes/origin/main", main):
         assert resolve_commit(origin.folder, name) == main
 
@@ -85,7 +83,7 @@ def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str,
 def test_a_tag_that_is_called_like_an_abbreviated_commit_is_not_taken_for_it(origin: GitProject) -> None:
     main = origin.git("rev-parse", "main")
     origin.git("tag", main[:10], "change")
-    assert f'"{main[:10]}" may be a branch, a tag or a commit' in why_not(origin.folder, main[:10])
+    assert f'"{main[:10]}" may name more than one branch, tag or commit' in why_not(origin.folder, main[:10])
 
 
 def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) -> None:
@@ -205,7 +203,7 @@ def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, event:
     words = words_of(origin)
     queued = {key: value.format(**words) for key, value in OF_QUEUE.items()}
     Path(words["event"]).write_text(event, encoding="utf-8", errors="surrogateescape")
-    said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
+    said = "the event's file (GITHUB_EVENT_PATH) does not have it; name the base with the option, or none"
     assert find_base(origin.folder, None, queued) == Baseline("merge_group.base_sha", None, said, is_asked_for=False)
 
 
@@ -249,9 +247,9 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
         ("", ': git knows no revision ""; *git branch*'),
         ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
         ("main:config.json", "main:config.json: git knows no revision *; *"),
-        ("HEAD~9", 'HEAD~9: git knows no revision "HEAD~9"; git log --oneline --all lists what there is'),
+        ("HEAD~9", 'HEAD~9: git knows no revision "HEAD~9"; git log --oneline --all lists the commits'),
         ("main^!", "main^!: git knows no revision *; *"),
-        ("main..change", 'main..change: "main..change" is a range, and one commit is wanted; write "main"'),
+        ("main..change", 'main..change: "main..change" is a range, not a single commit; write "main"'),
         ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
         ("x" * 10_000, "xxx*…: git knows no revision *; *"),
     ],
@@ -278,7 +276,7 @@ def test_outside_of_a_repository_it_says_where_it_is(project: Project, monkeypat
     pytester = project(FITS)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
     said = refusal(pytester, "main")
-    assert said == f"main: {pytester.path} is in no git repository; run it in a clone of the project"
+    assert said == f"main: {pytester.path} is not in a git repository; run this in a clone of the project"
 
 
 def test_without_git_it_says_so(project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

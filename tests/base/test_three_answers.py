@@ -18,7 +18,7 @@ LOOSE = FITS.replace("90K", "999K")
 OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
 PATTERN = '\n[tool.bertsize.models."gen-{stem}"]\nconfig = "gen/*.json"\nbudget.total = "90K"\n'
 LOOSENED = "the limit of total was 90K at main and is 999K now"
-MEND = "clone without --filter (GitHub: no filter under actions/checkout), or run git "
+MEND = "clone without --filter (GitHub: no filter under actions/checkout), or first run git "
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_table_that_the_clone_lacks_is_a_mistake(project: GitProject, lost: st
         MISTAKEN,
         (
             "ERROR: --base=main: pyproject.toml cannot be read, because this clone lacks it or is damaged; "
-            f"{MEND}show {main[:10]}:pyproject.toml before, which asks the remote for it"
+            f"{MEND}show {main[:10]}:pyproject.toml, which fetches it from the remote"
         ),
     )
 
@@ -178,7 +178,7 @@ def test_a_config_that_the_clone_lacks_fails_its_model_alone(project: GitProject
     assert project.errors("other") == [
         (
             "at main it cannot be counted: other.json cannot be read, because this clone lacks it or is damaged; "
-            f"{MEND}show {main}:other.json before, which asks the remote for it"
+            f"{MEND}show {main}:other.json, which fetches it from the remote"
         )
     ]
     assert project.said("other") == (
@@ -235,7 +235,7 @@ def test_a_pattern_of_files_that_git_ignores_is_no_excuse_for_another_model(gene
         in said
     )
     main = generated.git("rev-parse", "main")[:10]
-    assert f"→ gen-a against main ({main}) at main it cannot be counted: gen/a.json is no file" in said
+    assert f"→ gen-a against main ({main}) at main it cannot be counted: gen/a.json is not a file" in said
     assert "! not compared with main: gen-a" in said
 
 

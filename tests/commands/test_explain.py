@@ -268,7 +268,7 @@ def test_a_table_that_may_be_ours_is_not_passed_over(declaring: Path, below: str
     ("typed", "says"),
     [
         ("clx", "declares no such model: there are cls; did you mean 'cls'?"),
-        ("HEAD:cls", "is in no git repository"),
+        ("HEAD:cls", "is not in a git repository"),
     ],
 )
 def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, typed: str, says: str) -> None:

@@ -106,7 +106,7 @@ def test_a_range_begins_with_what_was_there_before_it(history: History) -> None:
     history.commit("ten words", vocab_size=111)
     rows = history.rows("v1..HEAD")
     assert [(row["subject"], row["change"]) for row in rows] == [("a layer more", None), ("ten words", 490)]
-    assert rows[0]["said"] == ["where these commits begin"]
+    assert rows[0]["said"] == ["at the start of these commits"]
     assert history.rows("fits", "v1..") == rows
 
 
@@ -115,7 +115,7 @@ def test_the_end_of_a_shallow_clone_is_no_beginning(history: History, tmp_path: 
     last = history.project.git("rev-parse", "HEAD")
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{history.project.folder}", "clone")
     said = " ".join(history.bertsize.printed("log", "--project", str(tmp_path / "clone")).split())
-    assert "a layer more where these commits begin" in said
+    assert "a layer more at the start of these commits" in said
     assert f"this clone is shallow: it lacks commits before {last[:10]}; run git fetch --unshallow" in said
 
 
@@ -231,7 +231,7 @@ def test_code_of_no_commit_is_run(history: History, tmp_path: Path) -> None:
     history.commit("by code", FITS.replace('"config.json"', '"made:config"'), file="")
     rows = history.rows()
     assert rows[1]["said"][1] == (
-        "not counted: its config is made by code (made:config), which is not run; there is no lock of it"
+        "not counted: its config is made by code (made:config), which is not run; its table names no lock"
     )
     assert not (tmp_path / "ran").exists()
 
@@ -301,7 +301,7 @@ def test_a_subject_steers_no_terminal(history: History) -> None:
     [
         (["fit"], "no table of these commits declares a model \"fit\"; did you mean 'fits'?"),
         (["v1..HEAD"], 'git knows no revision "v1"'),
-        (["HEAD...main"], '"HEAD...main" is no range of commits; write one, as in v1..HEAD'),
+        (["HEAD...main"], '"HEAD...main" is not a range of commits; write one, as in v1..HEAD'),
     ],
 )
 def test_a_mistake_in_the_command_says_what_to_write(

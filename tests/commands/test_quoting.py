@@ -90,7 +90,7 @@ def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.Monke
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
     assert (
         bertsize.refused("explain", "HEAD:none.json")
-        == "ERROR: none.json is no file at HEAD; write its path from the current folder, or the name of a declared model\n"
+        == "ERROR: none.json is not a file at HEAD; write its path from the current folder, or the name of a declared model\n"
     )
     made.write("models/config.json", BERT)
     made.commit()
@@ -99,9 +99,9 @@ def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.Monke
     (made.folder / "sub" / "below").mkdir(parents=True)
     monkeypatch.chdir(made.folder / "sub" / "below")
     assert bertsize.json("explain", "HEAD:../../models/config.json")["total"] == TOTAL
-    assert "is no file at HEAD; write its path" in bertsize.refused("explain", "HEAD:../models/config.json")
+    assert "is not a file at HEAD; write its path" in bertsize.refused("explain", "HEAD:../models/config.json")
     monkeypatch.chdir(made.folder)
-    assert "is in no git repository" in bertsize.refused("explain", "HEAD:../config.json")
+    assert "is not in a git repository" in bertsize.refused("explain", "HEAD:../config.json")
 
 
 def test_a_revision_has_its_own_table(made: GitProject, bertsize: Bertsize) -> None:

@@ -180,7 +180,7 @@ def test_code_of_a_revision_is_not_run(project: GitProject) -> None:
 
 
 def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
-    assert missing_at(project, model("nothing.yaml")) == "nothing.yaml is no file at main"
+    assert missing_at(project, model("nothing.yaml")) == "nothing.yaml is not a file at main"
     project.write("both/config.json", {})
     project.write("both/bert_config.json", {})
     assert missing_at(project, model("both")) == "both holds both config.json and bert_config.json at main"
@@ -257,5 +257,5 @@ def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_p
         found = read(model("acme/x"), hub_of(project.folder), reader)
         assert (found.data, found.file) == (SMALL, "old.json at main")
         for name in ("acme/y", "acme/z"):
-            with pytest.raises(Missing, match="is no file at main"):
+            with pytest.raises(Missing, match="is not a file at main"):
                 read(model(name), hub_of(project.folder), reader)

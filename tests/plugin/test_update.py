@@ -449,7 +449,7 @@ def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path)
     looked_at(rewriter, a=render_model("a", Locked((Tensor("a..w", (2,), ""),))))
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert not (tmp_path / "x.lock").exists()
-    assert printed(rewriter)[-1].startswith('red: x.lock:7: "a..w" is no name that a tensor has; ')
+    assert printed(rewriter)[-1].startswith('red: x.lock:7: "a..w" is not a name that a tensor can have; ')
 
 
 def test_a_model_that_fails_is_not_locked_and_that_is_said(tmp_path: Path) -> None:

@@ -160,8 +160,8 @@ def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<<<<<< HEAD\nlock = 1\n", "bertsize.lock:1: a merge conflict is left in it (<<<<<<<): keep one side"),
-        ("[[package]]\n", "bertsize.lock: this is no lock of pytest-bertsize: name a file of its own"),
+        ("<<<<<<< HEAD\nlock = 1\n", "bertsize.lock:1: it has a merge conflict (<<<<<<<): keep one side"),
+        ("[[package]]\n", "bertsize.lock: not a lock of pytest-bertsize: name a new file"),
         ("", "pyproject.toml:4: tool.bertsize.lock: bertsize.lock: the file is empty; write the lock again"),
     ],
 )
@@ -266,10 +266,10 @@ def test_without_a_lock_the_base_says_that_there_is_none_and_how_to_make_one(tmp
     assert compared(project).said == (
         "at main it cannot be counted: closed_form = false",
         (
-            'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
-            'written by bertsize accept --reason "…", and committed'
+            'at main its table names no lock; only a lock can show what changed; commit one: lock = "bertsize.lock" in '
+            '[tool.bertsize], written by bertsize accept --reason "…"'
         ),
-        "these keys changed: layers_num; what each of them moved is not known",
+        "these keys changed: layers_num; the effect of each is not known",
     )
 
 
@@ -290,7 +290,7 @@ def test_a_key_moved_what_a_build_with_the_others_put_back_says(own: OwnProject)
     assert (found.said, found.by) == ((), "lock")
     assert found.inventory
     assert (found.inventory.unique, found.grown) == (TOTAL, LAYER)
-    assert found.method == "by 3 builds of today's code with keys put back to what they were"
+    assert found.method == "by 3 builds of today's code with keys put back to their old values"
     assert len(own.built) == 4  # today's, and three
 
 
@@ -338,7 +338,7 @@ def test_a_class_that_the_table_changed_is_named(tmp_path: Path) -> None:
     assert (found.moved, len(own.built)) == ((), 1)
     assert found.said == (
         (
-            "these keys changed: architecture; which of them or of the code moved what is not known: "
+            "these keys changed: architecture; the effects of keys and code are not known: "
             "the table had another architecture"
         ),
     )
@@ -356,7 +356,7 @@ def test_more_keys_than_can_be_put_back_are_named(own: OwnProject) -> None:
     assert (found.moved, len(own.built)) == ((), 1)
     assert found.said == (
         (
-            "these keys changed: a, b, c, d, e, f and 10 more; which of them or of the code moved what is not known: "
+            "these keys changed: a, b, c, d, e, f and 10 more; the effects of keys and code are not known: "
             "more than 15 keys changed, and each needs a build"
         ),
     )
@@ -368,8 +368,8 @@ def test_a_build_that_fails_with_a_key_put_back_is_said(own: OwnProject) -> None
     own.refuses = lambda config: config["layers_num"] == 3
     assert compared(own).said == (
         (
-            "these keys changed: layers_num; what each of them moved is not known: "
-            "with layers_num put back it is not built: ValueError: no"
+            "these keys changed: layers_num; the effect of each is not known, "
+            "because the model cannot be built with layers_num put back: ValueError: no"
         ),
     )
 
@@ -400,7 +400,7 @@ def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None
     own.become_base()
     (own.git.folder / "bertsize.lock").unlink()
     own.accept()
-    assert any("at main bertsize.lock:2: a merge conflict is left in it" in said for said in compared(own).said)
+    assert any("at main bertsize.lock:2: it has a merge conflict" in said for said in compared(own).said)
 
 
 def test_growth_that_is_counted_from_the_lock_asks_for_one_that_is_true(own: OwnProject) -> None:
@@ -441,7 +441,7 @@ def test_a_component_that_holds_less_than_the_base_s_table_had_it_hold_is_a_loos
     assert own.gate("main").review("own").verdict == "passed"
     own.git.declare(TABLE + STACK.format(components=components))
     (found,) = own.gate("main").review("own").errors
-    told = f"as main has components, tower is {3 * LAYER} of this model, and {left} as this table has them"
+    told = f"tower covers {left} of this model, and {3 * LAYER} with the components of main"
     assert (found.kind, found.message, found.component) == ("budget-loosened", told, "tower")
     own.git.declare(TABLE + STACK.format(components=components) + '    reason = "ADR-3: the first one alone"\n')
     assert own.gate("main").review("own").verdict == "passed"

@@ -300,7 +300,7 @@ def test_without_a_build_the_sizes_must_make_the_tensors_beside_them(
     assert check(project, table, "--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
     ((kind, message),) = errors()
     assert kind == "unknown-closed-form"
-    assert message.startswith("the sizes in its lock do not make the tensors there: ")
+    assert message.startswith("the sizes in its lock do not match the tensors there: ")
 
 
 def test_without_a_build_the_lock_must_be_of_the_same_kwargs(project: Project, locked: pytest.RunResult) -> None:
@@ -315,7 +315,7 @@ def test_without_a_build_the_lock_must_be_of_the_same_kwargs(project: Project, l
 @pytest.mark.parametrize(
     ("there", "why"),
     [
-        (lambda: edit_lock(*LAYERS_IN_LOCK), "the sizes in its lock do not make the tensors there"),
+        (lambda: edit_lock(*LAYERS_IN_LOCK), "the sizes in its lock do not match the tensors there"),
         (lambda: edit_lock('config = "sha256:', 'config = "sha256:0'), OTHER_TABLE),
     ],
 )
