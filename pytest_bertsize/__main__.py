@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -201,6 +202,26 @@ class _Once(argparse.Action):
         setattr(given, self.dest, value)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the option or command that was probably meant."""
+
+    def parse_known_args(self, *given: Any, **named: Any) -> Any:  # of a command as well, which knows its options
+        parsed, unknown = super().parse_known_args(*given, **named)
+        if unknown and getattr(parsed, "factory", "") in {"python", "python3"}:
+            self.error(f"put the command in quotes: '{parsed.factory} {' '.join(unknown)}'")
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        from pytest_bertsize.wording import did_you_mean
+
+        word = re.match(r"unrecognized arguments: (\S+)|.*: invalid choice: '(\S+)'", message)
+        known = COMMANDS if word and word[2] else self._option_string_actions
+        hint = word and did_you_mean(word[1] or word[2], known, "")
+        super().error(f"{message}; {hint}" if hint else message)
+
+
 class _Version(argparse.Action):
     """The option that prints the version, which is looked up only then."""
 
@@ -354,7 +375,7 @@ def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> No
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="bertsize",
         allow_abbrev=False,
         description="Compare BERT-family models with their closed form and their budget.",

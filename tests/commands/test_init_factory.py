@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.__main__ import make_parser
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
@@ -659,3 +660,26 @@ def test_a_size_is_a_sum_of_the_keys_that_it_follows(
     size: int, others: list[tuple[Variation, int | str]], wanted: int | str
 ) -> None:
     assert _write_size(size, others) == wanted
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            ["init", "python", "train.py", "--width", "3"],
+            "init: error: put the command in quotes: 'python train.py --w",
+        ),
+        (
+            ["fit", "cls", "--totla", "35M"],
+            "fit: error: unrecognized arguments: --totla 35M; did you mean '--total'?\n",
+        ),
+        (["explain", "cls", "--report", "a.json"], "explain: error: unrecognized arguments: --report a.json\n"),
+        (["chekc"], "did you mean 'check'?\n"),
+    ],
+)
+def test_a_command_line_with_a_slip_names_what_was_meant(
+    typed: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(typed)
+    assert said in capsys.readouterr().err
