@@ -63,7 +63,7 @@ class Selection:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         chosen = config.args_source == pytest.Config.ArgsSource.ARGS and any("::" in each for each in config.args)
-        self.left_out = chosen
+        self.left_out = chosen or config.getoption("lf", default=False)  # which leaves files out without a hook
         """True if the run deselected tests."""
 
     @property

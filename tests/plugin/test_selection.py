@@ -71,6 +71,15 @@ def test_a_run_of_other_tests_loads_no_gate(project: Project, test: str, workers
     result.stdout.no_fnmatch_line("bertsize: *declared in*")
 
 
+def test_the_last_failed_alone_are_a_selection(project: Project) -> None:
+    pytester = project(ON + FITS + BURSTS)
+    assert pytester.runpytest("--bert-budget-no-build").ret == pytest.ExitCode.TESTS_FAILED
+    table = pytester.path / "pyproject.toml"
+    table.write_text(table.read_text("utf-8").replace("50_000", "60_000"), encoding="utf-8")
+    result = pytester.runpytest("--bert-budget-no-build", "--lf")
+    assert (result.ret, result.outlines[-1]) == (pytest.ExitCode.OK, f"NOT CHECKED: fits: {WHY}")
+
+
 def test_a_marked_test_that_is_selected_is_held_to_its_budget(project: Project) -> None:
     marked = "import pytest\n@pytest.mark.bert_budget\ndef test_a(): pass"
     result = project(ON + BURSTS, test_a=marked).runpytest("test_a.py::test_a", "--bert-budget-no-build")
