@@ -31,7 +31,7 @@ _FEW_DIGITS = 3
 """Digits that a new limit may have if the old one has fewer: it is then at most one percent above the count."""
 _MOST_DECIMALS = 18
 """Digits after the point: more than a whole number has in any unit."""
-_DIGITS = rf"(?P<digits>[0-9]{{1,25}}(?:_[0-9]{{1,25}})*(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
+_DIGITS = rf"(?P<digits>(?:[0-9]{{1,3}}(?:_[0-9]{{3}})+|[0-9]{{1,25}})(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,10 @@ class Quantity:
     def _name_near_miss(self, text: str) -> str:
         """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
         bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
+        bare = re.sub(r"_(?![0-9]{3}(?![0-9]))", ".", bare)  # 41_5M is no mark of thousands
         match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", _read_commas(bare))
-        units = self.meant.get(match["unit"], ()) if match else ()
+        whole = match and (match["unit"] or "." not in match["digits"])
+        units = self.meant.get(match["unit"], ()) if match and whole else ()
         meant = [repr(f"{match['digits']}{unit}") for unit in units] if match else []
         return f"; did you mean {' or '.join(meant)}?" if meant else ""
 

@@ -64,7 +64,7 @@ def test_a_quantity_is_read_exactly(quantity: Quantity, written: object, count: 
     [
         *(1.0, 110e6, float("inf"), None, True, [1], {"max": 1}),
         *("", "M", "-5M", "+5M", "1e6", "1.M", ".5M", "1__0", "_1", "1_", "1.2.3M", "110 million", "abc", "1E"),
-        *("1,500M", "1,2,3M", "1,500,3M"),
+        *("1,500M", "1,2,3M", "1,500,3M", "1,5", "1_5"),
         "\N{ARABIC-INDIC DIGIT ONE}\N{ARABIC-INDIC DIGIT ZERO}M",
     ],
     ids=repr,
@@ -79,7 +79,7 @@ def test_anything_else_is_refused_with_what_to_write(quantity: Quantity, value: 
         *((PARAMETERS, text, "'110M'") for text in ("110m", "110 M", "110M ", "110MB", "110mb", "110M params")),
         (PARAMETERS, "1,000,000", "'1000000'"),
         (PARAMETERS, "1,500", "'1500'"),
-        *((PARAMETERS, text, "'37.5M'") for text in ("37,5M", "37,5 m")),
+        *((PARAMETERS, text, "'37.5M'") for text in ("37,5M", "37,5 m", "37_5M")),
         (PARAMETERS, "1,2345B", "'1.2345B'"),
         *((PARAMETERS, text, "'1.2B'") for text in ("1.2b", "1.2BB", "1.2 B", "1.2B PARAMS")),
         *((BYTES, text, "'440MB' or '440MiB'") for text in ("440M", "440m")),
