@@ -97,6 +97,7 @@ class Disk:
         if is_name(location) and not self._has_file(location):
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
+            self._refuse_near(location, "config", NAMES)
             self._refuse_unknown(location)
         return self._read_file(location)
 
@@ -124,19 +125,35 @@ class Disk:
             "config",
             what_to_name="model's config.json",
         )
-        if not os.path.lexists(named.path) and (meant := self._find_near(location)):
-            there = f"did you mean {shown(meant)}?"
-            message = f"{printable(location)}: there is no such file"
-            raise Unusable(Finding("config-invalid", message, there, table_key=("config",), elsewhere=(there,)))
+        self._refuse_near(location, "config", NAMES)
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
 
-    def _find_near(self, location: str) -> str:
-        """Return the file of the same name in the nearest folder, else that of the nearest name in the same folder."""
+    def _refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
+        """Refuse a misspelt path.
+
+        :param names: files that make a folder one of those that the key may name.
+        """
+        if not self._has_file(location) and (meant := self._find_near(location, names)):
+            there = f"did you mean {shown(meant)}?"
+            kind = "file" if PurePosixPath(location).suffix else "folder"
+            message = f"{printable(location)}: there is no such {kind}"
+            raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
+
+    def _find_near(self, location: str, names: Sequence[str]) -> str:
+        """Return the file of the same name in the nearest folder, else that of the nearest name in the same folder.
+
+        Without a suffix it is the nearest folder with one of the files.
+        """
         path = PurePosixPath(location)
         try:
+            if not path.suffix:
+                folders = [
+                    str(PurePosixPath(each).parent) for name in names for each in find_matches(self.root, f"**/{name}")
+                ]
+                return nearest_to(location, folders, cutoff=0.8)
             alike = find_matches(self.root, f"**/{path.name}")
-            beside = find_matches(self.root, str(path.with_name(f"*{path.suffix}"))) if path.suffix else []
+            beside = find_matches(self.root, str(path.with_name(f"*{path.suffix}")))
             in_another = nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
             return in_another or nearest_to(location, beside, cutoff=0.8)
         except (Mistake, OSError, ValueError):
@@ -149,6 +166,7 @@ class Disk:
         return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
+        self._refuse_near(location.removesuffix(f"/{ADAPTER}"), "adapter", [ADAPTER])
         place = Place(self.root, location, ADAPTER, "config-invalid", table_key="adapter")
         return place.content(LARGEST)
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize import files
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain, rename_keys
+from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.config.text_files import lines_in_json, parse_json
 from pytest_bertsize.findings import Finding, Unusable
@@ -102,6 +103,25 @@ def test_what_is_no_file_is_refused_and_never_asked_of_a_hub(
     assert (finding.file is None) == (finding.table_key == ("config",))
     assert named.isprintable()
     assert len(named) <= 200
+
+
+@pytest.mark.parametrize("reference", ["config/cls", "configs/clss", "config/cls/"])
+def test_a_misspelt_folder_is_no_name_of_the_hub(root: Path, reference: str) -> None:
+    write(root / "configs/cls/config.json")
+    finding = refused(root, reference)
+    assert (finding.message, finding.fix) == (
+        f"{reference}: there is no such folder",
+        'did you mean "configs/cls"?',
+    )
+
+
+def test_a_misspelt_folder_of_an_adapter_is_named(root: Path) -> None:
+    write(root / "adapters/lora/adapter_config.json")
+    for written in ("adapter/lora", "adapter/lora/adapter_config.json"):
+        with pytest.raises(Unusable) as unusable:
+            Disk(root).adapter(written)
+        (finding,) = unusable.value.findings
+        assert (finding.fix, finding.table_key) == ('did you mean "adapters/lora"?', ("adapter",))
 
 
 @pytest.mark.parametrize(
