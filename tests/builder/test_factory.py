@@ -323,6 +323,7 @@ class Own(nn.Linear):
 def beside(): return nn.Linear(*json.load(open("sizes.json")))
 """
 CALLED: dict[str, tuple[str, str]] = {
+    "called:mak": ("def make(): ...", "the module called has no mak; did you mean 'make'?"),
     "called:missing": ("", "the module called has no missing; correct the name"),
     "called:line.missing": ("", "the module called has no line.missing; correct the name"),
     "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'"),

@@ -29,6 +29,7 @@ from pytest_bertsize.builder.child.stand_ins import (
 from pytest_bertsize.builder.child.varied import vary, vary_configs
 from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
+from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:
     from torch import nn
@@ -410,7 +411,7 @@ def _find_factory(request: Request) -> Callable[..., Any]:
     found: Any = _import_module(library, request)
     for name in path.split("."):
         if not hasattr(found, name):
-            raise Refused(f"the module {library} has no {path}", "correct the name")
+            raise Refused(f"the module {library} has no {path}", did_you_mean(name, dir(found), "correct the name"))
         found = getattr(found, name)
     if not callable(found):
         kind = type(found).__name__
