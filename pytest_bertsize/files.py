@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -213,6 +214,26 @@ def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, objec
             raise RepeatedKey(key)
         found[key] = value
     return found
+
+
+_MARK_OF_CONFLICT = r"(<{7}|={7}|>{7}|\|{7})(?![<=>|])"
+_CURLY = "([\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE HIGH-REVERSED-9 QUOTATION MARK}])"
+_NO_MARKS = r"[\w.\"-]+[ \t]*=[ \t]*([0-9][0-9.,_]*[A-Za-z]+)[ \t]*(?:#|$)"
+
+
+def name_slip(text: str, position: int) -> tuple[str, str] | None:
+    """Return a common slip at the place where a parser of TOML or JSON fails, and what to write."""
+    line, comma = text.rfind("\n", 0, position) + 1, max(text.rfind(",", 0, position + 1), 0)
+    for pattern, start, message, fix in (
+        (_MARK_OF_CONFLICT, line, "{} is left of a merge conflict", "keep one side"),
+        (_CURLY, position, "{} is not a quotation mark", 'write "'),
+        (r",\s*([]}])", comma, "a comma is before {}", "remove it"),
+        (_NO_MARKS, line, "{} has no quotation marks", 'write "{}"'),
+    ):
+        found = re.compile(pattern, re.MULTILINE).match(text, start)
+        if found and found.end() >= position:
+            return message.format(found[1]), fix.format(found[1])
+    return None
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -87,7 +87,9 @@ def check_factory(written: str) -> None:
         if shell := re.search(r"(?<!\S)\S+\.sh(?!\S)", written):
             message = f"{shown(written)} is not a Python command"
             raise ValueError(f'{message}: write the one that {shell[0]} runs, as in factory = "python train.py"')
-        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", written, re.ASCII)
+        if other := next((char for char in written if not char.isascii()), ""):
+            raise ValueError(f"{shown(written)} has the letter {shown(other)} (U+{ord(other):04X}): write it in ASCII")
+        module = re.fullmatch(r"(?:src/)?([\w/]+)\.py:(\w+)", written, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
         message = f"{shown(written)} does not name a function"
         raise ValueError(f'{message}: write factory = "{example}", importable from here')

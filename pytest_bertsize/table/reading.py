@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
+from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
 from pytest_bertsize.wording import did_you_mean, shown
 
 Table = TypeVar("Table", bound=Struct)
@@ -99,6 +100,8 @@ def name_no_table(value: object) -> str:
 def refuse_unknown(key: str, known: Collection[str]) -> None:
     if key not in known:
         there_are = f"there are {', '.join(known)}"
+        if "budget" in known and key in {TOTAL, TRAINABLE, *CANONICAL, "bytes", "flops"}:
+            there_are = f"did you mean 'budget.{key}'?"
         raise ValueError(f"unknown key; {did_you_mean(key, known, there_are)}")
 
 
