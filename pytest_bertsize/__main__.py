@@ -214,12 +214,12 @@ class _Parser(argparse.ArgumentParser):
         return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
-        from pytest_bertsize.wording import did_you_mean
+        from pytest_bertsize.wording import nearest_to
 
         word = re.match(r"unrecognized arguments: (\S+)|.*: invalid choice: '(\S+)'", message)
         known = COMMANDS if word and word[2] else self._option_string_actions
-        hint = word and did_you_mean(word[1] or word[2], known, "")
-        super().error(f"{message}; {hint}" if hint else message)
+        meant = word and nearest_to(word[1] or word[2], known, cutoff=0.7)
+        super().error(f"{message}; did you mean {meant!r}?" if meant else message)
 
 
 class _Version(argparse.Action):
