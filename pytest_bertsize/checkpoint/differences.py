@@ -1,4 +1,4 @@
-"""Compare a checkpoint with the model that was built: by the one diff of two inventories, under the model's names."""
+"""Compare a checkpoint with the built model, tensor by tensor, under the model's names."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MOST_NAMED = 4
 """Differences, or tensors, that one sentence names before it counts the rest."""
 
 MOST_COMPARED = 10_000
-"""Tensors that only the file has; with more it is another model's altogether."""
-OTHER_CONFIG = "write the config that the checkpoint was saved with, or name the checkpoint of this one"
+"""Most tensors that only the file has; a file with more is of another model altogether."""
+OTHER_CONFIG = "write the config that the checkpoint was saved with, or name the checkpoint of this model"
 
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
     r"|(?:attn|crossattention)\.(?:bias|masked_bias)"  # causal masks: GPT2Model._keys_to_ignore_on_load_unexpected
     r"|(?:encoder|decoder)\.version)$"  # fairseq's: BartPreTrainedModel._keys_to_ignore_on_load_unexpected
 )
-"""Buffers that older versions of transformers wrote, and that it leaves out when it loads."""
+"""Buffers that older versions of transformers wrote, and that newer versions ignore when they load."""
 
 SAVED_BY = {
     "seq_relationship.": "ForPreTraining",
@@ -40,16 +40,16 @@ SAVED_BY = {
     "qa_outputs.": "ForQuestionAnswering",
     "classifier.": "ForSequenceClassification or …ForTokenClassification",
 }
-"""Beginnings of the names of heads, and the ends of the classes that write them; the most telling first."""
+"""Beginnings of names of heads, and ends of the names of classes that write them; the most specific first."""
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
-"""The config's key that says how many rows a table has."""
+"""The config's key for the number of rows of a table."""
 TABLE = 2
 """Dimensions of a table of embeddings."""
 
 
 def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:
-    """Yield findings for what the file has otherwise, what it has twice, and what is left out when it loads."""
+    """Yield findings for tensors that differ, tensors that the file has twice, and tensors that the class ignores."""
     filed, left_out = _name_as_loaded(stored, built.loading)
     copies = _take_copies(filed, model)
     unsaved = built.loading.unsaved if built.loading else frozenset()
@@ -66,15 +66,15 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
         *_find_left_out(left_out),
     ]
     if problem := built.problems.get("loading"):
-        message = "how transformers loads the checkpoint is not known, and its names are compared as they are"
+        message = "the names under which transformers loads the checkpoint are not known; its own names are compared"
         found.append(Finding("checkpoint-differs", f"{message}: {problem}", severity="warning"))
     return (each._replace(file=stored.file) for each in found)
 
 
 def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """Return the file's tensors by the names that transformers loads them under, and those that the class leaves out.
+    """Return the file's tensors by the names under which transformers loads them, and the tensors that it ignores.
 
-    A second tensor for one name keeps its own, and is one too many.
+    A second tensor for one name keeps its own name, and is one too many.
     """
     tensors = stored.inventory.by_name
     if loading is None:
@@ -89,9 +89,9 @@ def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, 
 
 
 def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tensor, Tensor, str]]:
-    """Have each shared tensor once, by its own name, whichever the file keeps.
+    """Keep each tied tensor once, under its owner's name, even if the file has another of its names.
 
-    :returns: those that the file has twice, both under the names of the file, and the second one's component.
+    :returns: the tensors that the file has twice: both, by the names in the file, and the component of the second.
     """
     copies = []
     for each in model.tensors:
@@ -107,7 +107,7 @@ def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tenso
 def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Finding]:
     foreign = sum(name not in expected.by_name for name in actual.by_name)
     if foreign > MOST_COMPARED:
-        message = f"{foreign:,} tensors of the file are none of the built model"
+        message = f"the built model does not have {foreign:,} tensors of the file"
         yield Finding("checkpoint-differs", message, OTHER_CONFIG, expected=expected.unique, actual=actual.unique)
     elif differences := compare_inventories(expected, actual):
         names = {name for each in differences for name in each.tensors}
@@ -116,7 +116,7 @@ def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Findin
         sentences = listed([each.sentence for each in differences], MOST_NAMED, "; ")
         yield Finding(
             "checkpoint-differs",
-            f"the file's tensors are not those of the built model: {sentences}",
+            f"the file's tensors differ from the built model's: {sentences}",
             _suggest_fix(expected, actual),
             component=(components.pop() or None) if len(components) == 1 else None,
             expected=sum(each.size for each in lacks),
@@ -129,38 +129,38 @@ def _suggest_fix(expected: Inventory, actual: Inventory) -> str:
         filed, key = actual.by_name.get(ours.name, ours), KEYS.get(ours.component)
         if key and len(ours.shape) == TABLE and filed.shape != ours.shape and filed.shape[1:] == ours.shape[1:]:
             more = filed.shape[0] > ours.shape[0]
-            cause = "tokenizer was extended and the config" if more else "config was extended and the saved model"
+            only = "tokenizer and not the config" if more else "config and not the saved model"
             save = f"save the model with {number(ours.shape[0])} rows"
-            return f"as if the {cause} was not: write {key} = {filed.shape[0]} in the config, or {save}"
+            return f"it seems that the {only} was extended: write {key} = {filed.shape[0]} in the config, or {save}"
     lacking = [each for each in expected.tensors if each.name not in actual.by_name]
     added = [each for each in actual.tensors if each.name not in expected.by_name]
     tables = {each.shape for each in actual.tensors if "embed" in each.name and len(each.shape) == TABLE}
     for each in lacking:
         if each.component.startswith("head") and each.shape in tables:
             return (
-                f"the file looks as saved by a model that ties {printable(each.name)} to the word embeddings: "
+                f"the file seems to be saved by a model that ties {printable(each.name)} to the word embeddings: "
                 "write tie_word_embeddings = true in the config, or save the untied model"
             )
     for begins, ends in SAVED_BY.items():
         if any(f".{begins}" in f".{each.name}" for each in added):
-            return f"the file looks as saved by a class that ends in …{ends}: write that architecture"
+            return f"the file seems to be saved by a class that ends in …{ends}: write that architecture"
     if lacking and all(each.component.startswith("head") for each in lacking):
-        return "the file looks as saved by a class without that head: write its architecture, or save the whole model"
+        return "the file seems to be saved by a class without that head: write that class, or save the whole model"
     if lacking and any(each.name.endswith(f".{lacking[0].name}") for each in added):
         return (
-            "the file looks as saved inside another module: save the model itself, as in "
+            "the file seems to be saved inside another module: save the model itself, as in "
             "model.module.save_pretrained(…), or write the architecture that saved it"
         )
     return OTHER_CONFIG
 
 
 def _find_copies(copies: Iterable[tuple[Tensor, Tensor, str]], stored: Stored) -> Iterator[Finding]:
-    """Find shared tensors that the file has twice. Where they differ, transformers (5.23) ties nothing."""
+    """Find tied tensors that the file has twice. If the two differ, transformers (5.23) does not tie them."""
     for first, second, component in copies:
         yield Finding(
             "dead-weight",
             f"{printable(second.name)} is stored a second time, {plural(second.size, 'parameter')} in "
-            f"{number(stored.bytes_of(second))} bytes: the built model shares it with {printable(first.name)}",
+            f"{number(stored.bytes_of(second))} bytes: the built model ties it to {printable(first.name)}",
             "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
             "loads them untied: write tie_word_embeddings = false",
             severity="warning",
@@ -172,12 +172,12 @@ def _find_copies(copies: Iterable[tuple[Tensor, Tensor, str]], stored: Stored) -
 def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
     if tensors:
         count = sum(each.size for each in tensors)
-        what = f"{plural(len(tensors), 'tensor')} of the file, {plural(count, 'parameter')},"
+        what = f"{plural(len(tensors), 'tensor')} of the file, {plural(count, 'parameter')}"
         named = listed([printable(each.name) for each in tensors], MOST_NAMED)
         yield Finding(
             "checkpoint-differs",
-            f"{what} {'are' if tensors[1:] else 'is'} left out by the built model's class when it loads: {named}",
-            "nothing has to be done; save the model again to have the file without",
+            f"the built model's class ignores {what}, when it loads: {named}",
+            f"nothing has to be done; save the model again for a file without {'them' if tensors[1:] else 'it'}",
             severity="note",
             expected=0,
             actual=count,

@@ -1,8 +1,8 @@
 """Read a checkpoint from its headers alone: names, shapes and dtypes, no weights.
 
-safetensors' own ``safe_open`` imports numpy to say as much and keeps the last of two equal keys, and huggingface_hub's
-``get_local_safetensors_metadata`` (2.4) takes a file that is cut off, overlapping tensors and negative sizes. So the
-format is read here, as its README defines it: https://github.com/huggingface/safetensors#format.
+safetensors' own ``safe_open`` needs numpy for them and keeps the last of two equal keys; huggingface_hub's
+``get_local_safetensors_metadata`` (2.4) accepts truncated files, overlapping tensors and negative sizes. So this module
+reads the format itself, as its README defines it: https://github.com/huggingface/safetensors#format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pytest_bertsize.wording import listed, shown
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-"""Names that ``save_pretrained`` once gave a checkpoint that ``torch.save`` writes, which is not read."""
+"""Names that ``save_pretrained`` once gave checkpoints of ``torch.save``, which are not read."""
 NAME_SAFETENSORS = "name a safetensors file"
 SAVE_AS_SAFETENSORS = (
     f"{NAME_SAFETENSORS}; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
@@ -35,7 +35,7 @@ WRITE_AGAIN = "write it again with safetensors"
 SAVE_AGAIN = "save the model again with save_pretrained, which writes the index"
 
 LARGEST_HEADER = 25_000_000
-"""Bytes, all shards together, and of an index; BERT-large has 50,000. safetensors itself goes up to 100,000,000."""
+"""Most bytes of all shards' headers, and of an index; BERT-large has 50,000, safetensors allows 100,000,000."""
 MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
 """Commas and brackets in one tensor's entry, generously."""
@@ -47,7 +47,7 @@ MOST_NAMED = 4
 """Files that one sentence names before it counts the rest."""
 
 LENGTH = 8
-"""Bytes at the start of a file that say how long its header is."""
+"""Bytes at the start of a file that hold the length of its header."""
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
@@ -97,7 +97,7 @@ def read_headers(root: Path, reference: str) -> Stored:
 
     :param reference: a safetensors file, the index of a sharded one, or a folder that holds exactly one of
         :data:`SINGLE` and :data:`INDEX`.
-    :raises Unusable: with one finding that says what is wrong with the file.
+    :raises Unusable: with one finding about the file.
     """
     place = Place(root, reference, "checkpoint", "checkpoint-differs", table_key="checkpoint")
     place = place.one_of(
@@ -124,10 +124,10 @@ def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
             place.fail(f"its header has {length:,} bytes, more than {room:,}", ONE_MODEL)
         header = place.json(stream.read(length), MARKS_PER_TENSOR * MOST_TENSORS)
     if not isinstance(header, dict):
-        place.fail("its header is no JSON object", WRITE_AGAIN)
+        place.fail("its header is not a JSON object", WRITE_AGAIN)
     metadata = header.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        place.fail(f"its __metadata__ is {shown(metadata)}, not strings by name", WRITE_AGAIN)
+        place.fail(f"its __metadata__ is {shown(metadata)}, not an object of strings", WRITE_AGAIN)
     if len(header) > MOST_TENSORS:
         place.fail(f"it has {len(header):,} tensors, more than {MOST_TENSORS:,}", ONE_MODEL)
     entries = {name: _read_entry(place, name, value) for name, value in header.items()}
@@ -140,8 +140,8 @@ def _refuse_format(place: Place, start: bytes, length: int, size: int) -> NoRetu
         if start.startswith(begins):
             fix = SAVE_AS_SAFETENSORS if begins.startswith((ZIP, PICKLE)) else NAME_SAFETENSORS
             place.fail(f"this is {what}, not safetensors", fix)
-    said = f"says that its header has {length:,} bytes" if len(start) == LENGTH else "is too short for a header"
-    message = f"the file has {size:,} bytes and {said}: it is no safetensors file, or it is cut off"
+    said = f"declares a header of {length:,} bytes" if len(start) == LENGTH else "is too short for a header"
+    message = f"the file has {size:,} bytes and {said}: it is not a safetensors file, or is truncated"
     place.fail(message, "copy or download it again")
 
 
@@ -153,27 +153,27 @@ def _read_entry(place: Place, name: str, value: object) -> _Entry:
     except (msgspec.ValidationError, KeyError):
         is_right = False
     if not is_right:
-        place.fail(f"the tensor {shown(name)} cannot be as its header says, {shown(value)}", WRITE_AGAIN)
+        place.fail(f"the header's entry for the tensor {shown(name)} cannot be true: {shown(value)}", WRITE_AGAIN)
     return entry
 
 
 def _check_cover(place: Place, entries: Mapping[str, _Entry], size: int) -> None:
-    """Refuse a file in which a byte behind the header belongs to no tensor, or to two."""
+    """Refuse a file with a byte after the header that belongs to no tensor, or to two."""
     reached = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
         if begin != reached:
-            message = f"the tensor {shown(name)} begins at byte {begin:,}, and those before it end at {reached:,}"
+            message = f"the tensor {shown(name)} begins at byte {begin:,}, not at {reached:,}, the next free one"
             place.fail(message, WRITE_AGAIN)
         reached = end
     if reached != size:
-        cut = ": the file is cut off" if reached > size else ""
+        cut = ": the file is truncated" if reached > size else ""
         message = f"its header describes {reached:,} bytes of tensors, and {size:,} follow it{cut}"
         place.fail(message, "copy or download it again")
 
 
 def _read_shards(place: Place) -> dict[str, _Entry]:
-    """Return the tensors of all shards, where index and shards agree."""
+    """Return the tensors of all shards, if index and shards agree."""
     weight_map = _read_weight_map(place)
     found: dict[str, _Entry] = {}
     shard_of: dict[str, str] = {}
@@ -191,25 +191,25 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
             said, true = (
                 f"in {shown(where[name])}" if name in where else "nowhere" for where in (weight_map, shard_of)
             )
-            place.fail(f"{shown(name)} stands {said} by the index, and {true} in truth", SAVE_AGAIN)
+            place.fail(f"the index puts {shown(name)} {said}, and it is {true}", SAVE_AGAIN)
     return found
 
 
 def _read_weight_map(place: Place) -> dict[str, str]:
-    """Return in which file each tensor stands; every file is an entry of the index's own folder."""
+    """Return the file of each tensor; every file is in the index's own folder."""
     data = place.json(place.content(LARGEST_HEADER), MARKS_PER_TENSOR * MOST_TENSORS)
     weight_map = data.get("weight_map") if isinstance(data, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
-        place.fail("it has no weight_map, which says in which file each tensor stands", SAVE_AGAIN)
+        place.fail("it has no weight_map, which names the file of each tensor", SAVE_AGAIN)
     for each in weight_map.values():
         if not isinstance(each, str) or each in {"", ".", ".."} or set(each) & set("/\\\0"):
-            place.fail(f"its weight_map names {shown(each)}, which is no file of this folder", SAVE_AGAIN)
+            place.fail(f"its weight_map names {shown(each)}, which is not a file of this folder", SAVE_AGAIN)
     shards = [*dict.fromkeys(weight_map.values())]
     if len(shards) > MOST_SHARDS:
         place.fail(f"it names {len(shards):,} files, more than {MOST_SHARDS:,}", ONE_MODEL)
     folder = place.neighbour(".")
     if missing := [shown(each) for each in shards if not folder.has(each)]:
-        fix = "copy all of its files; run git lfs pull if they are kept there"
+        fix = "copy all of its files, or run git lfs pull if git LFS has them"
         named = listed(missing, MOST_NAMED)
         place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", fix)
     return weight_map

@@ -1,4 +1,4 @@
-"""Count the ids that a tokenizer gives, and hold the rows of the word embeddings against them."""
+"""Count the ids of a tokenizer, and compare them with the rows of the word embeddings."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 WORDS = "embeddings.word"
 NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
-"""The files that say it, in the order in which they are looked for."""
+"""The files that list the ids, in the order of the search."""
 ADDED = "added_tokens.json"
 """The tokens that extend an older tokenizer, beside its vocab.txt or vocab.json."""
 LARGEST = 48 * 1024 * 1024
-"""Bytes; the tokenizer.json of Gemma 2, which mmBERT has as well, takes 34 million."""
+"""Most bytes; the tokenizer.json of Gemma 2 and mmBERT has 34 million."""
 LARGEST_TEXT = 16 * 1024 * 1024
-"""Bytes of a vocab.txt; that of LaBSE, with 501,153 tokens, has 5 million."""
+"""Most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million."""
 LARGEST_ID = 2**40
-"""More than any vocabulary has."""
+"""An id that no vocabulary reaches."""
 MULTIPLES = (128, 64, 32, 16, 8)
 """Multiples to which vocabularies are rounded up for fast matrix products; a larger one is a stronger sign."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
-"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). Nothing of it is tried twice:
-what could be would be remembered for each line."""
+"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). It never backtracks, which would
+take memory for each line."""
 AGAIN = "write the tokenizer again, with save_pretrained"
 FAIRSEQ_SPECIALS = 5
-"""``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer gives them ids of their own."""
+"""``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer adds their ids to the file's."""
 
 
 class Vocabulary(NamedTuple):
-    """The number of ids of a tokenizer: the highest one, and 1."""
+    """The number of ids of a tokenizer: the highest id plus 1."""
 
     file: str
     """The path in messages, relative to the project's root."""
@@ -46,18 +46,18 @@ class Vocabulary(NamedTuple):
 
 
 def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
-    """Find rows of the word embeddings that the tokenizer has no id for, or ids that have no row.
+    """Find rows of the word embeddings without an id of the tokenizer, or ids without a row.
 
-    The tokenizer is the declared one, else the one that lies beside the first of some files, such as the config.
+    The tokenizer is the declared one, else the one beside the first file that has one there, such as the config.
 
-    :param beside: relative to the root; ``None`` for one that there is not.
+    :param beside: files relative to the root; ``None`` for a missing one.
     """
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
     file = declared or next(filter(None, around), None)
     words = _find_words(inventory) if file else None  # which lists all tensors
     if file and words:
         return _compare_rows(read_vocabulary(root, file), words)
-    message = "the tokenizer cannot be compared: no component is called embeddings.word"
+    message = "the tokenizer cannot be compared, because the model has no component embeddings.word"
     return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
 
 
@@ -82,8 +82,8 @@ def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
         message, cost = f"{has}: {spare} that no token reaches", ""
     fix = f"write vocab_size = {ids} in the config{cost}, or name the tokenizer of this model"
     if rows > ids and multiple:
-        message += f"; the vocabulary rounded up to a multiple of {multiple}"
-        fix = f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
+        message += f"; the rows are the ids rounded up to a multiple of {multiple}"
+        fix = f"nothing has to be done if this is padding; without it write vocab_size = {ids}"
     found = Finding(kind, message, fix, severity, words.component, ids, rows, file=vocabulary.file)  # type: ignore[arg-type]
     return [found] if rows != ids else []
 
@@ -101,9 +101,9 @@ def find_beside(root: Path, file: str) -> str | None:
 def read_vocabulary(root: Path, reference: str) -> Vocabulary:
     """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
 
-    It is read once in a run, however many models lie beside it.
+    A run reads a file once, for all models beside it.
 
-    :raises Unusable: with one finding that says what is wrong with the file.
+    :raises Unusable: with one finding about the file.
     """
     file = root / reference
     found = _read_once(root, reference, (_read_state(file), _read_state(file.with_name(ADDED))))
@@ -113,7 +113,7 @@ def read_vocabulary(root: Path, reference: str) -> Vocabulary:
 
 
 def _read_state(file: Path) -> tuple[int, ...]:
-    """Return what changes with the file; nothing if there is none."""
+    """Return values that change with the file; none if there is no file."""
     try:
         now = file.stat()
     except (OSError, ValueError):
@@ -123,9 +123,9 @@ def _read_state(file: Path) -> tuple[int, ...]:
 
 @lru_cache(64)
 def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vocabulary | tuple[Finding, ...]:
-    """Return what it says, or what is wrong with it.
+    """Return the number of ids, or the findings about the file.
 
-    :param _: what makes it another file.
+    :param _: values that change with the file, which is then read again.
     """
     place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     try:
@@ -145,7 +145,7 @@ def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vo
 def _read_object(place: Place, fix: str) -> dict[str, object]:
     data = place.json(place.content(LARGEST))
     if not isinstance(data, dict):
-        place.fail("the file holds no JSON object", fix)
+        place.fail("the file is not a JSON object", fix)
     return data
 
 
@@ -154,7 +154,7 @@ def _count_model(place: Place, tokens: object) -> int:
         place.fail(f"its model.vocab is {shown(tokens)}, neither an object nor a list", AGAIN)
     if not tokens:
         place.fail("it has no token", AGAIN)
-    if isinstance(tokens, list):  # of Unigram: the id is the place
+    if isinstance(tokens, list):  # Unigram: the id is the index
         return len(tokens)
     return _count_ids(place, tokens)
 

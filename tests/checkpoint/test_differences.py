@@ -91,7 +91,7 @@ def compare(folder: Path, model: Any, *, is_known: bool = True) -> list[Finding]
 
 def said(findings: list[Finding]) -> list[str]:
     """Return what is said, less the words that every difference begins with."""
-    lead = "the file's tensors are not those of the built model: "
+    lead = "the file's tensors differ from the built model's: "
     return [f"{each.severity} {each.kind}: {each.message.removeprefix(lead)} → {each.fix}" for each in findings]
 
 
@@ -211,8 +211,8 @@ def test_resized_tensors_have_both_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "change", "cause"),
     [
-        (32, "30 → 32", "as if the tokenizer was extended and the config was not: write vocab_size = 32"),
-        (28, "30 → 28", "as if the config was extended and the saved model was not: write vocab_size = 28"),
+        (32, "30 → 32", "it seems that the tokenizer and not the config was extended: write vocab_size = 32"),
+        (28, "30 → 28", "it seems that the config and not the saved model was extended: write vocab_size = 28"),
     ],
 )
 def test_another_number_of_words_has_the_key_that_says_it(tmp_path: Path, rows: int, change: str, cause: str) -> None:
@@ -250,7 +250,7 @@ def test_a_copy_of_a_tied_tensor_is_dead_weight(tmp_path: Path) -> None:
     assert said([found]) == [
         (
             "warning dead-weight: cls.predictions.decoder.weight is stored a second time, 240 parameters in 480 bytes: "
-            "the built model shares it with bert.embeddings.word_embeddings.weight "
+            "the built model ties it to bert.embeddings.word_embeddings.weight "
             "→ save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers loads "
             "them untied: write tie_word_embeddings = false"
         )
@@ -274,7 +274,7 @@ def test_a_decoder_that_the_file_ties_and_the_model_does_not_has_that_cause(tmp_
     (found,) = compare(tmp_path, bert(BertForMaskedLM, tie_word_embeddings=False))
     assert found.expected == 270
     assert found.fix == (
-        "the file looks as saved by a model that ties cls.predictions.decoder.weight to the word embeddings: "
+        "the file seems to be saved by a model that ties cls.predictions.decoder.weight to the word embeddings: "
         "write tie_word_embeddings = true in the config, or save the untied model"
     )
 
@@ -301,7 +301,7 @@ def test_a_file_of_another_class_is_told_by_its_names(
 ) -> None:
     save(tmp_path, bert(saved_class))
     (found,) = compare(tmp_path, bert(own_class))
-    assert found.fix.startswith(f"the file looks as saved {cause}")
+    assert found.fix.startswith(f"the file seems to be saved {cause}")
     assert "encoder" not in found.message
     assert "word_embeddings" not in found.message
 
@@ -316,7 +316,7 @@ def test_a_model_that_was_saved_inside_another_module_is_told_by_its_names(
     assert not loads_clean(tmp_path, model)
     (found,) = compare(tmp_path, model, is_known=is_known)
     assert f"encoder is now named {prefix}encoder, with the same shapes: " in found.message
-    assert found.fix.startswith("the file looks as saved inside another module: save the model itself")
+    assert found.fix.startswith("the file seems to be saved inside another module: save the model itself")
 
 
 def test_old_names_of_a_norm_are_those_of_a_class_that_transformers_loads(tmp_path: Path) -> None:
@@ -367,8 +367,8 @@ def test_what_a_class_passes_over_when_it_loads_is_a_note(tmp_path: Path, name: 
     assert loads_clean(tmp_path, model)
     assert said(compare(tmp_path, model)) == [
         (
-            "note checkpoint-differs: 1 tensor of the file, 128 parameters, is left out by the built model's class when it "
-            f"loads: {tensor} → nothing has to be done; save the model again to have the file without"
+            "note checkpoint-differs: the built model's class ignores 1 tensor of the file, 128 parameters, when it loads: "
+            f"{tensor} → nothing has to be done; save the model again for a file without it"
         )
     ]
 
@@ -387,5 +387,5 @@ def test_a_file_of_thousands_of_other_tensors_is_not_compared_one_by_one(tmp_pat
     names = [".".join(f"{index}x{level}" for level in range(20)) for index in range(10_001)]
     save_file({name: torch.zeros(8) for name in names}, tmp_path / "model.safetensors")
     (found,) = compare(tmp_path, bert(), is_known=False)
-    assert found.message == "10,001 tensors of the file are none of the built model"
+    assert found.message == "the built model does not have 10,001 tensors of the file"
     assert found.actual == 8 * 10_001

@@ -117,20 +117,20 @@ def test_every_dtype_has_the_bytes_that_safetensors_gives_it(tmp_path: Path, dty
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "short": (
         b"abc",
-        "the file has 3 bytes and is too short for a header: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 3 bytes and is too short for a header: it is not a safetensors file, or is truncated → copy or download it again",
     ),
     "length of 2**63": (
         struct.pack("<Q", 2**63) + b"{}",
-        "the file has 10 bytes and says that its header has 9,223,372,036,854,775,808 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 10 bytes and declares a header of 9,223,372,036,854,775,808 bytes: it is not a safetensors file, or is truncated → copy or download it again",
     ),
     "header cut off": (
         file_of(b"{}", length=3),
-        "the file has 10 bytes and says that its header has 3 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+        "the file has 10 bytes and declares a header of 3 bytes: it is not a safetensors file, or is truncated → copy or download it again",
     ),
-    "list": (file_of(b"[]"), "its header is no JSON object → write it again with safetensors"),
+    "list": (file_of(b"[]"), "its header is not a JSON object → write it again with safetensors"),
     "cut off": (
         file_of({"a": F32}, 4),
-        "its header describes 8 bytes of tensors, and 4 follow it: the file is cut off → copy or download it again",
+        "its header describes 8 bytes of tensors, and 4 follow it: the file is truncated → copy or download it again",
     ),
     "bytes of nobody": (
         file_of({"a": F32}, 12),
@@ -138,15 +138,15 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     ),
     "overlap": (
         file_of({"a": F32, "b": F32}, 8),
-        'the tensor "b" begins at byte 0, and those before it end at 8 → write it again with safetensors',
+        'the tensor "b" begins at byte 0, not at 8, the next free one → write it again with safetensors',
     ),
     "hole": (
         file_of({"a": {**F32, "data_offsets": [4, 12]}}, 12),
-        'the tensor "a" begins at byte 4, and those before it end at 0 → write it again with safetensors',
+        'the tensor "a" begins at byte 4, not at 0, the next free one → write it again with safetensors',
     ),
     "metadata": (
         file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
-        'its __metadata__ is {"format": 1}, not strings by name → write it again with safetensors',
+        'its __metadata__ is {"format": 1}, not an object of strings → write it again with safetensors',
     ),
     "keras": (
         b"\x89HDF\r\n\x1a\n" + bytes(20),
@@ -183,7 +183,7 @@ ENTRIES: dict[str, tuple[str, object]] = {
 def test_a_tensor_that_cannot_be_is_shown(tmp_path: Path, name: str, entry: object) -> None:
     (tmp_path / "model.safetensors").write_bytes(file_of({name: entry}, 8))
     assert refused(tmp_path) == (
-        f"model.safetensors: the tensor {shown(name)} cannot be as its header says, {shown(entry)} "
+        f"model.safetensors: the header's entry for the tensor {shown(name)} cannot be true: {shown(entry)} "
         "→ write it again with safetensors"
     )
 
@@ -289,7 +289,7 @@ def test_shards_that_are_missing_are_counted_and_the_first_are_named(tmp_path: P
     assert refused(tmp_path, ".") == (
         "model.safetensors.index.json: 5 of the 6 files that it names are missing: "
         '"b.safetensors", "c.safetensors", "d.safetensors", "e.safetensors" and 1 more '
-        "→ copy all of its files; run git lfs pull if they are kept there"
+        "→ copy all of its files, or run git lfs pull if git LFS has them"
     )
 
 
@@ -303,12 +303,12 @@ def test_a_tensor_in_two_shards_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weight_map", "filed", "said"),
     [
-        ({"a": "x", "c": "x"}, {"x": ["a"]}, '"c" stands in "x.safetensors" by the index, and nowhere in truth'),
-        ({"a": "x"}, {"x": ["a", "b"]}, '"b" stands nowhere by the index, and in "x.safetensors" in truth'),
+        ({"a": "x", "c": "x"}, {"x": ["a"]}, 'the index puts "c" in "x.safetensors", and it is nowhere'),
+        ({"a": "x"}, {"x": ["a", "b"]}, 'the index puts "b" nowhere, and it is in "x.safetensors"'),
         (
             {"a": "y", "b": "x"},
             {"x": ["a"], "y": ["d"]},
-            '"a" stands in "y.safetensors" by the index, and in "x.safetensors" in truth',
+            'the index puts "a" in "y.safetensors", and it is in "x.safetensors"',
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
     ("content", "expected"),
     [
         (b"", "the file is empty → write the tokenizer again"),
-        (b"[]", "the file holds no JSON object → name a tokenizer.json, a vocab.txt or a vocab.json"),
+        (b"[]", "the file is not a JSON object → name a tokenizer.json, a vocab.txt or a vocab.json"),
         (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1 → correct the file"),
         (b"[" * 100_000, "not JSON: nested too deeply → correct the file"),
         (b'{"a": "\xff"}', "byte 7 is not UTF-8 → save the file as UTF-8"),
@@ -221,13 +221,13 @@ def test_what_extends_it_is_an_object(tmp_path: Path) -> None:
     with pytest.raises(Unusable) as refusal:
         size(tmp_path, "vocab.json", {"a": 0})
     (finding,) = refusal.value.findings
-    assert finding.sentence == f"added_tokens.json: the file holds no JSON object; {tokenizer.AGAIN}"
+    assert finding.sentence == f"added_tokens.json: the file is not a JSON object; {tokenizer.AGAIN}"
 
 
 def test_a_declared_tokenizer_of_a_model_without_words_is_refused(tmp_path: Path) -> None:
     (finding,) = tokenizer.check_rows(tmp_path, "vocab.txt", (), Inventory((Tensor("w", (3, 2), "encoder"),)))
     assert finding.sentence.endswith(
-        "the tokenizer cannot be compared: no component is called embeddings.word; remove tokenizer"
+        "the tokenizer cannot be compared, because the model has no component embeddings.word; remove tokenizer"
     )
 
 
@@ -290,9 +290,9 @@ def test_a_vocabulary_rounded_up_is_padding_on_purpose(tmp_path: Path, ids: int,
     assert (found.kind, found.severity) == ("dead-weight", "note")
     assert found.message == (
         f"embeddings.word has {has:,} rows, and vocab.json {ids:,} ids: {has - ids} rows of 8 = {8 * (has - ids)} "
-        f"parameters that no token reaches; the vocabulary rounded up to a multiple of {multiple}"
+        f"parameters that no token reaches; the rows are the ids rounded up to a multiple of {multiple}"
     )
-    assert found.fix == f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
+    assert found.fix == f"nothing has to be done if this is padding; without it write vocab_size = {ids}"
 
 
 def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
