@@ -33,28 +33,27 @@ class AgainstLock:
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     """Add the differences from the lock to a review."""
     before = lock.models.get(found.name)
+    is_other = before is None
     if before is None:
         against = AgainstLock(lock.file, is_there=False)
     else:
         changes = compare_inventories(Inventory(before.tensors), Inventory(now.tensors))
         if found.unbuilt:  # a class of the project and its closed form may name one tensor differently often
             changes = [each for each in changes if not each.is_name_alone]
-        is_other = changes or (found.subject.model.has_config_of_build and not _has_same_sizes(before, now))
-        why = _explain(before, now, in_hand=found.in_hand is not None) if is_other and not found.unbuilt else ""
+        has_own_sizes = found.subject.model.has_config_of_build
+        is_other = bool(changes or (has_own_sizes and _list_other_sizes(before, now)))
+        is_stale = is_other or (has_own_sizes and before.config != now.config)
+        why = _explain(before, now, in_hand=found.in_hand is not None) if is_stale and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), why=why)
     found = replace(found, locked=against)
     if against.is_there and not (against.changes or against.why):
         return found
-    is_error = lock.strict or found.subject.model.lock or _has_growth_by_lock(found)
+    is_error = is_other and (lock.strict or found.subject.model.lock or _has_growth_by_lock(found))
     finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
         by_hand = f"if that is intended, write its table first, then {ANEW}"
         finding = finding._replace(fix="" if found.subject.model.init_command else by_hand)
     return found.with_findings(finding)
-
-
-def _has_same_sizes(before: Locked, now: Locked) -> bool:
-    return before.config == now.config and not _list_other_sizes(before, now)
 
 
 def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
@@ -82,12 +81,14 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"add it: {ANEW}", severity, file=lock.file)
     line = line_in_toml(lock.text, ("models", found.name))
-    why = f" ({against.why})" if against.why else ""
-    differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ") or "no tensor differs"
+    differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ")
     fix = f"if that is intended, accept it: {ANEW}"
     if found.in_hand is not None:  # no run builds it
         fix = f"if that is intended, make the table build it too (its config, kwargs or code), and accept it: {ANEW}"
+    why = f" ({against.why})" if against.why else ""
     message = f"it differs from {file}: {differences}{why}"
+    if not against.changes:
+        message = f"no tensor differs from {file}, but {against.why}"
     return Finding("differs-from-lock", message, fix, severity, file=lock.file, line=line)
 
 
@@ -96,7 +97,7 @@ def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
     if changed := _list_other_sizes(before, now):
         return listed(changed, MOST_NAMED)
     if before.config != now.config:
-        return "its config or another input of its table has changed too"
+        return "its config or another input of its table has changed"
     same = "the inputs of its table are unchanged"
     if before.built_with != now.built_with:
         return f"{same}; it was built with {printable(before.built_with)}, and now with {printable(now.built_with)}"

@@ -95,12 +95,12 @@ def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_
     with pytest.raises(Refused) as refused:
         use(stand_in(UNCERTAIN[token]), token)
     assert str(refused.value) == (
-        f"the tokenizer of 'acme/tiny' is asked for whether it has the token {token!r}, and is not in the project"
+        f"the tokenizer of 'acme/tiny' is asked for whether its vocabulary has the token {token!r}, and is not in the project"
     )
 
 
 def test_a_token_in_another_case_may_be_the_same_to_a_tokenizer_that_writes_all_in_lower_case() -> None:
-    with pytest.raises(Refused, match=r"whether it has the token '\[e1\]'"):
+    with pytest.raises(Refused, match=r"whether its vocabulary has the token '\[e1\]'"):
         stand_in().add_tokens(["[E1]", "[e1]"])
 
 

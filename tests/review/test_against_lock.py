@@ -228,7 +228,7 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"config": "sha256:2", "built_with": "x"}, "its config or another input of its table has changed too"),
+        ({"config": "sha256:2", "built_with": "x"}, "its config or another input of its table has changed"),
         (
             {"built_with": "transformers 6.0.0"},
             f"the inputs of its table are unchanged; it was built with {BEFORE.built_with}, and now with transformers 6.0.0",
@@ -241,6 +241,23 @@ def test_what_else_has_changed_is_said_with_it(changed: dict[str, Any], why: str
 
 
 FUNCTION = Model(name="zh", factory="own:build", kwargs={"labels": 2}, architecture="BertModel", budget=Budget())
+
+
+def test_other_words_of_a_command_are_a_note_even_of_a_strict_lock_and_other_sizes_an_error() -> None:
+    model = FUNCTION.replace(lock="strict")
+    before = replace(BEFORE, sizes={"bert.layers": 2})
+    lock = Lock("a.lock", strict=True, models={"zh": before}, text=render_lock({"zh": before}))
+
+    def compare(**changed: Any) -> Finding:
+        review = bert()
+        review = replace(review, subject=replace(review.subject, model=model))
+        (finding,) = compare_with_lock(review, replace(before, **changed), lock).findings
+        return finding
+
+    note, error = compare(config="sha256:2"), compare(sizes={"bert.layers": 3})
+    but = "no tensor differs from a.lock, but"
+    assert (note.severity, note.message) == ("note", f"{but} its config or another input of its table has changed")
+    assert (error.severity, error.message) == ("error", f"{but} bert.layers was 2 and is 3")
 
 
 @pytest.mark.parametrize(

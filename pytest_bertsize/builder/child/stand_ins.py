@@ -338,7 +338,7 @@ class Tokenizer:
             return True
         alike = in_lower_case and token.lower() in map(str.lower, self._added)
         if not MARKER.fullmatch(token) or RESERVED.fullmatch(token) or alike:
-            self._refuse(f"whether it has the token {token!r}")
+            self._refuse(f"whether its vocabulary has the token {token!r}")
         return False
 
     def get_added_vocab(self) -> AddedVocab:
