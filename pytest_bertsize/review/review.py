@@ -158,7 +158,7 @@ class Review:
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
         """Shapes that pass an exceeded budget, the nearest to today's first."""
-        found = self._varied
+        found = self._varied if self.subject.detail else None
         if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
             return ()
         from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
@@ -169,7 +169,7 @@ class Review:
     def costs(self) -> tuple[Cost, ...]:
         """The costs of the usual next changes, by the closed form."""
         found = self._varied
-        return what_if.list_costs(found) if found and (self.subject.detail or self.fits) else ()
+        return what_if.list_costs(found) if found and self.subject.detail else ()
 
     @property
     def known_components(self) -> list[str]:

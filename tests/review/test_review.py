@@ -465,6 +465,8 @@ def test_other_sizes_are_counted_only_where_the_class_is_as_its_closed_form() ->
     over = reviewed(chinese(), total="102M")
     assert over.fits
     assert "one more layer" in [each.what for each in over.costs]
+    short = replace(over, subject=replace(over.subject, detail=False))
+    assert (short.fits, short.costs) == ((), ())
     found = reviewed(changed(odd=Tensor("bert.odd", (5,), "encoder")), total="102M")
     assert (found.fits, found.costs) == ((), ())
 
