@@ -1,8 +1,8 @@
 """The closed form of one model for all values of its sizes at once: its counts, and the sizes that its class refuses.
 
-Switches, words and lists keep their values, since they decide which parts exist. All sizes are free: where a closed
-form or a rule compares two of them, it is followed twice, once for either answer. A size whose value itself is read
-keeps it, as a number that picks layers.
+Switches, words and lists keep their values, since they decide which parts exist. All sizes are free: if a closed form
+or a rule compares two of them, both answers are followed. A size keeps its value if the number itself is read, as an
+index of layers.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_WAYS = 64
-"""Ends of one function; the families' own have a dozen at most."""
-NOT_WRITTEN = "not written: the library takes another size in its place"
-ONE_BY_ONE = "which parts there are depends on the number itself"
-OF_AN_ADAPTER = "the adapter's own file says it"
+"""Most results of one function; those of the built-in families have a dozen at most."""
+NOT_WRITTEN = "not written: the library uses another size in its place"
+ONE_BY_ONE = "the number itself decides which parts exist"
+OF_AN_ADAPTER = "the adapter's own file sets it"
 
 
-# every way that a function of sizes can go
+# every way through a function of sizes
 
 
 class NeedsNumber(Exception):
-    """A function asks for a size itself, so that its result holds for that one alone."""
+    """A function reads the number of a size, so that its result holds for that number alone."""
 
     def __init__(self, symbols: Iterable[str]) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def list_ends(ways: Ways[T]) -> list[T]:
 
 
 def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
-    """Return the symbols that decide on the way."""
+    """Return the symbols that choose the way."""
     if not isinstance(ways, Branch):
         return frozenset()
     return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
@@ -80,7 +80,7 @@ def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Trail:
-    """The questions of one way, and their answers: those given, and then yes."""
+    """The questions of one way, and their answers: the given ones first, then always yes."""
 
     given: tuple[bool, ...]
     answered: dict[tuple[Sum, bool], bool] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class _Trail:
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
         """Decide whether a count is zero, or else whether it is positive.
 
-        The opposite of a sum is asked as the sum: ``A - D > 0`` is that ``D - A + 1 > 0`` is not so.
+        A sum and its opposite are one question: ``A - D > 0`` is asked as not ``D - A + 1 > 0``.
         """
         is_opposite = count[0].number < 0
         question = subtract(() if is_zero else terms_of(1), count) if is_opposite else count
@@ -104,7 +104,7 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
     """Return all results of a function of some sizes.
 
     :param function: is called with a symbol for each.
-    :raises NeedsNumber: if it asks for the number itself, or goes more ways than anybody would read.
+    :raises NeedsNumber: if it reads the number itself, or has more than :data:`MOST_WAYS` results.
     """
     names = tuple(symbols)
     met: list[frozenset[str]] = []
@@ -135,11 +135,11 @@ class Counts(NamedTuple):
     tensors: Sum
     """The number of tensors."""
     unrolled: Sum
-    """Parameters with ties written out and a copy of a shared layer for each pass."""
+    """Parameters with tied ones under each name, and a copy of a shared layer for each pass."""
 
 
 class Ruled(NamedTuple):
-    """A rule of the class on its sizes, and when it holds: ``None`` if the rule makes no sense of them."""
+    """A rule of the class on its sizes, and when it holds: ``None`` for sizes that the rule cannot use."""
 
     rule: Rule
     holds: Ways[bool | None]
@@ -147,14 +147,14 @@ class Ruled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllSizes:
-    """All that one model can count."""
+    """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]
     """The keys that may have any value, by symbol."""
     fixed: Mapping[str, str]
-    """Keys of sizes that keep theirs, and why."""
+    """Keys of sizes that keep their value, and why."""
     counts: Ways[Counts | str]
-    """A sentence in place of a count if there is none."""
+    """The counts, or a sentence that says why there are none."""
     rules: tuple[Ruled, ...]
 
     @property
@@ -170,7 +170,7 @@ class AllSizes:
         return frozenset().union(*(symbols_asked(ruled.holds) for ruled in self.rules))
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
-        """Return the parameters of every component at every level; why there are none if there are none."""
+        """Return the parameters of every component at every level, or a sentence that says why there are none."""
         found = end_at(self.counts, sizes)
         if isinstance(found, str):
             return found
@@ -180,7 +180,7 @@ class AllSizes:
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
     """Follow the closed form of one model, and the rules of its class.
 
-    :raises Unusable: if what was followed does not come to what the closed form counts.
+    :raises Unusable: if the result differs from the closed form's own count.
     """
     dims = derivation.form.dims
     sizes = derivation.sizes
@@ -205,7 +205,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
 
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
-    """Return the count of one way with free sizes."""
+    """Return the counts of one way with free sizes."""
     form = derivation.form
     varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:
@@ -215,16 +215,16 @@ def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str
         raise
     except Unusable as unusable:
         return unusable.findings[0].sentence
-    except Exception as error:  # noqa: BLE001  (whatever blocks do with sizes that make no sense to them)
+    except Exception as error:  # noqa: BLE001  (blocks raise anything for sizes that they cannot use)
         return printable(
             f"the closed form for {form.architecture.name} gives no count: {type(error).__name__}: {error}"
         )
 
 
 def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ruled]:
-    """Yield the rules that depend on a free size; what depends on none held when the config was read."""
+    """Yield the rules that depend on a free size; the others were checked when the config was read."""
     values = {**dict.fromkeys(derivation.family.keys.own), **derivation.values.assumed}
-    known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # a model of several parts has some of theirs twice
+    known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # parts of one model may share a rule
     for rule in derivation.rules:
 
         def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool | None:
@@ -232,7 +232,7 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
                 return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
             except NeedsNumber:
                 raise
-            except Exception:  # noqa: BLE001  (whatever a rule does with values that make no sense to it)
+            except Exception:  # noqa: BLE001  (a rule raises anything for values that it cannot use)
                 return None
 
         ways = follow_every_way(ask_rule, free)
@@ -242,11 +242,11 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
 
 
 def _check_count(found: AllSizes, derivation: Derivation) -> None:
-    """:raises Unusable: if it does not come to the model's own count at the model's own sizes."""
+    """:raises Unusable: if the count at the model's own sizes differs from the model's own count."""
     form = derivation.form
     counts = found.components_at(form.dims.sizes)
     refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]
     if counts != form.components or refused:
-        what = counts if isinstance(counts, str) else "; ".join(refused) or "the formulas come to another count"
+        what = counts if isinstance(counts, str) else "; ".join(refused) or "the formulas give another count"
         message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
         raise Unusable(Finding("unknown-closed-form", printable(message), "show it without --page"))

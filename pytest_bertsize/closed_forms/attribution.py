@@ -1,4 +1,4 @@
-"""Attribute a change of the closed form to keys: to each alone, and to all together the rest."""
+"""Attribute a change of the closed form to keys: first to each alone, then the rest to all together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""Named rows of those that differ in a list of the table."""
+"""Most rows to name if a list of the table differs in several."""
 TOGETHER = "together"
 """The key of the row for changes that no key explains alone: wider layers, and more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
@@ -25,13 +25,13 @@ Counts: TypeAlias = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The parameters that one changed key moved, all its components together."""
+    """The parameters that one changed key added or removed, by component."""
 
     key: str
     before: str
     after: str
     own: Counts
-    """The components that it moved."""
+    """The components that it changed."""
 
     @property
     def total(self) -> int:
@@ -39,13 +39,13 @@ class Moved:
 
     @property
     def components(self) -> dict[str, int]:
-        """At every level."""
+        """Its components at every level."""
         return {name: count for name, count in roll_up(dict(self.own)).items() if count}
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The changed keys, the one that moved most first; their totals sum to the change of the closed form."""
+    """The changed keys, the largest effect first; their totals sum to the change of the closed form."""
 
     moved: tuple[Moved, ...]
     method: str = ""
@@ -53,9 +53,9 @@ class Attribution:
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:
-    """Measure what each changed key moves alone, and what they move together beyond that.
+    """Measure the effect of each changed key alone, and the effect of all beyond that.
 
-    :returns: a row for every changed key, also for one that moved nothing; a row :data:`TOGETHER` for the rest.
+    :returns: a row for every changed key, also for one without effect; a row :data:`TOGETHER` for the rest.
     """
     if before.family.name != after.family.name:
         names = shown(before.family.name), shown(after.family.name)
@@ -73,10 +73,10 @@ def attribute(before: Derivation, after: Derivation) -> Attribution:
 def alone_and_together(
     said: Sequence[tuple[str, str, str]], start: Counts, counts: Sequence[Counts], end: Counts
 ) -> tuple[Moved, ...]:
-    """Return a row for each key, the one that moved most first, and one for what is left.
+    """Return a row for each key, the largest effect first, and one for the rest.
 
     :param said: each key with both of its values.
-    :param counts: with that key changed, and no other.
+    :param counts: the counts with only that key changed.
     """
     rows = [Moved(*key, difference(own, start)) for key, own in zip(said, counts, strict=True)]
     rows.sort(key=lambda row: -abs(row.total))
@@ -105,7 +105,7 @@ def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
 
 
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
-    """Add the parts that only the other class has, its labels or its pooler: they are no change of a key."""
+    """Add the parts that only the other class has, its labels or its pooler: they are not a changed key."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
     return form.with_dims(sizes=sizes, switches=switches)
 
@@ -134,7 +134,7 @@ def _list_changes(
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
-    """Write what one side says and the other does not; all of it, where they say the same in another order."""
+    """Write the values that only one side has; all values if both have the same ones in another order."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
     rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
     return f"{', '.join(here[:MOST_SAID])}{rest}" or "nothing"

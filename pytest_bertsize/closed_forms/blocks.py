@@ -1,7 +1,7 @@
 """The terms of a closed form: a flat list, one for each parameter, and the kinds of modules that have them.
 
-Dimensions are integers when parameters are counted and symbols when a formula is shown: the same terms, made twice. In
-their names a star stands for the index of a layer, so that depth costs nothing until tensors are listed.
+Dimensions are integers to count parameters and symbols to show a formula: the same terms, made twice. In their names a
+star stands for the index of a layer, so that depth costs nothing until tensors are listed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Copies(NamedTuple):
         return self.keys[index - self.start] if self.keys else str(index)
 
     def only(self, run: range) -> Copies:
-        """Return some of the copies; all of them, and so a symbol for their number, stay as they are."""
+        """Return some of the copies; all of them are returned unchanged, with a symbol for their number."""
         every = self.indices()
         if run == every:
             return self
@@ -53,15 +53,15 @@ class Copies(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One parameter of each of its copies."""
+    """One tensor, in each of its copies."""
 
     name: str
-    """Its full name with a star for the index of each list: ``encoder.layer.*.output.dense.weight``."""
+    """The full name with a star for the index of each list: ``encoder.layer.*.output.dense.weight``."""
     shape: tuple[Count, ...]
     component: str = ""
     trainable: bool = True
     tied_to: str | None = None
-    """The full name of the tensor whose storage it shares; a star is its own index at that place of the name."""
+    """The full name of the tensor that owns its storage; a star is its own index at that place of the name."""
     copies: tuple[Copies, ...] = ()
     """The copies of each star."""
     kind: str = ""
@@ -74,7 +74,7 @@ class Term(NamedTuple):
 
     @property
     def passes(self) -> Count:
-        """The number of times that a forward pass uses it, all copies together."""
+        """The number of times that a forward pass uses it, over all copies."""
         return prod(each.times if each.passes is None else each.passes for each in self.copies)
 
     @property
@@ -84,7 +84,7 @@ class Term(NamedTuple):
 
     @property
     def total(self) -> Count:
-        """The parameters that all copies add to the count; a tied one owns nothing."""
+        """The parameters that all copies add to the count; a tied one adds none."""
         return 0 if self.tied_to else self.times * self.size
 
     @property
@@ -125,7 +125,7 @@ class Kind(NamedTuple):
 
     doc: str
     shapes: Callable[..., Shapes]
-    """The parameters of one by its sizes."""
+    """A function that returns its parameters from its sizes."""
 
 
 def _recurrent(gates: int) -> Callable[..., Shapes]:
@@ -199,7 +199,7 @@ KINDS = {
         "``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``).", _recurrent(3)
     ),
     "multihead_attention": Kind(
-        "``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output "
+        "``4·width² + 4·width`` with any number of heads: query, key and value in one matrix, and an output "
         "(``torch.nn.MultiheadAttention``).",
         lambda width, bias=True: {
             "in_proj_weight": (3 * width, width),
@@ -239,7 +239,7 @@ def module(
     :param tied: for parameters that are tied, the full name of the tensor that owns the storage; a star in it is the
         index of the layer that the module is in: ``"layer.*.up.weight"``.
     :param copies: for each star.
-    :param named: further arguments of its kind, such as ``bias``.
+    :param named: further arguments of the kind, such as ``bias``.
     :raises ValueError: if the module has no such parameter.
     """
     found: list[Term] = []

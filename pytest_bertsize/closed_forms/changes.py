@@ -49,15 +49,15 @@ def change_tensors(
 
     A list whose copies differ then has a number of copies, and no symbol for it.
 
-    :param change: returns the replacement of a tensor, by its full name and its term; nothing if it is gone.
-    :param places: new indices of modules in lists that have lost one, by their paths.
+    :param change: returns the replacement of a tensor, from its full name and its term; nothing removes it.
+    :param places: new indices of modules in lists that lost one, by their paths.
     """
     found: list[tuple[list[str], Term]] = []
     split: set[str] = set()
     for term in terms:
         every = [each.indices() for each in term.copies]
         if not all(every):
-            found.append((term.lists, term))  # of which there is none now, and which a formula counts
+            found.append((term.lists, term))  # it has no copy now, but a formula shows it
         alike: list[tuple[Term, list[Indices]]] = []
         for place in product(*every):
             name = term.name_at(place)
@@ -93,7 +93,7 @@ def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
 
 
 def _renumber_term(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
-    """Return a tensor's term, and its index in each list, as the lists are numbered now."""
+    """Return a tensor's term, and its index in each list, after the lists are renumbered."""
     parts = [*zip(term.name.split("."), _renumber_parts(name, places), strict=True)]
     indices = [now for part, now in parts if part == STAR]
     index = (old if copies.keys else int(now) for copies, old, now in zip(term.copies, place, indices, strict=True))
@@ -124,14 +124,14 @@ def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
     ]
 
 
-# as a table says it
+# as a table writes it
 
 
 def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
-    """Freeze some modules, and all that share a tensor with them.
+    """Freeze some modules, and the tensors that are tied to them.
 
     :param modules: ``"bert.embeddings"``, a slice of layers ``"bert.encoder.layer[:6]"``, or a tensor's full name.
-    :raises Unusable: for a path that leads nowhere.
+    :raises Unusable: for a path that names no module.
     """
     owners = find_owners(terms)
     paths = {path for module in modules for path in find_modules("frozen", module, owners)}
@@ -149,7 +149,7 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
 
     :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
         component: ``"embeddings.position"``.
-    :raises Unusable: for one that is not there.
+    :raises Unusable: for a part that the model does not have.
     """
     if not parts:
         return terms
@@ -191,10 +191,10 @@ def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int
 
 
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
-    """Make one module another, tensor by tensor.
+    """Tie one module to another, tensor by tensor.
 
-    :param tied: modules or tensors, each with the one that it is.
-    :raises Unusable: for what is not there, or cannot be one.
+    :param tied: modules or tensors, each with the owner of its storage.
+    :raises Unusable: for a module that the model does not have, and for shapes that differ.
     """
     if not tied:
         return terms
@@ -206,13 +206,13 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term
             twin = other + name.removeprefix(one)
             if twin not in shapes:
                 raise _make_refusal(
-                    "tied", f"{printable(one)} has {printable(name)}, and there is no {printable(twin)}"
+                    "tied", f"{printable(one)} has {printable(name)}, but the model has no {printable(twin)}"
                 )
             if shapes[twin] != shapes[name]:
                 shape, of_twin = (tuple(map(int, shapes[each])) for each in (name, twin))
                 if shape != of_twin:
                     both = f"{printable(name)} is {shape} and {printable(twin)} {of_twin}"
-                    raise _make_refusal("tied", f"{both}: they cannot be one")
+                    raise _make_refusal("tied", f"{both}: they cannot be tied")
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
     return tie_to_owners(terms, owners)
@@ -221,7 +221,7 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term
 def _find_one(path: str, names: Collection[str]) -> str:
     found = list(find_modules("tied", path, names))
     if len(found) != 1:
-        raise _make_refusal("tied", f"{printable(path)} is {len(found)} modules; name one")
+        raise _make_refusal("tied", f"{printable(path)} names {len(found)} modules; name one")
     return found[0]
 
 
@@ -229,12 +229,12 @@ def _find_one(path: str, names: Collection[str]) -> str:
 
 
 def _make_refusal(key: str, message: str) -> Unusable:
-    """Return the error of a key of the table that names something that is not there."""
+    """Return the error for a key of the table that names a module that the model does not have."""
     return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {key}", table_key=(key,)))
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
-    """Return whether a tensor is one of these, or in a module that is."""
+    """Return whether one of these paths is a tensor or a module around it."""
     parts = name.split(".")
     return any(".".join(parts[:depth]) in paths for depth in range(1, len(parts) + 1))
 
@@ -242,14 +242,14 @@ def is_under(name: str, paths: Collection[str]) -> bool:
 def find_modules(key: str, written: str, names: Collection[str]) -> Iterator[str]:
     """Yield the modules that a path means: ``layer[:2]`` → ``layer.0``, ``layer.1``.
 
-    :param key: of the table, that has the path.
-    :param names: of the model's tensors.
-    :raises Unusable: for a path that leads nowhere.
+    :param key: the key of the table with the path.
+    :param names: the names of the model's tensors.
+    :raises Unusable: for a path that names no module.
     """
     if not _PATH.fullmatch(written):
         meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
         fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
-        raise _make_refusal(key, f"{shown(written)} is no path; write {fix}")
+        raise _make_refusal(key, f"{shown(written)} is not a path; write {fix}")
     found = [""]
     for part in _PART.finditer(written):
         if part[0].startswith("["):
@@ -274,11 +274,11 @@ def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str
         return f"did you mean {shown(f'{outer}{nearest}{end}')}?"
     if elsewhere := _find_elsewhere(part[0], names):
         return f"did you mean {shown(f'{elsewhere}{end}')}?"
-    return f"there is {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
+    return f"it has {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
 
 
 def _find_elsewhere(part: str, names: Collection[str]) -> str:
-    """Return the whole path of a module that was named without its parents."""
+    """Return the whole path of a module that is named without its parents."""
     for name in names:
         parts = name.split(".")
         if part in parts:
@@ -287,15 +287,15 @@ def _find_elsewhere(part: str, names: Collection[str]) -> str:
 
 
 def _choose_indices(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:
-    """Return the indices that ``[:6]`` or ``[0]`` means among those that a list has."""
+    """Return the indices of a list that ``[:6]`` or ``[0]`` means."""
     matched = _SLICE.fullmatch(part)
     if matched is None or not any(matched.groups()):
         raise _make_refusal(
-            key, f"{shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]"
+            key, f"{shown(part)} in {shown(written)} is not a slice; write [:6], [6:], [2:4], [0] or [-2:]"
         )
     there = _indices_in(path, names)
     if not there:
-        raise _make_refusal(key, f"{printable(path)} in {shown(written)} is no list of layers; leave {part} out")
+        raise _make_refusal(key, f"{printable(path)} in {shown(written)} is not a list of layers; remove {part}")
     first, colon, last = matched.groups()
     if colon:
         taken = there[int(first) if first else None : int(last) if last else None]
@@ -308,6 +308,6 @@ def _choose_indices(key: str, part: str, path: str, names: Collection[str], writ
 
 
 def _indices_in(path: str, names: Collection[str]) -> list[int]:
-    """Return the indices that the list at a path has."""
+    """Return the indices of the list at a path."""
     heads = {name.removeprefix(f"{path}.").split(".")[0] for name in names if name.startswith(f"{path}.")}
     return sorted(int(head) for head in heads if head.isdecimal())

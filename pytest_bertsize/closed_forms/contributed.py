@@ -1,14 +1,14 @@
 """Closed forms that a file of the project or an installed package contributes: data in the notation of a family.
 
     [bert]                                      # the config's model_type, or a new one with like = "bert"
-    sizes = "W token_width 128"                 # beside those of the family
+    sizes = "W token_width 128"                 # added to the sizes of the family
     classes = "ColBert   bert.body(pooler) + projection"
     defined_in = "colbert"                      # the module that has the classes
 
-    [bert.trees]                                # beside those of the family
+    [bert.trees]                                # added to the trees of the family
     projection = "linear   linear D W bias=False   @head.projection"
 
-Nothing of it is run: expressions are walked (:mod:`pytest_bertsize.closed_forms.expressions`).
+No code in it runs: expressions are parsed and counted (:mod:`pytest_bertsize.closed_forms.expressions`).
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     ),
     "divisible": (_are_pairs, '{key} is {value}; write [["hidden_size", "num_attention_heads"]]'),
     "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
-    "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is no table of texts"),
+    "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is not a table of texts"),
 }
 """The keys of a family's table: the type of each value, and the words for another one."""
 
 
 def registry_of(settings: Settings | None, release: Release) -> Registry:
-    """Return the built-in closed forms, those of the table's files and those of installed packages.
+    """Return the built-in closed forms with those of the table's files and of installed packages.
 
     :param settings: ``None`` if no table is read.
-    :raises SettingsError: for a file that contributes none, and where two are for the same architecture.
+    :raises SettingsError: for a file without a closed form, and for two closed forms of one architecture.
     """
     names = settings.closed_forms if settings else ()
     try:
@@ -78,10 +78,10 @@ def registry_of(settings: Settings | None, release: Release) -> Registry:
 
 
 def _of_file(settings: Settings, name: str) -> Iterator[Family]:
-    """:raises SettingsError: for what is no TOML file of the project, or no closed form."""
+    """:raises SettingsError: for a file that is not a TOML file of the project, or not a closed form."""
     place = settings.place(KEY)
     if not name.endswith(".toml"):
-        raise SettingsError(f'{place}: {shown(name)} is no TOML file; name one, as in closed_forms = ["forms.toml"]')
+        raise SettingsError(f'{place}: {shown(name)} is not a TOML file; name one, as in closed_forms = ["forms.toml"]')
     try:
         with Place(settings.root, name, "file of closed forms", "config-invalid").opened() as stream:
             content = stream.read(LARGEST + 1)
@@ -93,7 +93,7 @@ def _of_file(settings: Settings, name: str) -> Iterator[Family]:
 
 
 def _of_packages() -> Iterator[tuple[str, Family]]:
-    """Yield the closed forms of installed packages, which count where nothing else has one."""
+    """Yield the closed forms of installed packages, which are used for classes without another."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=GROUP):
@@ -102,11 +102,11 @@ def _of_packages() -> Iterator[tuple[str, Family]]:
             yield from ((origin, family) for family in families_in(_file_of(each).read_bytes()))
         except (BadExpression, OSError) as error:
             message = f"an installed package: {origin}: {error}"
-            raise Unusable(Finding("unknown-closed-form", message, "mend that package, or uninstall it")) from None
+            raise Unusable(Finding("unknown-closed-form", message, "correct that package, or uninstall it")) from None
 
 
 def _file_of(entry: EntryPoint) -> Path:
-    """Return the file that an entry point names, without an import of its package.
+    """Return the file that an entry point names, without importing its package.
 
     :raises BadExpression: if the package has no folder.
     """
@@ -132,7 +132,7 @@ def families_in(content: bytes) -> Iterator[Family]:
     try:
         tables = tomli.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise BadExpression(f"it is no TOML: {error}") from None
+        raise BadExpression(f"it is not TOML: {error}") from None
     if not tables:
         raise BadExpression("it has no table; write [MODEL_TYPE], classes and trees")
     for name, table in tables.items():
@@ -161,7 +161,7 @@ def _read_family(name: str, table: object) -> Family:
     try:
         declare.read_keys(ConfigKeys(()), **said)
     except (ValueError, KeyError, IndexError) as error:
-        raise BadExpression(f"sizes, switches or activations are not readable: {error}") from None
+        raise BadExpression(f"sizes, switches or activations cannot be read: {error}") from None
     found = declare.family(
         name,
         known,
@@ -175,11 +175,11 @@ def _read_family(name: str, table: object) -> Family:
 
 
 def _check_types(table: Mapping[str, Any]) -> None:
-    """:raises BadExpression: for a key that there is not, and for a value of another type."""
+    """:raises BadExpression: for an unknown key, and for a value of another type."""
     for key, value in table.items():
         if key not in KEYS:
-            instead = did_you_mean(key, KEYS, f"there are {', '.join(KEYS)}")
-            raise BadExpression(f"{shown(key)} is no key; {instead}")
+            instead = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
+            raise BadExpression(f"{shown(key)} is not a key; {instead}")
         fits, message = KEYS[key]
         if not fits(value):
             raise BadExpression(message.format(key=key, value=shown(value)))

@@ -1,4 +1,4 @@
-"""The notation of a family: its keys in a few lines, and a table of its classes by the trees that they consist of."""
+"""The notation of a family: its keys in a few lines, and a table of its classes, each a sum of trees."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of sizes, switches or activations that take nothing from the similar family."""
+"""The first word of sizes, switches or activations that take none from the similar family."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -70,8 +70,8 @@ def family(
     """Return a family from texts.
 
     :param like: a family with the same keys and trees, except for those given here.
-    :param classes: each line is a class, and the trees that it consists of, or classes of which the ends of their names
-        say it (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
+    :param classes: each line has a class and its trees, or only classes, whose trees follow from the ends of their
+        names (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
 
             BertModel, BertForMaskedLM
             BertForPreTraining   bert.body(pooler) + masked_lm + next_sentence   since 4.41
@@ -79,11 +79,11 @@ def family(
 
         ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
         is the text ``stem``, and ``{under}`` an attribute, by default the family's name.
-    :param trees: trees by their names, and texts that they are put together from: a ``<part>`` or ``{part}`` in one is
-        another. By default those of ``like``.
-    :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Family` has it.
-    :param tree_rules: what a class with a tree asks on top of its family, by the tree, as :func:`read_rules` has them.
-    :param more: trees in place of those, and keys of the config as :func:`read_keys` has them.
+    :param trees: trees by their names, and their parts: ``<part>`` or ``{part}`` in one is replaced by another. By
+        default those of ``like``.
+    :param derive: sizes that follow from other keys, as in :class:`~pytest_bertsize.closed_forms.family.Family`.
+    :param tree_rules: further rules of classes with a tree, by the tree, as :func:`read_rules` reads them.
+    :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
     named = {each.name for each in fields(ConfigKeys)} | {"activations"}
     said = {"inert": inert_keys().get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
@@ -116,7 +116,7 @@ def _complete_line(line: str, trees: Mapping[str, Tree]) -> Iterator[str]:
         ending = next((each for each in heads.CLASSES if name.endswith(each)), "")
         usual = heads.CLASSES.get(ending, "")
         if ending == "Model" and "body" in trees and "pooler" not in trees["body"].text:
-            usual = "body"  # it has none to leave out
+            usual = "body"  # it has no pooler to leave out
         language_model = "lm_head" if "lm_head" in trees else "masked_lm"
         yield f"{name} {said or fill(usual, under=trees['under'].text, language_model=language_model)}"
 
@@ -130,8 +130,8 @@ def _read_class(
 ) -> Architecture:
     """Return a class.
 
-    :param absent: all arguments that some class of the family gives a tree.
-    :param asked: rules of the classes that have a tree, by its name.
+    :param absent: every argument that a class of the family gives to a tree.
+    :param asked: rules of the classes with a tree, by its name.
     :raises BadExpression: for a line that names no tree of the family.
     """
     row, _, since = row.partition(" since ")
@@ -144,7 +144,7 @@ def _read_class(
         partial(_list_terms, parts, absent),
         labels=any(part.tree.has_labels for part in parts),
         options={found["name"]: found["default"] == "True" for found in _OPTION.finditer(option)},
-        # a shared tree asks nothing of a key that the family does not read
+        # a shared tree has rules on keys that this family may not read
         rules=tuple(rule for rule in rules if {*rule.keys} <= {*keys.own, "num_labels"}),
         since=tuple(map(int, since.split("."))) if since else (),
     )
@@ -165,7 +165,7 @@ def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
     found = _PART.fullmatch(text)
     if found is None or found["tree"] not in trees:
         known = [each for each, tree in trees.items() if " " in tree.text]
-        instead = did_you_mean(found["tree"] if found else text, known, f"there are {', '.join(known)}")
+        instead = did_you_mean(found["tree"] if found else text, known, f"the trees are {', '.join(known)}")
         raise BadExpression(f"{text!r} names no tree; {instead}")
     pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
     arguments = {name: compile_size(value or "True") for name, _, value in pairs}
@@ -173,7 +173,7 @@ def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
 
 
 def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) -> list[Term]:
-    """Return the parameters of a class, with ``False`` for arguments that it does not give."""
+    """Return the terms of a class, with ``False`` for arguments that it does not give."""
     scope = Scope(dims, {}, {})
     return [
         term
@@ -195,18 +195,19 @@ def inert_keys() -> Mapping[str, list[str]]:
 
 
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
-    """Return the keys that a family reads from its config: those of another family, changed as given.
+    """Return the keys that a family reads from its config: those of a similar family, changed as given.
 
-    Sizes, switches, choices and ignored keys join those of the other, or replace them; all else replaces its own.
+    Sizes, switches, choices and ignored keys are added to those of the similar family, or replace them by name; all
+    others replace them as a whole.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
-        standard one, default (``none`` where the library takes another size instead), ``or`` an alias, ``layers`` for a
-        number of layers, ``from`` the least value, ``divides`` other sizes; ``D 1024`` is another default of a size
-        that is there.
-    :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
-        library takes null for the default.
+        standard one, default (``none`` if the library uses another size instead), ``or`` an alias, ``layers`` for a
+        number of layers, ``from`` the least value, ``divides`` other sizes; ``D 1024`` changes the default of a known
+        size.
+    :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` if the
+        library reads null as the default.
     :param activations: ``"hidden_act gelu"``.
-    :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them, but for texts of ``indices``
+    :param more: as in :class:`~pytest_bertsize.config.keys.ConfigKeys`, but with texts for ``indices``
         (``"pad_token_id 0"``), ``rules`` (:func:`read_rules`) and ``ignored`` (:func:`read_ignored`).
     """
     known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
@@ -233,7 +234,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
-    """Return keys with new ones, which replace those of the same name."""
+    """Return keys with new ones, which replace keys of the same name."""
     found: dict[str, Key] = {each.key: each for each in (*known, *new)}
     return tuple(found.values())
 
@@ -241,7 +242,7 @@ def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
 def _read_size(text: str, known: Mapping[str, Size]) -> Size:
     found = _SIZE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no size")
+        raise ValueError(f"{text!r} is not a size")
     symbol, key, said, rest = found.groups()
     default = None if said == "none" else int(said)
     if symbol in known and not key and not rest:
@@ -258,7 +259,7 @@ def _read_size(text: str, known: Mapping[str, Size]) -> Size:
 
 
 def _read_divisible(text: str, sizes: Mapping[str, Size]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of keys, of which the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
+    """Yield pairs of keys; the first must be a multiple of the second: ``"D 768, A 12 divides D"``."""
     for divisor, _, others in (each.partition(" divides ") for each in _split(text)):
         yield from ((sizes[of].key, sizes[divisor.split()[0]].key) for of in others.split())
 
@@ -275,13 +276,13 @@ def _read_activation(text: str) -> Choice:
 
 
 def read_ignored(text: str) -> Mapping[str, Ignored]:
-    """Return the ignored keys of a text: a line of usual ones by their names, or a line for one that has its own::
+    """Return the ignored keys of a text: a line that names usual ones, or a line that describes one::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
-    Values in brackets are no reason to say so; ``in ForMaskedLM`` ends the names of classes where it costs something;
-    ``value`` is what the file has, ``is_size`` says that it may be a size, ``is_true`` and ``is_false`` what it is.
+    Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes with this end of their names;
+    ``value`` is the value in the file, ``is_size`` is true for a size, ``is_true`` and ``is_false`` for a boolean.
     """
     found: dict[str, Ignored] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -312,7 +313,7 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules of a text, three lines each: a condition of keys, the message if it fails, the fix.
 
-    The first key of a condition gives the line in a message; ``KEY: CONDITION`` names another.
+    The line in a message is that of the condition's first key; ``KEY: CONDITION`` names another key.
     """
     if not isinstance(text, str):
         return text

@@ -1,4 +1,4 @@
-"""Derive the closed form of a declared model from its config, before any build, and for a base."""
+"""Derive the closed form of a declared model from its config, before any build, also for a base."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Build, Model
 
 MOST_PARAMETERS = 10**13
-"""More than any model that was ever trained; a larger one is a mistake, and is not built."""
+"""More parameters than any trained model has; a larger model is a mistake, and is not built."""
 MOST_MEMORY = 64 * MEGABYTE
 """Most bytes by the closed form; the build itself is watched, and may take a little more."""
 BYTES_OF_A_TENSOR = 3_600
 """Bytes of a tensor on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
 BYTES_OF_A_LABEL = 190
-"""transformers writes the name of each into two dictionaries."""
+"""Bytes of a label: transformers writes its name into two dictionaries."""
 TOO_MUCH = "by the closed form this is {parts}, which would take {takes} MB to build, more than {most} MB"
 TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
@@ -55,21 +55,21 @@ class Chosen(NamedTuple):
 
 
 class Derivation(NamedTuple):
-    """A model by its config alone."""
+    """A model as its config alone describes it."""
 
     family: Family
     form: ClosedForm
     values: Values
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
-    """Notes on an adapter, and on what is counted once."""
+    """Notes on an adapter, and on tied backbones."""
     adapter: Adapter | None = None
     alone: ClosedForm | None = None
     """The model without its adapter; ``None`` if it has none."""
 
     @property
     def sizes(self) -> dict[str, Size]:
-        """The keys of all sizes by symbol, that of the labels among them."""
+        """The keys of all sizes by symbol, including the number of labels."""
         labels = {LABELS: Size("num_labels", LABELS, self.family.keys.labels)} if LABELS in self.form.dims.sizes else {}
         return {**labels, **{size.symbol: size for size in self.family.keys.sizes}}
 
@@ -80,9 +80,9 @@ class Derivation(NamedTuple):
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
-    """Return the closed form if its count can be listed and built.
+    """Return the closed form if the model can be listed and built.
 
-    :raises Unusable: with what is wrong with the config or the table.
+    :raises Unusable: with the findings of the config or the table.
     """
     options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
@@ -100,7 +100,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
 
 
 def _counted_once(model: Model) -> Iterator[Finding]:
-    """A note on each backbone that is another under a second name."""
+    """Yield a note for each backbone that is tied to another."""
     for one, other in model.tied.items():
         if {one, other} <= {*model.backbones}:
             yield Finding("untied", f"{printable(one)} is {printable(other)}: counted once", "", "note")
@@ -119,7 +119,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """The class, without adapters."""
+    """Return the class, without adapters."""
     if model.factory is None and not config.parts:
         return closed_form_of(model, config, registry)
     from pytest_bertsize.closed_forms import several
@@ -134,7 +134,7 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
         return own_class(model, *closed_form_of(model, config, registry), written)
     if model.extra and not model.backbone:
         return own_class(model, NO_FAMILY, None, written)
-    message = f"nothing says what {model.factory} consists of"
+    message = f"neither the table nor a config names a model class for {model.factory}"
     by_hand = 'write architecture = "BertModel" and extra = […]'
     finds = f"{model.init_command} --write writes its table; or" if model.init_command else f"{by_hand},"
     fix = f"{finds} contribute a closed form, or write closed_form = false"
@@ -161,7 +161,7 @@ def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> Seque
     from pytest_bertsize.closed_forms.changes import freeze_modules
 
     terms = architecture.terms(dims)
-    if dims.is_symbolic:  # no formula says what trains
+    if dims.is_symbolic:  # a formula does not show which tensors train
         return terms
     return freeze_modules(terms, model.frozen)
 
@@ -196,9 +196,9 @@ def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[],
 
 
 def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys: ConfigKeys) -> None:
-    """Count by the closed form first: a model that would take minutes, or that is none, is never built or listed.
+    """Count by the closed form first: a model that is too large to build is never built or listed.
 
-    :raises Unusable: for what would, at the key whose size makes it so.
+    :raises Unusable: for such a model, at the key of the size that causes it.
     """
     if (absurd := _find_absurd(form, model.build)) is None:
         return
@@ -217,7 +217,7 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
     """Return the excess, the fix, and the symbol of the size that causes it.
 
-    :param build: the resources that the table allows; a fifth of them is a reserve.
+    :param build: the resources that the table allows; a fifth of them is kept as a reserve.
     """
     labels = form.dims.sizes.get(LABELS) or 0
     memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)
@@ -236,7 +236,7 @@ def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
-    """Return the symbol of the largest size in the term that counts most; ``""`` if the table writes a number."""
+    """Return the symbol of the largest size in the largest term; ``""`` if the table writes a number."""
     from pytest_bertsize.closed_forms.symbols import symbols_of, terms_of
 
     most = max(form.terms, key=count)
@@ -245,20 +245,20 @@ def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
 
 
 def most_memory(build: Build) -> int:
-    """Return the bytes that a build may take by the closed form."""
+    """Return the most bytes that a build may take by its closed form."""
     return max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
 
 
-# which family, which class, which constructor arguments: what the table and the config's own words say
+# family, class and constructor arguments, from the table and the config
 
 
 NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
 
 
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
-    """The file's ``model_type``, or the table's ``family`` where the file has none; never a guess.
+    """Return the file's ``model_type``, or the table's ``family`` if the file has none; never a guess.
 
-    :raises Unusable: if neither says, or they say different things.
+    :raises Unusable: if there is neither, or they differ.
     """
     said = config.model_type
     if said is None and model.family is None:
@@ -273,20 +273,20 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
         fix = f'write family = "{likely[0]}"{or_one_of}'
         raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=elsewhere))
     if said is not None and model.family is not None and said != model.family:
-        message = f"{config.reference} says model_type {shown(said)}, and the family named is {shown(model.family)}"
+        message = f"{config.reference} has model_type {shown(said)}, but family is {shown(model.family)}"
         remove = ("remove ", Option("family"))
         fix = "remove family from the table"
         raise Unusable(Finding("config-invalid", message, fix, table_key=("family",), elsewhere=remove))
     if said is not None and not (isinstance(said, str) and is_name(said)):
         instead = next(iter(registry.likely(config.data, config.reference)), "bert")
         config.refuse(
-            "model_type", f"model_type is {shown(said)}, which is no name", f"write {shown(instead)}, for example"
+            "model_type", f"model_type is {shown(said)}, which is not a name", f"write {shown(instead)}, for example"
         )
     return said or model.family or ""
 
 
 def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
-    """The table's ``architecture``, or the file's only one.
+    """Return the table's ``architecture``, or the only one in the file.
 
     :raises Unusable: if there is none, or more than one.
     """
@@ -306,7 +306,7 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
 def _refuse_choice(name: str, model: Model, config: ModelConfig, example: str) -> NoReturn:
     key = "architectures" if model.architecture is None else "architecture"
     written = f'architecture = "{example}"' if key == "architecture" else f'"architectures": ["{example}"]'
-    message = f"{name} is no class of a model, but what chooses one by the config"
+    message = f"{name} is not a model class: it chooses one by the config"
     write = ("write ", Option("architecture", example))
     _refuse_at(key, message, f"write the class that it chooses: {written}", model, config, "config-invalid", write)
 
@@ -315,14 +315,14 @@ def _class_name(config: ModelConfig) -> str:
     (name,) = config.architectures
     if not is_name(name):
         fix = 'write the name of the class, as in "BertModel"'
-        config.refuse("architectures", f"architectures names {shown(name)}, which is no class", fix)
+        config.refuse("architectures", f"architectures names {shown(name)}, which is not a class", fix)
     return name
 
 
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """Return the closed form of a declared model.
 
-    :raises Unusable: if there is no closed form for it, with the nearest that there are and both ways out.
+    :raises Unusable: if there is no closed form for it, with the nearest ones and both fixes.
     """
     family = family_name(model, config, registry)
     if not registry.families(family):
@@ -334,7 +334,7 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
 
 
 def _refuse_later(family: Family, architecture: Architecture, model: Model, config: ModelConfig) -> None:
-    """A class that came later has a closed form, and is not there to be built."""
+    """Refuse a class that has a closed form, but that the release of transformers does not have."""
     since = max(family.since, architecture.since)
     if family.release < since:
         there, first = family.release, ".".join(map(str, since))
@@ -350,8 +350,8 @@ def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Re
         _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config, elsewhere=CORRECT_IT)
     named = model.architecture or next(iter(config.architectures), "")
     like = registry.nearest(named)
-    also = f"; what comes nearest to {shown(named)} is {_join_names(like)}" if like else ""
-    known = f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(registry.names)}"
+    also = f"; the class nearest to {shown(named)} is {_join_names(like)}" if like else ""
+    known = f"name a model of a family with a closed form: {', '.join(registry.names)}"
     _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config, elsewhere=(known,))
 
 
@@ -359,7 +359,7 @@ def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: 
     key = "architectures" if model.architecture is None else "architecture"
     near = registry.nearest(name, family)
     if other := registry.family_of(name):
-        message = f"{shown(name)} is of the family {other.name!r}, and the config of {family!r}"
+        message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {family!r}"
         _refuse_at(
             key,
             message,
@@ -370,7 +370,7 @@ def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: 
         )
     known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
     message = f"there is no closed form for {shown(name)} in the family {family!r}"
-    message += f"; what comes nearest is {_join_names(known)}"
+    message += f"; the nearest class is {_join_names(known)}"
     _refuse_at(key, message, CORRECT, model, config, elsewhere=CORRECT_IT)
 
 
@@ -387,21 +387,21 @@ def _refuse_at(
     kind: Kind = "unknown-closed-form",
     elsewhere: tuple[str | Option, ...] = (),
 ) -> NoReturn:
-    """:raises Unusable: at the key of the table that says it, else at the config's."""
+    """:raises Unusable: at the key of the table if it is there, else at the config's."""
     if getattr(model, key, None) is not None:
         raise Unusable(Finding(kind, message, fix, table_key=(key,), elsewhere=elsewhere))
     config.refuse(key, message, fix, kind, elsewhere)
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:
-    """The constructor arguments with their defaults.
+    """Return the constructor arguments of a class, with the table's values or their defaults.
 
     :raises Unusable: if the class has no such argument.
     """
     unknown = [key for key in model.options if key not in architecture.options]
     if unknown:
         known = ", ".join(architecture.options)
-        fix = f"it takes {known}" if known else f"remove it: {architecture.name} takes none"
+        fix = f"write one that it has: {known}" if known else f"remove it: {architecture.name} has none"
         message = f"{architecture.name} has no constructor argument {{}}"
         raise Unusable(
             *(Finding("config-invalid", message.format(shown(key)), fix, table_key=("options", key)) for key in unknown)

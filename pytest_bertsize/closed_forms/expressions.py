@@ -1,4 +1,4 @@
-"""Arithmetic and conditions of a closed form's text, walked against a list of what is allowed and never evaluated.
+"""Arithmetic and conditions of a closed form's text, parsed against a list of allowed operations and never evaluated.
 
 ``3*E if trigram_input else E`` is a size, ``T > 0 and not before(5)`` a condition. Sizes are integers or symbols
 (:mod:`pytest_bertsize.closed_forms.symbols`).
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LONGEST = 200
 """Characters of one expression."""
 MOST_ITEMS = 10_000
-"""Items of a list that an expression makes."""
+"""Most items of a list that an expression makes."""
 MOST_WORK = 100_000
 """Most work of a product: the bits or terms of one factor times those of the other."""
 HIGHEST_POWER = 16
@@ -31,7 +31,7 @@ class BadExpression(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Everything that an expression can name."""
+    """All names that an expression can use."""
 
     dims: Dims
     formulas: Mapping[str, Evaluate]
@@ -72,7 +72,7 @@ Evaluate: TypeAlias = Callable[[Scope], Any]
 
 
 def _size_of(value: Any) -> int:
-    """Return how large a count is: the bits of an integer, the terms of a sum of symbols."""
+    """Return the bits of an integer, or the number of terms of a sum of symbols."""
     return value.bit_length() if isinstance(value, int) else len(getattr(value, "terms", ()))
 
 
@@ -113,7 +113,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def count_up(*bounds: int) -> range:
-    """Return the integers that a line is repeated for.
+    """Return the integers for which a line is repeated.
 
     :raises BadExpression: for more than :data:`MOST_ITEMS`.
     """
@@ -130,14 +130,14 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"len": len, "range": count_up, "
 def compile_size(text: str) -> Evaluate:
     """Return a function that counts an expression in a scope.
 
-    :raises BadExpression: for anything but arithmetic.
+    :raises BadExpression: for a text that is not arithmetic.
     """
     try:
         tree = ast.parse(text[: LONGEST + 1].strip(), mode="eval") if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     if tree is None:
-        raise BadExpression(f"{text[:80]!r} is no arithmetic")
+        raise BadExpression(f"{text[:80]!r} is not arithmetic")
     return _compile_node(tree.body)
 
 
@@ -174,7 +174,7 @@ def _compile_node(node: ast.expr) -> Evaluate:  # noqa: C901, PLR0911, PLR0912  
             return lambda scope: scope.dims.release < release(scope)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS:
             return _compile_call(_FUNCTIONS[name], node.args)
-    raise BadExpression(f"{ast.unparse(node)[:80]!r} is no arithmetic of a config's sizes")
+    raise BadExpression(f"{ast.unparse(node)[:80]!r} is not arithmetic with a config's sizes")
 
 
 def _compile_call(function: Callable[..., Any], nodes: Sequence[ast.expr]) -> Evaluate:

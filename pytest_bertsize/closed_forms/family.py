@@ -1,4 +1,4 @@
-"""A family and its architectures: how a closed form is registered, counted, listed and written as a formula."""
+"""A family and its architectures: register a closed form, count it, list its tensors and write its formula."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One model class: its name in transformers and what it consists of."""
+    """One model class: its name in transformers and its terms."""
 
     name: str
     terms: Callable[[Dims], Sequence[Term]]
-    """Its parameters, of integers or of symbols."""
+    """A function that returns its terms, with integers or with symbols."""
     labels: bool = False
     """True if its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
@@ -37,54 +37,54 @@ class Architecture:
     rules: tuple[Rule, ...] = ()
     """Rules of this class on the config's values, beside its family's."""
     added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Additions of a project's table to the class, in words by the table's keys."""
+    """Additions of a project's table to the class, in words, by the table's keys."""
     since: tuple[int, ...] = ()
     """The first release of transformers with the class; empty if all known ones have it."""
     literals: frozenset[int] = frozenset()
-    """Numbers that a project's table adds as sizes: one that a key has as well may follow it, or not."""
+    """Numbers that a project's table adds as sizes: one that equals a key's value may depend on that key, or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A ``model_type``: the config keys that it reads and the architectures that are built from them."""
+    """A ``model_type``: the config keys that it reads, and its architectures."""
 
     name: str
     keys: ConfigKeys
     architectures: tuple[Architecture, ...]
     release: Release = field(default=NEWEST, kw_only=True)
-    """The one that :attr:`keys` are those of."""
+    """The release of transformers to which :attr:`keys` belong."""
     since: tuple[int, ...] = field(default=(), kw_only=True)
     """The first release with the family; empty if all known ones have it."""
     classes: str = field(default="", kw_only=True, repr=False)
-    """The text of :attr:`architectures`, for a similar family."""
+    """The text of :attr:`architectures`, for reuse by a similar family."""
     trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
-    """The texts of its trees, and the parts of these."""
+    """The texts of its trees and of their parts."""
     arguments: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False)
-    """Everything that a class may give a tree."""
+    """The arguments that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = field(
         default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False
     )
-    """Rules of a class with a tree, beside its family's, by the tree."""
+    """Further rules of classes with a tree, by the tree."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = field(
         default=None, kw_only=True, repr=False
     )
-    """From all that is written to what the config class takes for keys that are not, where that follows from others."""
+    """A function that derives missing keys from the written ones, as the config class does."""
 
     def at(self, release: Release) -> Self:
-        """The family as a release of transformers has it."""
-        if release >= NEWEST:  # what is not known yet is taken to be like the newest that is, and compared
+        """Return the family as it is in a release of transformers."""
+        if release >= NEWEST:  # a later release is assumed to be like the newest known one; the build is compared
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 
     def of_config(
         self,
-        config: ModelConfig,  # noqa: ARG002  (of those that are made of others)
+        config: ModelConfig,  # noqa: ARG002  (families of several models read it)
         architecture: Architecture,
         find: Callable[[str], Sequence[Family]] | None = None,  # noqa: ARG002
     ) -> tuple[Family, Architecture]:
-        """Return a family and a class of it as a config has them: one that is made of others has those of the config.
+        """Return the family and the class for a config: a family of several models reads its parts from the config.
 
-        :param find: returns families by their ``model_type``; ``None``: those that are built in.
+        :param find: returns families by their ``model_type``; ``None``: the built-in families.
         """
         return self, architecture
 
@@ -94,7 +94,7 @@ class Family:
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Return the values of the family's keys in a config.
 
-        :raises Unusable: with a finding for everything that is wrong, all at once.
+        :raises Unusable: with all findings at once.
         """
         from pytest_bertsize.config.values import merge_overrides, resolve, select_for_build
 
@@ -108,7 +108,7 @@ class Family:
     def component_names(self, dims: Dims) -> list[str]:
         """List every component of every architecture of the family, at every level: the names that a budget may use.
 
-        Parts that come and go with the config are asked for both ways: every switch on, no two sizes equal.
+        Parts that depend on the config are included: it also lists with every switch on and no two sizes equal.
         """
         on = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
         distinct = {size.symbol: index for index, size in enumerate(self.keys.sizes, 2)}
@@ -122,31 +122,31 @@ class Family:
 
 
 def _list_components(form: ClosedForm) -> dict[str, int]:
-    """None of a class that such a config makes no sense to: another one of the family may still be built from it."""
+    """Return the components; none if the config does not fit the class, as it may fit another one of the family."""
     try:
         return form.components
-    except Exception:  # noqa: BLE001  (whatever the blocks of a family do with a size that is not there)
+    except Exception:  # noqa: BLE001  (blocks raise anything for a missing size)
         return {}
 
 
 class ClosedForm(Inventory):
-    """The inventory of a model by its config alone: counted by its terms, and unrolled for a list of tensors."""
+    """The inventory of a model from its config alone: counted by terms, and unrolled only to list tensors."""
 
     def __init__(self, architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]] = tuple) -> None:
         self.architecture, self.dims, self.list_known = architecture, dims, list_known
 
     def with_dims(self, **changes: Any) -> Self:
-        """Return the same class with other sizes or switches."""
+        """Return the closed form of the same class with other sizes or switches."""
         return type(self)(self.architecture, replace(self.dims, **changes), self.list_known)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """Every parameter, no list unrolled: all counts below are sums over these."""
+        """All terms, no list unrolled: all counts below are sums over these."""
         return tuple(self.architecture.terms(self.dims))
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every tensor by name: repeats are unrolled when they are listed, so look at :attr:`total` first."""
+        """Every tensor by name: this unrolls all copies, so look at :attr:`total` first."""
         return tuple(list_tensors(self.terms))
 
     @cached_property
@@ -178,18 +178,18 @@ class ClosedForm(Inventory):
 
     @property
     def stored(self) -> int:
-        """The total with ties written out."""
+        """The total with tied parameters counted under each name."""
         return sum(term.times * term.size for term in self.terms)
 
     @property
     def unrolled(self) -> int:
-        """The total with ties written out and a copy of a shared layer for each pass through it."""
+        """The total with tied parameters counted under each name, and a shared layer once for each pass through it."""
         return sum(term.passes * term.size for term in self.terms)
 
     def formulas(self) -> dict[str, Formula]:
-        """A formula for every component at every level and for the total: ``{"pooler": D² + D, …}``.
+        """Return a formula for every component at every level and for the total: ``{"pooler": D² + D, …}``.
 
-        The terms are made again of symbols; repeats stay factored out, as in ``L·(4·D² + …)``.
+        The terms are made again with symbols; copies stay factored out, as in ``L·(4·D² + …)``.
         """
         from pytest_bertsize.closed_forms.formula import Formulas
 
@@ -197,13 +197,13 @@ class ClosedForm(Inventory):
 
     @property
     def symbolic(self) -> Sequence[Term]:
-        """The :attr:`terms` once more, of symbols."""
+        """The :attr:`terms` made again with symbols."""
         from pytest_bertsize.closed_forms.symbols import symbolic
 
         return self.architecture.terms(symbolic(self.dims))
 
     def layers(self, component: str) -> int:
-        """Count by the copies of its terms, where all of them train: what is frozen may be but some of the layers."""
+        """Count by the copies of its terms if all of them train; otherwise only some layers may be frozen."""
         repeats = self._repeats.get(component, set())
         if component == TOTAL or not repeats:
             return 1
@@ -213,7 +213,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """The numbers of copies that the terms of each component at every level have, and whether these train."""
+        """The numbers of copies of the terms of each component at every level, with whether these train."""
         found: dict[str, set[tuple[int, bool]]] = {}
         for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
             for level in levels(component):

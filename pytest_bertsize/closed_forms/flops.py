@@ -1,7 +1,7 @@
-"""FLOPs of a forward pass: by closed form where a family is proven, and a count of torch's by component.
+"""FLOPs of a forward pass: by closed form for proven families, else torch's count, by component.
 
-Matrix products only, 2 FLOPs for a multiply-add, as torch's own counter has it (Kaplan et al. 2020, arXiv 2001.08361,
-table 1). For BERT: L·(2·S·(4·D² + 2·I·D) + 4·S²·D), its pooler and its head.
+Only matrix products count, 2 FLOPs for a multiply-add, as in torch's own counter (Kaplan et al. 2020, arXiv
+2001.08361, table 1). For BERT: L·(2·S·(4·D² + 2·I·D) + 4·S²·D), its pooler and its head.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ PROVEN = (
 )
 """Families whose FLOPs were compared with torch's counter, class by class."""
 TURNED = PROVEN[PROVEN.index("llama") :]
-"""Those with rotary positions, whose angles were a matrix product of their own before :data:`ANGLES`."""
+"""Families with rotary positions, whose angles were a matrix product of their own before release :data:`ANGLES`."""
 ANGLES = (5, 16)
 
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
-"""Components that see one vector for each text, and not one for each token."""
+"""Components that get one vector for each text, not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""Ends of architectures whose whole head runs once for a text, but for decoders, which score each token."""
+"""Ends of architectures whose whole head runs once for a text, except in decoders, which score each token."""
 UNUSED = "encoder.cross_attention"
-"""The component that a text alone does not pass through: cross-attention needs another model's states."""
+"""The component that a text alone does not use: cross-attention needs another model's states."""
 LINEAR = ("linear", "quantised_linear")
 OUTPUTS = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.o_proj", "attn.out_proj", "attn.Wo")
-"""The linear layers behind an attention. As wide as what they take are the queries and what is made of the values: both
-meet those of every token.
+"""The linear layers after an attention. Their inputs are as wide as the queries and the weighted values, and both are
+products over all pairs of tokens.
 """
 
 UNEXPECTED = "unexpected"
-"""The component of products outside of all others, as of tensors that no closed form knows."""
+"""The component of products outside all others, such as tensors that no closed form has."""
 
 
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
     """Count the FLOPs of a forward pass of one text for every component; ``None`` for an unproven family.
 
-    :param architecture: itself: a contributed one is never taken for ours of the same name.
-    :param seq_len: tokens in the text; a multiple choice is one choice.
+    :param architecture: the object itself: a contributed class is not a built-in one of the same name.
+    :param seq_len: tokens in the text; for multiple choice, in one choice.
     """
     proven = _find_proven(architecture)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
-        return None  # by its cache, which came with one of the releases, there is a distance for each key alone
+        return None  # its cache, which came with one of the releases, leaves one distance for each key
     terms = [term for term in architecture.terms(dims) if term.component != UNUSED]
     if not any(relative_positions.TABLE in term.name for term in terms):
         relative = 0
@@ -81,9 +81,9 @@ def _find_proven(architecture: Architecture) -> str | None:
 
 
 def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
-    """Count the first rows of positions that no text gets to, those up to the padding's.
+    """Count the first rows of positions that no text uses, up to the row of padding.
 
-    :raises BadValue: if the config names no row of padding, and positions are numbered from it.
+    :raises BadValue: if positions are numbered from the row of padding, and the config does not name it.
     """
     proven = _find_proven(architecture)
     padding = FAMILIES[proven].keys.padding if proven else None
@@ -91,7 +91,7 @@ def count_unused_positions(architecture: Architecture, config: Mapping[str, obje
         return 0
     row = config.get(padding.key, padding.default)
     if type(row) is not int or row < 0:
-        message = f"its FLOPs cannot be counted: {padding.key} is {shown(row)}, and its positions are numbered from it"
+        message = f"its FLOPs cannot be counted: {padding.key} is {shown(row)}, but positions are numbered from it"
         raise BadValue(message, f"write the row of padding, as in {padding.default}")
     return row + 1
 
@@ -108,10 +108,10 @@ def total(components: Mapping[str, int]) -> int:
 
 
 def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
-    """FLOPs of modules by their path, as those of every component at every level; they sum to the same.
+    """Return the FLOPs of every component at every level from those of modules by their path; the sums are equal.
 
-    A module counts for the component of the matrices under it, for the one around these if they have several, and
-    for that of the nearest module around it if it has none.
+    A module counts for the component of the matrices under it, for their common parent if they have several
+    components, and for the component of the nearest module around it if it has no matrices.
     """
     modules = _find_components(inventory)
     own: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def _find_components(inventory: Inventory) -> dict[str, str]:
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]
-        is_looked_up = path.endswith(relative_positions.TABLE)  # and multiplied by the attention that it is in
+        is_looked_up = path.endswith(relative_positions.TABLE)  # the attention around it multiplies it
         if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
             for module in _list_modules_around(path):
                 inside.setdefault(module, set()).add(tensor.component)
@@ -134,7 +134,7 @@ def _find_components(inventory: Inventory) -> dict[str, str]:
 
 
 def _list_modules_around(path: str) -> Iterator[str]:
-    """A module and those around it: ``"a.b"``, ``"a"``, ``""``."""
+    """Yield a module and those around it: ``"a.b"``, ``"a"``, ``""``."""
     while path:
         yield path
         path = path.rpartition(".")[0]

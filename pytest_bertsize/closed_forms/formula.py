@@ -1,4 +1,4 @@
-"""Formulas as people write them: ``V·D``, as the tensors have it, squares first.
+"""Formulas as people write them: ``V·D``, with factors in the order of a tensor's shape, and squares first.
 
 A formula is a sum of products in that order; text and LaTeX have a writer each.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Formula:
-    """A sum of products, and how it is written."""
+    """A sum of products, written as text or LaTeX."""
 
     products: tuple[Product, ...]
 
@@ -41,7 +41,7 @@ class Formula:
 
     @cached_property
     def text(self) -> str:
-        """``L·(4·D² + 4·D)``, as in a table's cell; ``0`` for a component that owns nothing."""
+        """``L·(4·D² + 4·D)``, as in a table's cell; ``0`` for a component without parameters of its own."""
         return _Text().write_formula(self)
 
     @property
@@ -51,7 +51,7 @@ class Formula:
 
     @property
     def symbols(self) -> set[str]:
-        """The names of those that it has."""
+        """The names of its symbols."""
         factors = [factor for product in self.products for factor in product.factors]
         return {name for each in factors for name in (each.symbols if isinstance(each, Formula) else symbols_of(each))}
 
@@ -72,7 +72,7 @@ class Formulas:
     """Writes the sums of a closed form's parameters."""
 
     def __init__(self, dims: Dims) -> None:
-        """:param dims: a quotient that comes out even is written without its floor."""
+        """:param dims: the sizes: a quotient without a remainder is written without its floor."""
         self._sizes = dims.sizes
         self._known: dict[tuple[Sum, ...], list[tuple[Monomial, Product]]] = {}
 
@@ -87,7 +87,7 @@ class Formulas:
         return {**found, TOTAL: Formula(tuple(product for top in tops for product in top.products))}
 
     def sum_all_copies(self, terms: Iterable[Term]) -> Formula:
-        """Sum all copies of some parameters, what is repeated kept as a factor: ``L·(4·D² + 4·D) + D``."""
+        """Sum all copies of some terms, with the number of copies as a factor: ``L·(4·D² + 4·D) + D``."""
         by_repeat: dict[tuple[Sum, ...], list[Term]] = {}
         for term in terms:
             by_repeat.setdefault(self._list_times(term), []).append(term)
@@ -98,7 +98,7 @@ class Formulas:
         return Formula(tuple(Product(number, factors) for factors, number in numbers.items() if number))
 
     def sum_one_copy(self, terms: Iterable[Term]) -> Formula:
-        """Sum a single copy of some parameters: ``4·D² + 4·D``, like terms together."""
+        """Sum a single copy of some terms: ``4·D² + 4·D``, like terms together."""
         numbers: dict[Monomial, int] = {}
         factors: dict[Monomial, tuple[Sum | Formula, ...]] = {}
         for term in terms:
@@ -110,7 +110,7 @@ class Formulas:
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
     def _list_times(self, term: Term) -> tuple[Sum, ...]:
-        """Return how often there is a parameter: a product, and sums of several terms, which are put in brackets."""
+        """Return the number of copies of a term: a product, and sums of several terms, which are put in brackets."""
         times = [self._even(terms_of(each.times)) for each in term.copies]
         return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 
@@ -125,7 +125,7 @@ class Formulas:
 
 
 def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
-    """Return products that sum to so many copies."""
+    """Return products that sum to that many copies."""
     whole, *sums = times
     if not whole or not single.products:
         return ()
@@ -152,12 +152,12 @@ def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
 
 
 def _without_number(monomial: Monomial) -> Monomial:
-    """Leave a number out; a quotient stays whole."""
+    """Remove the number; a quotient stays whole."""
     return replace(monomial, number=Fraction(1) if monomial.is_whole else abs(monomial.number))
 
 
 def _as_product(monomial: Monomial, place: Mapping[str, int]) -> Product:
-    """Take a monomial apart; a quotient stays whole."""
+    """Split a monomial into factors; a quotient stays whole."""
     if not monomial.is_whole:
         return Product(1 if monomial.number > 0 else -1, ((_without_number(monomial),),))
     factors = sorted(
@@ -171,7 +171,7 @@ def _degree(monomial: Monomial) -> int:
     return sum(exponent for _, exponent in monomial.powers)
 
 
-# how it is written
+# writers
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
@@ -214,7 +214,7 @@ class _Text:
         return self._join_signed((each.number, self._write_monomial(each)) for each in terms)
 
     def _write_monomial(self, monomial: Monomial) -> str:
-        """Write it without its sign."""
+        """Write a monomial without its sign."""
         above = [self._write_power(base, exponent) for base, exponent in monomial.powers if exponent > 0]
         below = [self._write_power(base, -exponent) for base, exponent in monomial.powers if exponent < 0]
         number, divisor = abs(monomial.number).as_integer_ratio()
@@ -248,7 +248,7 @@ class _Latex(_Text):
     times = r" \cdot "
 
     def write_symbol(self, name: str) -> str:
-        """Write a symbol of several letters with a subscript, so that it is no product; another name is one word."""
+        """Write a symbol of several letters with a subscript, so that it does not read as a product."""
         parts = _SUBSCRIPT.fullmatch(name)
         letter, below = (parts[1], parts[2] or parts[3]) if parts else (name, "")
         if below:

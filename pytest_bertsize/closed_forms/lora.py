@@ -1,9 +1,9 @@
 """LoRA (Hu et al. 2021, arXiv 2106.09685): PEFT's change of a model, as a change of its terms.
 
-Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
-``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops
-training, but for what ``bias`` says, and for modules to save: PEFT copies them, trains the copy whole and keeps the
-original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
+Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, with DoRA (Liu et al. 2024, arXiv
+2402.09353) ``out`` more. PiSSA and OLoRA decompose a weight, so that no rank exceeds min(in, out). All other tensors
+stop training, except the biases that ``bias`` names and the modules to save: PEFT copies them, trains the whole copy
+and keeps the original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
 ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``,
 ``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``, and three classes of
 ``peft_model.py`` that name modules themselves.
@@ -32,7 +32,7 @@ ORIGINAL, COPY = "original_module", "modules_to_save.default"
 LORA = "adapters.lora"
 SAVED = "adapters.modules_to_save"
 LINEAR = ("linear", "transposed_linear")
-"""Kinds of module that PEFT takes for linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
+"""Kinds of module that PEFT treats as linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
 ADAPTABLE = (*LINEAR, "embedding")
 CLASSIFIERS = ("classifier", "score")
 BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
@@ -40,14 +40,15 @@ BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("q
 HEADS = ("head.classifier", "head.qa_outputs")
 """Components that no checkpoint of pretraining has."""
 MOST_SHOWN = 12
-"""Names of modules in one message."""
+"""Most names of modules in one message."""
 
 
 def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
     """Return the terms of a model with an adapter on it.
 
     :param r: the adapter's rank, or a symbol for it.
-    :raises ValueError: in words, when the adapter fits no module, or one that PEFT or this closed form does not know.
+    :raises ValueError: with a message, if the adapter fits no module, or one that PEFT or this closed form does not
+        support.
     """
     with_lora = _Targets(adapter, _Modules(terms)).add_lora(r)
     return put_below(PREFIX, _Saving(adapter, _Modules(with_lora)).add_copies())
@@ -59,12 +60,12 @@ class Module(NamedTuple):
     pattern: str
     """Its path with a star for the index of each list."""
     kind: str = ""
-    """One of the closed forms' kinds; ``""`` for what only holds others."""
+    """One of the closed forms' kinds; ``""`` for a module that only contains others."""
     component: str = ""
 
 
 class _Modules:
-    """All modules of a model by their paths, each behind the one that it is in."""
+    """All modules of a model by their paths, each after the module around it."""
 
     def __init__(self, terms: Iterable[Term]) -> None:
         self.terms = tuple(terms)
@@ -80,7 +81,7 @@ class _Modules:
             if term.kind:
                 self.by_path[path] = Module(".".join(pattern[:-1]), term.kind, term.component)
         self.lists = self.by_path.keys() - others
-        """Modules that are lists of others."""
+        """Modules that are lists of modules."""
 
     def find_named(self, said: Sequence[str] | str) -> set[str]:
         """Find the modules that a list of ends, or a regular expression over the whole path, means."""
@@ -101,14 +102,14 @@ def _ends_of(path: str) -> Iterator[str]:
 
 
 def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str, int]:
-    """Return the index of the first expression that matches a whole name, for each name that one matches."""
+    """Return the index of the first expression that matches a whole name, for each name with a match."""
     matches = [re.compile(each).fullmatch for each in expressions]
     first = {name: next((index for index, match in enumerate(matches) if match(name)), None) for name in names}
     return {name: index for name, index in first.items() if index is not None}
 
 
 def _insert_part(pattern: str, depth: int, inner: str) -> str:
-    """Put ``inner`` behind the first parts of a name."""
+    """Put ``inner`` after the first parts of a name."""
     parts = pattern.split(".")
     return ".".join((*parts[:depth], inner, *parts[depth:]))
 
@@ -119,15 +120,15 @@ class _Targets:
     def __init__(self, adapter: Adapter, modules: _Modules) -> None:
         self.adapter, self.modules = adapter, modules
         self.wanted = self._find_wanted()
-        # the other tasks name modules to save when the targets are chosen already
+        # other tasks add modules to save after the targets are chosen
         saved = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
         left_out = modules.find_named(adapter.exclude_modules) | self._find_kept_whole(saved)
         self.paths = {path: each for path, each in modules.by_path.items() if path in self.wanted - left_out}
         said = f"target_modules = {shown(adapter.target_modules)}"
         if not self.paths:
-            raise ValueError(f"{said} matches no module that may have an adapter; {self._suggest_target()}")
+            raise ValueError(f"{said} matches no module that can have an adapter; {self._suggest_target()}")
         if unfit := next((path for path, each in self.paths.items() if each.kind not in ADAPTABLE), None):
-            raise ValueError(f"{said} matches {printable(unfit)}, which is no linear layer and no embedding")
+            raise ValueError(f"{said} matches {printable(unfit)}, which is neither a linear layer nor an embedding")
         ranks = [*adapter.rank_pattern.values()]
         matches = _first_matches(map(at_the_end, adapter.rank_pattern), self.paths)
         self.ranks = {path: ranks[index] for path, index in matches.items()}
@@ -140,10 +141,10 @@ class _Targets:
         return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
 
     def _find_all_linear(self) -> set[str]:
-        """Find every linear layer but the one that gives the model's output: the words, else the labels of a text."""
+        """Find every linear layer except the model's output layer: the decoder, else the classifier of a text."""
         linear = {path: each for path, each in self.modules.by_path.items() if each.kind in LINEAR}
         outputs = [each.pattern for each in linear.values() if each.component == "head.decoder"]
-        if any(".tail." in path for path in outputs):  # an adaptive softmax, which is no linear layer
+        if any(".tail." in path for path in outputs):  # an adaptive softmax is not a linear layer
             outputs = []
         elif not outputs and self.adapter.task_type == "SEQ_CLS":
             outputs = [path for path in CLASSIFIERS if path in self.modules.by_path]
@@ -152,14 +153,14 @@ class _Targets:
         return {path for path, each in linear.items() if each.pattern not in outputs[-1:]}
 
     def _find_kept_whole(self, saved: Iterable[str]) -> set[str]:
-        """Find the modules to save and all in them; in the names of these, PEFT takes a dot for any character."""
+        """Find the modules to save and all modules in them; a dot in their names matches any character, as in PEFT."""
         parts = {name for name in saved if "." not in name}
         found = {path for path in self.modules.by_path if not parts.isdisjoint(path.split("."))}
         dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved if "." in name)
         return found | set(_first_matches(dotted, self.modules.by_path))
 
     def _is_in_its_layers(self, path: str) -> bool:
-        """Return whether ``layers_to_transform`` has the first number in a path, of a list in ``layers_pattern``."""
+        """Return whether ``layers_to_transform`` has the first index in a path, in a list of ``layers_pattern``."""
         layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
         *parts, _ = path.split(".")
         numbers = [
@@ -170,7 +171,7 @@ class _Targets:
         return not layers or any(number in layers for number in numbers[:1])
 
     def _suggest_target(self) -> str:
-        """Return the fix if nothing is a target."""
+        """Return the fix if no module is a target."""
         wanted = self.adapter.target_modules
         if left_out := next((path for path in self.modules.by_path if path in self.wanted), None):
             return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out)}"
@@ -178,10 +179,10 @@ class _Targets:
             return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
         there = self.modules.last_names(ADAPTABLE)
         near = {nearest_to(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
-        return f"there is {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
+        return f"the model has {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
 
     def add_lora(self, r: Count) -> list[Term]:
-        """Freeze everything but adapters and the biases that train, and put each target into a ``base_layer``."""
+        """Freeze all tensors except adapters and the biases that train, and put each target into a ``base_layer``."""
         owners = find_owners(self.modules.terms)
         trained = {owner for name, owner in owners.items() if self._is_trained(name)}
         tensors = [(name.rpartition(".")[0], name, term) for name, term in name_tensors(self.modules.terms)]
@@ -212,12 +213,12 @@ class _Targets:
     def _list_lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
         """Yield the matrices beside a weight: r·(in + out)."""
         pattern = weight.name.rpartition(".")[0]
-        # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
+        # Conv1D has its inputs first, as an embedding has: V words, each of D numbers
         shapes: dict[str, tuple[Count, ...]]
         inputs, outputs = reversed(weight.shape) if weight.kind == "linear" else weight.shape
         if weight.kind == "embedding" and self.adapter.lora_bias:
-            raise ValueError(f"lora_bias is true and {printable(path)} an embedding: PEFT has no bias there")
-        if weight.kind == "embedding":  # which PEFT starts with zeros, whatever init_lora_weights says
+            raise ValueError(f"lora_bias is true, but {printable(path)} is an embedding: PEFT has no bias there")
+        if weight.kind == "embedding":  # PEFT initialises it with zeros for every init_lora_weights
             shapes = {"lora_embedding_A.default": (r, inputs), "lora_embedding_B.default": (outputs, r)}
         else:
             swapped = weight.kind == "transposed_linear" and self.adapter.start == "olora"
@@ -232,21 +233,24 @@ class _Targets:
             )
 
     def _cut_rank(self, r: Count, weight: Term, path: str) -> Count:
-        """Return the rank that is left of it in a matrix that is taken apart."""
+        """Return the rank that remains in a matrix that is decomposed."""
         start = self.adapter.start
         least = min((r, *weight.shape), key=int) if start.startswith(CUTTING) else r
-        where = f"init_lora_weights is {shown(start)} and the rank of {printable(path)} {r}"
+        where = f"init_lora_weights is {shown(start)}, and the rank of {printable(path)} is {r}"
         if start == "loftq" and weight.kind != "linear":
-            raise ValueError(f"{where}, of a Conv1D, whose sides LoftQ swaps: leave it out of target_modules")
+            raise ValueError(
+                f"init_lora_weights is 'loftq', and {printable(path)} is a Conv1D, whose sides LoftQ swaps: "
+                "leave it out of target_modules"
+            )
         if start == "loftq" and least != r:
-            raise ValueError(f"{where}, which LoftQ cuts to {int(least)}: write that in rank_pattern")
+            raise ValueError(f"{where}, which LoftQ cuts to {int(least)}: write {int(least)} in rank_pattern")
         if start == "orthogonal" and r % 2:
-            raise ValueError(f"{where}, which is odd: PEFT refuses that; write an even one")
+            raise ValueError(f"{where}, an odd number, which PEFT refuses; write an even one")
         return least
 
 
 class _Saving:
-    """The modules of one model that PEFT copies, with the adapters that it has already."""
+    """The modules to save of one model, which has its adapters already."""
 
     def __init__(self, adapter: Adapter, modules: _Modules) -> None:
         self.adapter, self.modules = adapter, modules
@@ -263,7 +267,8 @@ class _Saving:
         if path in self.modules.lists:
             raise ValueError(f"{said} has {printable(path)}, a list of modules, which PEFT cannot save as one")
         if f"{path}.base_layer" in self.modules.by_path:
-            because = f", which task_type {self.adapter.task_type} adds to them" if self.adapter.task_type else ""
+            by_task = not path.endswith(tuple(self.adapter.modules_to_save))
+            because = f", to which task_type {self.adapter.task_type} adds it" if by_task else ""
             raise ValueError(
                 f"{printable(path)} gets an adapter and is one of the modules to save{because}: PEFT refuses both; "
                 f"write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
@@ -272,14 +277,14 @@ class _Saving:
             both = any(path.endswith(end) and inner[0].endswith(end) for end in self.ends)
             write = f"; write {shown(path)}" if both and "." in path else "; leave one of them out"
             raise ValueError(
-                f"{said} matches {printable(inner[0])}, and {printable(path)} that it is in: PEFT compares the "
+                f"{said} matches {printable(inner[0])} and also {printable(path)} around it: PEFT compares the "
                 f"ends of names, and would save it twice{write}"
             )
 
     def add_copies(self) -> Sequence[Term]:
-        """Put a frozen ``original_module`` and a copy in place of each.
+        """Replace each by a frozen ``original_module`` and a copy that trains.
 
-        Ties within a module stay in its copy, which owns the tensors that the original shares with others.
+        Ties within a module stay in its copy, which owns the tensors that the original shares with other modules.
         """
         terms = self.modules.terms
         if not self.paths:
@@ -287,7 +292,7 @@ class _Saving:
         owners = find_owners(terms)
         frozen = {owners[name] for name, term in name_tensors(terms) if not term.trainable or self.find_around(name)}
         first: dict[tuple[str, str], str] = {}
-        """The copy that owns what several tensors of a module share with one outside, by module and owner."""
+        """The copy that owns a tensor that several of a module share with one outside, by module and owner."""
 
         def keep_original(name: str, term: Term) -> Iterator[Term]:
             inside = self._name_inside(term.name, name, ORIGINAL)
@@ -320,7 +325,7 @@ class _Saving:
         return _insert_part(pattern, len(path.split(".")), inner) if path else pattern
 
 
-# what there is to say about it
+# notes
 
 
 def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
@@ -343,7 +348,7 @@ def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
         targets = shown(list(adapter.target_modules))
         yield Finding(
             "defaulted-key",
-            f"target_modules is left out: PEFT takes {targets} for {adapter.targets_of}",
+            f"target_modules is left out: PEFT uses {targets} for {adapter.targets_of}",
             f"write target_modules = {targets}",
             "warning",
             "adapters",
@@ -352,7 +357,7 @@ def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
 
 
 def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
-    """Point out names that are of no module: PEFT passes them over, targets as long as another one matches."""
+    """Yield a warning for each name that no module has: PEFT ignores it, a target only if another one matches."""
     there = {end for path in modules.by_path for end in _ends_of(path)}
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
     absent = [("target_modules", each) for each in targets if each not in there]
@@ -366,7 +371,7 @@ def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
     for key, wanted in absent:
         yield Finding(
             "ignored-key",
-            f"{key} has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
+            f"{key} has {shown(wanted)}, but no module's name ends with it: PEFT ignores it",
             did_you_mean(wanted, last[key], "remove it", shown),
             "warning",
             "adapters",
@@ -388,7 +393,7 @@ def _note_copies(saving: _Saving, after: Sequence[Term]) -> Iterator[Finding]:
         what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
         fields: dict[str, Any] = {"component": SAVED, "actual": count, "table_key": ("adapter", "modules_to_save")}
         if other := next(outside, ""):
-            message = f"{what}, and the copy no longer shares what the original shares with {printable(other)}"
+            message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
             yield Finding("dead-weight", message, fix, "warning", **fields)
         else:
@@ -396,7 +401,7 @@ def _note_copies(saving: _Saving, after: Sequence[Term]) -> Iterator[Finding]:
 
 
 def _note_untrained_head(targets: _Targets, saving: _Saving) -> Iterator[Finding]:
-    """Point out a classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
+    """Yield a warning for a classifier that no checkpoint has and that the adapter leaves untrained."""
     sizes: dict[str, int] = {}
     for term in saving.modules.terms:
         name = term.name_at([each.indices()[0] for each in term.copies])
@@ -407,7 +412,7 @@ def _note_untrained_head(targets: _Targets, saving: _Saving) -> Iterator[Finding
         outer = path.split(".")[0]
         yield Finding(
             "dead-weight",
-            f"{printable(path)} does not train: its {count:,} parameters stay what they are initialised with",
+            f"{printable(path)} does not train: its {count:,} parameters keep their initial values",
             f"write modules_to_save = [{shown(outer)}], or the task_type that it is for",
             "warning",
             "adapters",

@@ -36,7 +36,7 @@ def own_class(
 ) -> tuple[Family, Architecture]:
     """Return the architecture of the factory's class, and the family with the config keys that it reads.
 
-    :param backbone: ``None`` if the class consists of nothing but its ``extra``.
+    :param backbone: ``None`` if the class consists only of its ``extra``.
     :param written: the values of config and overrides.
     :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """
@@ -62,9 +62,9 @@ def own_class(
 def _with_keys(
     family: Family, asked: set[str], model: Model, written: Mapping[str, object]
 ) -> tuple[Family, dict[str, str]]:
-    """The family with the keys that size an ``extra``, and the symbols of all.
+    """Return the family with the keys that size an ``extra``, and the symbols of all keys.
 
-    :raises Unusable: for one that the config does not have.
+    :raises Unusable: for a key that the config does not have.
     """
     known = {size.key: size.symbol for size in family.keys.sizes} | {_NUM_LABELS: LABELS}
     several = isinstance(family, Several)
@@ -82,9 +82,9 @@ def _with_keys(
 
 
 def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
-    """Return the library's part of the class.
+    """Return the terms of the backbone.
 
-    :raises Unusable: for a ``without`` or a tie that names nothing of it.
+    :raises Unusable: for a ``without`` or a tie that names no module of it.
     """
     held = put_below(model.backbone, backbone.terms(dims))
     return tie_modules(remove_modules(held, model.without), model.tied)
@@ -102,7 +102,7 @@ def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[T
 
 
 def _describe_additions(model: Model) -> dict[str, Sequence[str]]:
-    """Return the words for it in a comparison with the base."""
+    """Return the additions of the table in words, for a comparison with the base."""
     said = {
         "backbone": [model.backbone] if model.backbone else [],
         "without": model.without,
@@ -124,7 +124,7 @@ def _report_missing(key: str, model: Model, known: list[str]) -> Finding:
 
 
 def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
-    """Return the terms of one ``extra``, or of one for each layer that its name means."""
+    """Return the terms of one ``extra``, once for each layer that its name means."""
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
     copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
     found: list[Term] = []
@@ -141,7 +141,7 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
 
 
 def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
-    """:raises Unusable: for a range of what is no list of the backbone's."""
+    """:raises Unusable: for a range of a module that is not a list of the backbone."""
     layers, _, rest = extra.name.rpartition("]")
     if not layers:
         return [extra.name]
@@ -154,7 +154,7 @@ def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
 
 
 def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    """:raises Unusable: for more than are built."""
+    """:raises Unusable: for more than :data:`MOST_LAYERS`."""
     count = _make_size(extra.count or 1, dims, symbols)
     if count > MOST_LAYERS:
         message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
@@ -172,6 +172,6 @@ def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count
 def _find_value(key: str, dims: Dims, symbols: Mapping[str, str]) -> Count:
     value: Count | None = dims.sizes[symbols[key]]
     if value is None:
-        message = f"an extra is sized by {shown(key)}, which is null in the config, or left out"
+        message = f"an extra is sized by {shown(key)}, which is null in the config or missing"
         raise Unusable(Finding("config-invalid", message, "write a number in its place", table_key=("extra",)))
     return value

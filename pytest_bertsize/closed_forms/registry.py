@@ -1,4 +1,4 @@
-"""Which closed forms there are: those of this package, and those that a project or a plugin contributes."""
+"""The closed forms of this package, and those that a project or an installed package contributes."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ class Registry:
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
         """Return the families that read most of the keys of a config without ``model_type``, the likeliest first.
 
-        Of equals, the config's name decides; BERT represents all families with its keys.
+        The config's name decides between equals; BERT stands for all families with its keys.
 
         :param reference: the config's file and the keys that lead to it.
-        :returns: none at all where no family reads a single key of it.
+        :returns: an empty list if no family reads any key of it.
         """
         fits = {name: sum(key in self._list_keys(name) for key in data) for name in self.names}
         most = max(fits.values())
@@ -122,7 +122,7 @@ class Registry:
         return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
-        """Return the supported architectures whose names are most like this one, of one family if it has any."""
+        """Return the supported architectures with the most similar names, of one family if it has any."""
         from difflib import get_close_matches
 
         among = self.families(family) or self._list_all()

@@ -31,9 +31,9 @@ T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
-"""The ends of classes that sentence-transformers makes of a config, by task."""
+"""The ends of the names of classes that sentence-transformers makes from a config, by task."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
-"""Families of which it takes the encoder alone."""
+"""Classes of the families of which sentence-transformers uses only the encoder."""
 MODULES = {
     "Dense": declare.family(
         "Dense",
@@ -47,8 +47,8 @@ MODULES = {
     ),
 }
 """Modules of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084) beside its transformer, by the names
-of their classes: each a family of one class, of the keys of the config in its folder. A residual of another width than
-what it is added to has a projection.
+of their classes: each is a family of one class, whose keys are those of the config in its folder. A residual has a
+projection if its input and output differ in width.
 """
 
 
@@ -64,22 +64,22 @@ class Part:
     path: str
     """The path of its module."""
     component: str
-    """The component around its own, or of all that it has if it has none of its own."""
+    """The component around its own components; all its tensors are in it if it has none of its own."""
     family: Family
     architecture: Architecture
     config: ModelConfig = field(compare=False, repr=False)
 
     @property
     def keys(self) -> ConfigKeys:
-        """The keys that it reads, by the names that they and their symbols have in the whole."""
+        """The keys that it reads, with their names and symbols in the whole model."""
         own = self.family.keys.below(self.place, self.suffix)
         rules = (*own.rules, *(rule.below(self.place) for rule in self.architecture.rules))
-        has_labels = self.architecture.labels and self.place  # without a place they are the whole's
+        has_labels = self.architecture.labels and self.place  # without a place they belong to the whole
         labels = [Size(f"{self.place}{NUM_LABELS}", f"{LABELS}{self.suffix}", own.labels)] if has_labels else []
         return replace(own, sizes=(*own.sizes, *labels), rules=rules)
 
     def own_dims(self, whole: Dims) -> Dims:
-        """Return its own sizes and switches from those of the whole."""
+        """Return its own sizes and switches from those of the whole model."""
         options = {key: value for key, value in whole.switches.items() if key in self.architecture.options}
         own = {key.removeprefix(self.place): each for key, each in whole.switches.items() if key.startswith(self.place)}
         switches = {**own, **self.architecture.options, **options}
@@ -90,16 +90,16 @@ class Part:
         return {own: sizes[f"{own}{self.suffix}"] for own in symbols if f"{own}{self.suffix}" in sizes}
 
     def component_of(self, own: str) -> str:
-        """Return one of its components as one of the whole."""
+        """Return the name of one of its components in the whole model."""
         return ".".join(filter(None, (self.component, own)))
 
     def list_terms(self, whole: Dims) -> Iterator[Term]:
-        """Yield its terms as those of the whole."""
+        """Yield its terms with their names and components in the whole model."""
         for term in put_below(self.path, self.architecture.terms(self.own_dims(whole))):
             yield term._replace(component=self.component_of(term.component))
 
     def locate(self, finding: Finding) -> Finding:
-        """Return a finding where the whole's table has its key: ``overrides.ctx_model.vocab_size``."""
+        """Return a finding with the key of the whole model's table: ``overrides.ctx_model.vocab_size``."""
         if not self.place or finding.table_key is None or len(finding.table_key) == 1:
             return finding
         return finding._replace(table_key=("overrides", self.name, *finding.table_key[1:]))
@@ -107,18 +107,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Several(Family):
-    """The family of one such model, which reads the keys of its parts."""
+    """The family of one model of several parts, which reads the keys of its parts."""
 
     parts: tuple[Part, ...]
     tied: tuple[tuple[str, str], ...] = ()
-    """Parts that are others, each with the other, as in the table."""
+    """Tied parts, each with the part that owns its tensors, as in the table."""
 
     def list_terms(self, dims: Dims) -> list[Term]:
         """Return the terms of all parts."""
         return [term for part in self.parts for term in part.list_terms(dims)]
 
     def with_keys(self, asked: Iterable[str]) -> Self:
-        """Return the family where further keys of its parts' configs are sizes too."""
+        """Return the family with further keys of its parts' configs as sizes."""
         asked = tuple(asked)
         return self.with_parts(_add_keys(part, asked) for part in self.parts)
 
@@ -134,7 +134,7 @@ class Several(Family):
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read each part by the keys of its family.
 
-        :raises Unusable: with a finding for everything that is wrong in any.
+        :raises Unusable: with the findings of all parts.
         """
         del config, architecture
         each = find_all(
@@ -157,7 +157,7 @@ class Several(Family):
             own = {key: value for key, value in overrides.items() if key not in others}
         if not isinstance(own, dict):
             fix = f"write {part.name} = {{ vocab_size = 21128 }}, for example"
-            message = f"overrides.{part.name} is {shown(own)}"
+            message = f"overrides.{part.name} is {shown(own)}, not a table"
             raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
         try:
             return part, part.family.resolve(part.config, own, part.architecture)
@@ -169,11 +169,11 @@ class Several(Family):
         for key in overrides if all(part.place for part in self.parts) else ():
             if key not in names:
                 fix = did_you_mean(key, names, f"write overrides = {{ {names[0]} = {{ … }} }}")
-                message = f"overrides.{printable(key)} is about none of its parts"
+                message = f"overrides.{printable(key)} names no part of the model"
                 yield Finding("config-invalid", message, fix, table_key=("overrides", key))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """Return what each part's family has, below that part's name."""
+        """Return the components of each part's family, below that part's name."""
         names: dict[str, None] = {}
         for part in self.parts:
             own = [*map(part.component_of, part.family.component_names(part.own_dims(dims))), part.component]
@@ -192,7 +192,7 @@ def _add_keys(part: Part, asked: tuple[str, ...]) -> Part:
 
 
 def _list_equal(tied: tuple[tuple[str, str], ...], parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the sizes of parts that are one module: another size of the one is another of the other."""
+    """Yield the pairs of sizes that must be equal, because their parts are tied."""
     sizes = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
     for one, other in tied:
         for key in sizes.get(one, ()):
@@ -200,14 +200,14 @@ def _list_equal(tied: tuple[tuple[str, str], ...], parts: tuple[Part, ...]) -> I
                 yield key, twin
 
 
-# which parts there are
+# find the parts
 
 
 def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) -> list[T]:
-    """Return the result of each.
+    """Return the result of each function.
 
-    :param wrong: known to be wrong already.
-    :raises Unusable: with the findings of all that find nothing.
+    :param wrong: further findings.
+    :raises Unusable: with all findings, if there are any.
     """
     found, wrong = [], [*wrong]
     for find in finders:
@@ -249,7 +249,7 @@ def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Regis
 
 
 def _shorten_name(name: str, names: Iterable[str]) -> str:
-    """Return as much of a name as tells it from the others, for its symbols."""
+    """Return the shortest beginning that distinguishes a name from the others, for its symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]
     lengths = range(1, len(plain[name]) + 1)
@@ -273,7 +273,7 @@ def _find_module(config: ModelConfig, index: int, module: Module, registry: Regi
 
 
 def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Architecture]:
-    """:raises Unusable: if there is no closed form for what sentence-transformers makes of the config."""
+    """:raises Unusable: if there is no closed form for the class that sentence-transformers makes from the config."""
     config, default = module.config, "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     named, task = config.model_type, module.settings.get("transformer_task", default)
     families = registry.families(named) if isinstance(named, str) else []
@@ -288,7 +288,7 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
         among, key=lambda each: len(each.name), default=None
     )
     if found is None:
-        message = f"there is no closed form for the class that sentence-transformers makes of {shown(named)}"
+        message = f"there is no closed form for the class that sentence-transformers makes from {shown(named)}"
         config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
     options = {key: said.get(key, value) for key, value in found.options.items()}

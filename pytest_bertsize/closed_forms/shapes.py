@@ -1,11 +1,11 @@
-"""Shapes under a budget: which other sizes a model could have, by its closed form, the nearest to today's first.
+"""Shapes under a budget: other sizes that a model could have, by its closed form, the nearest to the present first.
 
-Heads divide the width and stay as wide as they are, sizes are multiples of 64, and what a rule of the class refuses is
-left out. Of the shapes that hold every limit those are worth a look of which no size can take one step more, and than
-which no nearer one of the same depth has as many parameters for as few FLOPs, give or take one in a hundred.
+Heads divide the width and keep their own width, sizes are multiples of 64, and shapes that a rule of the class refuses
+are left out. A shape under every limit is shown if no size can grow by one more step, and if no nearer shape of the
+same depth has as many parameters for as few FLOPs, within one percent.
 
-A count is linear in each number of layers: a width and a network are counted once as deep as today and once a layer
-deeper, and what is shown is counted by the closed form itself.
+A count is linear in each number of layers: a width and a network are counted once at the present depth and once a layer
+deeper; the closed form itself counts every shape that is shown.
 """
 
 from __future__ import annotations
@@ -36,61 +36,61 @@ OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
-"""A sum of logarithms, 0.1 for one size that is a tenth another."""
+"""A sum of logarithms; a size that changes by a tenth adds about 0.1."""
 MULTIPLE = 64
 """Divisor of widths and vocabularies, for the matrix units of a GPU."""
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
 SEQ_LEN = 128
 FURTHEST = 4
-"""Largest multiple of today's width or depth to try."""
+"""Largest multiple of the present width or depth to try."""
 WIDEST, DEEPEST = 1_024, 24
-"""Width and depth to try however small today's are: those of BERT-large."""
+"""Width and depth to try for smaller models, too: those of BERT-large."""
 MOST_APART = 5
-"""Steps from one width that heads go into to the next, before heads become 64 wide."""
+"""Most steps between two widths that the heads divide; beyond that, heads become 64 wide."""
 MOST_STEPS = 64
-"""Values of one size that are tried."""
+"""Most values of one size to try."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
-"""Limits of the ratio of feed-forward network to width, as multiples of today's."""
+"""Limits of the ratio of feed-forward network to width, as multiples of the present ratio."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 """Symbols of families."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
-"""Keys that say how wide a head is, where the width alone does not."""
+"""Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
 """Keys of an adapter that vary."""
 MOST_LEFT_OUT = 2
-"""Targets of an adapter that are left out at most."""
+"""Most targets of an adapter to leave out."""
 
 
 class Wish(NamedTuple):
-    """The sizes that a search may change, and by which steps."""
+    """The sizes that a search may change, and the steps of the change."""
 
     keep: frozenset[str] = frozenset()
-    """Keys that stay as they are."""
+    """Keys that do not change."""
     multiple: int = MULTIPLE
     head: int | None = None
-    """Hidden units of one head; ``None``: as many as today's have, or 64 where few widths allow that."""
+    """Hidden units of one head; ``None``: the present number, or 64 if few widths are a multiple of it."""
     seq_len: int = SEQ_LEN
-    """Tokens of the forward pass whose FLOPs are compared, where no limit says how many."""
+    """Tokens of the forward pass whose FLOPs are compared, if no limit sets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Other sizes with which every limit holds, counted by the closed form itself."""
+    """Other sizes under every limit, counted by the closed form itself."""
 
     changes: Mapping[str, Any]
-    """Changes from today's, by key: sizes, or the rank and targets of the adapter."""
+    """Changes from the present shape, by key: sizes, or the rank and targets of the adapter."""
     said: str
     """``num_hidden_layers 13 → 12``."""
     form: ClosedForm
     flops: int | None
     """FLOPs of a forward pass; ``None`` if there is no closed form of them."""
     distance: float
-    """From today's: the sum of the logarithms of what width, depth, network, heads and rows are multiplied by."""
+    """The distance from the present shape: the sum of the logarithms of the factors of its sizes."""
     layers: int
 
     def is_as_good_as(self, other: Shape) -> bool:
-        """Return whether the other has as many layers, and no more to offer."""
+        """Return whether the other has as many layers and no advantage in parameters or FLOPs."""
         costs = (self.flops or 0) * 99 <= (other.flops or 0) * 100
         return self.layers == other.layers and self.form.total * 100 >= other.form.total * 99 and costs
 
@@ -99,9 +99,9 @@ class Found(NamedTuple):
     """The result of a search."""
 
     shapes: tuple[Shape, ...]
-    """The nearest to today's first."""
+    """The shapes, the nearest to the present one first."""
     varied: tuple[str, ...]
-    """Keys of which other values were tried."""
+    """Keys with other values that were tried."""
     seq_len: int
     """Tokens of the forward pass whose FLOPs the shapes have."""
 
@@ -111,11 +111,11 @@ class Point(NamedTuple):
 
     sizes: Mapping[str, int]
     distance: float
-    """From today's: the sum of the logarithms of what they are multiplied by."""
+    """The distance from the present values: the sum of the logarithms of their factors."""
 
 
 class Axes:
-    """The keys that vary, and the values of each; today's are always among them."""
+    """The keys that vary, and the values of each, including the present ones."""
 
     def __init__(self, variants: Variants, wish: Wish) -> None:
         self.wish = wish
@@ -127,7 +127,7 @@ class Axes:
         self._heads = [free[each] for each in HEADS if each in free and self._width]
         self._head_widths = [key for key in free.values() if key in HEAD_WIDTHS and self._heads]
         equal = {key for pair in variants.derivation.family.keys.equal if self._width in pair for key in pair}
-        self._as_wide = [  # embeddings that are, and what the class wants to be
+        self._as_wide = [  # embeddings of the same width, and sizes that the class requires to be equal
             key
             for symbol, key in free.items()
             if (symbol == "E" or key in equal)
@@ -146,23 +146,23 @@ class Axes:
         self.widths = self._list_widths()
 
     def _fewer_rows(self, symbol: str, now: int) -> range:
-        """Return fewer than today, rising: a vocabulary in steps, and positions with what is left over from them today.
+        """Return smaller numbers of rows, rising: a vocabulary in steps, positions in steps plus the present remainder.
 
-        Some families begin to count positions at 2 (fairseq's padding). There are no fewer than a pass has tokens.
+        Some families count positions from 2 on (fairseq's padding). Positions are at least the tokens of a pass.
         """
         step = self.wish.multiple
         return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Keys of which another value is tried."""
+        """Keys with another value to try."""
         tried = [*self.widths, *self.list_networks(self.widths[0]), *self.list_networks(self.widths[-1])]
         keys = dict.fromkeys(key for point in tried for key in point.sizes)
         others = [key for key in keys if any(point.sizes.get(key, self.now[key]) != self.now[key] for point in tried)]
         return (*others, *self.stacks, *(key for key, fewer in self.rows.items() if fewer))
 
     def _list_widths(self) -> list[Point]:
-        """List widths, rising; with the heads, and with what is as wide."""
+        """List widths, rising, each with its heads and with the sizes that are as wide."""
         if self._width is None:
             return [Point({}, 0)]
         now = self.now[self._width]
@@ -182,9 +182,9 @@ class Axes:
         return sorted(found, key=lambda point: tuple(point.sizes.values()))
 
     def _at_width(self, width: int, now: int | None, head: int) -> Point | None:
-        """Return as many heads as there are to a width today; ``None`` where they would not be whole.
+        """Return a width with its heads in the present ratio; ``None`` if their number would not be whole.
 
-        :param now: how wide a head is today; ``None`` if heads do not divide the width.
+        :param now: the present width of a head; ``None`` if heads do not divide the width.
         """
         assert self._width is not None
         today, heads = self.now[self._width], {}
@@ -200,14 +200,14 @@ class Axes:
         return Point(sizes, abs(log(width / today)) + (abs(log(head / now)) if now and heads else 0))
 
     def _step_over(self, span: float) -> int:
-        """Return the step of sizes: where there would be too many, every second one is left out, and again."""
+        """Return the step of sizes: it doubles until there are at most :data:`MOST_STEPS` of them."""
         step = self.wish.multiple
         while span / step > MOST_STEPS:
             step *= 2
         return step
 
     def list_networks(self, width: Point) -> list[Point]:
-        """List sizes of the feed-forward layers, rising: half to one and a half times today's ratio to the width."""
+        """List sizes of the feed-forward layers, rising: 0.5 to 1.5 times the present ratio to the width."""
         if not self._networks:
             return [Point({}, 0)]
         now = self.now[self._networks[0]]
@@ -231,15 +231,15 @@ def find_shapes(
     furthest: float = inf,
     weigh: Callable[[Limit, ClosedForm], int] | None = None,
 ) -> Found:
-    """Search the shapes under some limits that are worth a look.
+    """Search shapes under some limits.
 
-    Where an adapter's own parameters are limited, its rank and targets vary first, and nothing has a larger total.
+    If an adapter's own parameters are limited, its rank and targets vary first, and no shape has a larger total.
 
-    :param limits: of components, of the total, of what trains and of FLOPs.
-    :param most: how many are returned.
-    :param furthest: the largest distance from today's.
-    :param weigh: measures what other limits are about.
-    :raises Unusable: if there is no closed form for what is limited, or no width for the heads wished for.
+    :param limits: limits of components, of the total, of trainable parameters and of FLOPs.
+    :param most: the most shapes to return.
+    :param furthest: the largest distance from the present shape.
+    :param weigh: measures the quantities of other limits.
+    :raises Unusable: if a limited quantity has no closed form, or no width has heads of the given width.
     """
     total = derivation.form.total
     limits = [*limits, Limit(TOTAL, None, total, total, "")] if list_of_adapter(derivation, limits) else limits
@@ -251,15 +251,15 @@ def find_shapes(
 
 
 def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str]:
-    """List what is limited from above of an adapter: ``trainable``, and components of its own."""
+    """List the quantities of an adapter with a maximum: ``trainable``, and components of its own."""
     own = [each for each in limits if each.component == TRAINABLE or is_within(each.component, "adapters")]
     return [each.component for each in own if each.maximum is not None] if derivation.adapter else []
 
 
 def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
-    """Return a few shapes near today's that hold the counts and FLOPs of a budget that the closed form is over.
+    """Return a few near shapes under the counts and FLOPs of a budget that the closed form exceeds.
 
-    None has more parameters than today's, so that limits of bytes need no look; growth is a matter of the base.
+    None has more parameters than the present shape, so that limits of bytes need no check; growth depends on the base.
     """
     if not any(is_over(limit, derivation.form) for limit in budget):
         return ()
@@ -273,7 +273,7 @@ def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tupl
 
 
 class _Search:
-    """One walk over widths and networks, each as deep as the limits let it be."""
+    """A search over widths and networks, each as deep as the limits allow."""
 
     def __init__(
         self,
@@ -294,21 +294,21 @@ class _Search:
         ):
             adapted = " with its adapter" if "adapter" in form.architecture.added else ""
             message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
-            fix = "leave the limit on FLOPs out, as by --total 110M alone"
+            fix = "leave out the limit on FLOPs, as in --total 110M alone"
             raise Unusable(Finding("unknown-closed-form", message, fix))
         self.axes = Axes(self.variants, wish._replace(seq_len=self.seq_len))
         if not self.axes.widths:
-            message = f"no width that is tried is a whole number of heads of {wish.head}"
-            fix = "write a smaller --head-width, or one that goes into a width, and keep fewer keys"
+            message = f"no width of the search has a whole number of heads of {wish.head} units"
+            fix = "write another --head-width, or --keep fewer keys"
             raise Unusable(Finding("config-invalid", message, fix))
         self._lines: dict[tuple[int, ...], list[list[int] | None]] = {}
         self.axes.stacks = [key for key in self.axes.stacks if self._is_free(key)]
 
     def _is_free(self, stack: str) -> bool:
-        """Return whether a number of layers can be another, and a limit depends on it.
+        """Return whether a number of layers can change, and a limit depends on it.
 
-        It stays where a list of the config has an entry for each layer, and where the table names single layers, so
-        that no formula has it.
+        It cannot if a list of the config has an entry for each layer, or if the table names single layers, so that no
+        formula has its symbol.
         """
         form, now = self.variants.form, self.axes.now[stack]
         given = self.variants.derivation.values.for_build
@@ -321,10 +321,10 @@ class _Search:
             return False
         return self._measure_form(deeper) != self._measure_form(form)
 
-    # what a shape comes to
+    # measure a shape
 
     def _measure_form(self, form: ClosedForm) -> list[int]:
-        """Count what the limits are about, in their order."""
+        """Measure the quantities of the limits, in their order."""
         found = []
         for limit in self.limits:
             if limit.measure is None:
@@ -337,14 +337,14 @@ class _Search:
         return found
 
     def _measure_sizes(self, sizes: Mapping[str, int]) -> list[int] | None:
-        """Return the same with other sizes; ``None`` for those that no class can be built with."""
+        """Measure them with other sizes; ``None`` for sizes that cannot be counted."""
         try:
             return self._measure_form(self.variants.unchecked(**sizes))
         except Exception:  # noqa: BLE001  (a block that these values make no sense to)
             return None
 
     def _measure_line(self, body: Mapping[str, int]) -> list[list[int] | None]:
-        """Return what a width and a network come to at today's depth, and with one layer more of each stack."""
+        """Measure a width and a network at the present depth, and with one layer more of each stack."""
         key = tuple(body.values())
         if key not in self._lines:
             deeper = ({**body, stack: self.axes.now[stack] + 1} for stack in self.axes.stacks)
@@ -369,10 +369,10 @@ class _Search:
             counts = [each + layers * (one - none) for each, one, none in zip(counts, more, start, strict=True)]
         return self._exceeds_limit(counts)
 
-    # which there are
+    # list shapes
 
     def list_adapters(self) -> Iterator[Shape]:
-        """Yield those with another adapter, the nearest first; none if no limit is about the adapter's own."""
+        """Yield shapes with another adapter, the nearest first; none if no limit concerns the adapter's parameters."""
         adapter = self.variants.derivation.adapter
         if adapter and self._of_adapter:
             targets = adapter.target_modules
@@ -383,7 +383,7 @@ class _Search:
             yield from sorted((shape for each in choices for shape in self._list_ranks(adapter, each)), key=_sort_key)
 
     def _list_ranks(self, today: Adapter, targets: tuple[str, ...] | str) -> Iterator[Shape]:
-        """Yield an adapter on some targets, with the largest rank that holds every limit; nothing if it is today's."""
+        """Yield an adapter on some targets with the largest rank under every limit, unless it is the present one."""
 
         def adapt(r: int) -> ClosedForm | None:
             alone = self.variants.derivation.alone
@@ -400,7 +400,7 @@ class _Search:
         ranks = () if "r" in self.axes.wish.keep else range(step, FURTHEST * today.r + 1, step)
         r = next(iter(ranks[: bisect_left(ranks, 1, key=is_over)][-1:]), today.r)
         form, same = adapt(r), adapt(today.r)
-        if form and same and form.total == same.total:  # a rank_pattern has them all
+        if form and same and form.total == same.total:  # a rank_pattern sets all ranks
             r, form = today.r, same
         tried = {"r": r, "target_modules": targets}
         changes = {key: each for key, each in tried.items() if each != getattr(today, key)}
@@ -414,7 +414,7 @@ class _Search:
             yield Shape(changes, ", ".join(told), form, cost, distance, 0)
 
     def list_shapes(self, furthest: float) -> Iterator[Shape]:
-        """Yield the nearest of those that no nearer one is as good as; today's own is not among them."""
+        """Yield the shapes that are better than every nearer one, without the present shape."""
         kept: list[Shape] = []
         for shape in self._list_candidates(furthest):
             if not any(nearer.is_as_good_as(shape) for nearer in kept):
@@ -423,7 +423,7 @@ class _Search:
                     yield shape
 
     def _list_candidates(self, furthest: float) -> Iterator[Shape]:
-        """Yield, the nearest first, those that hold every limit and of which no size can take one step more."""
+        """Yield the shapes under every limit in which no size can grow by one more step, the nearest first."""
         bodies = []
         for width, wider in zip_longest(self.axes.widths, self.axes.widths[1:]):
             networks = self.axes.list_networks(width)
@@ -451,7 +451,7 @@ class _Search:
     def _list_depths(
         self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
     ) -> Iterator[Shape]:
-        """Yield the deepest that the limits let a body be: each stack of layers by itself, and all as they are now."""
+        """Yield the deepest shapes of a body under the limits: each stack of layers alone, and the present depths."""
         now = tuple(self.axes.now[stack] for stack in self.axes.stacks)
         depths = set() if now else {now}
         for place, tried in enumerate(self.axes.depths[stack] for stack in self.axes.stacks):
@@ -477,7 +477,7 @@ class _Search:
         )
 
     def _list_with_fewer_rows(self, furthest: float) -> Iterator[Shape]:
-        """Yield today's shape with as many rows of one table as the limits leave, if it is over."""
+        """Yield the present shape with as many rows of one table as the limits allow, if it exceeds them."""
 
         def is_over(sizes: Mapping[str, int]) -> bool:
             counts = self._measure_sizes(sizes)
@@ -490,7 +490,7 @@ class _Search:
                     yield from self._count_shape({key: fewer[fitting - 1]}, distance)
 
     def _count_shape(self, sizes: Mapping[str, int], distance: float) -> Iterator[Shape]:
-        """Yield a shape as the closed form itself counts it, if the class takes it and every limit holds."""
+        """Yield a shape, counted by the closed form itself, if the class accepts it and every limit holds."""
         changes = {key: each for key, each in sizes.items() if each != self.axes.now[key]}
         form = self.variants.varied(**changes)
         if form and all(map(is_allowed, self.limits, self._measure_form(form))):

@@ -1,7 +1,7 @@
-"""Arithmetic with sizes that stay symbols: closed forms are made of them for a formula, or for all sizes at once.
+"""Arithmetic with sizes that stay symbols, to write a closed form as a formula or to count it for all sizes at once.
 
-As far as closed forms go: sums, products, powers and quotients rounded down, of integers. Everything is multiplied out,
-and what comes to a whole number is an ``int`` again. A question such as ``E != D`` is asked of an :class:`Oracle`.
+It has the operations of closed forms: sums, products, powers and quotients rounded down, of integers. Every product is
+expanded, and a result without symbols is an ``int`` again. An :class:`Oracle` answers questions such as ``E != D``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Monomial:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nothing is divided."""
+        """Return whether it has no divisor."""
         return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
 
 
@@ -48,14 +48,14 @@ Base: TypeAlias = "str | Floor | Sum"
 
 
 def terms_of(count: Count) -> Sum:
-    """The summands of a number or an expression."""
+    """Return the summands of a number or an expression."""
     if isinstance(count, Expression):
         return count.terms
     return (Monomial(Fraction(count)),) if count else ()
 
 
 def symbols_of(terms: Sum) -> frozenset[str]:
-    """The names of the sizes in a sum."""
+    """Return the names of the sizes in a sum."""
     bases = [base for term in terms for base, _ in term.powers]
     return frozenset().union(
         *({base} if isinstance(base, str) else symbols_of(inside(base)) for base in bases),
@@ -104,7 +104,7 @@ def multiply(*sums: Sum) -> Sum:
 
 
 def divide(one: Sum, other: Sum) -> Sum:
-    """Divide, and round down; what is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
+    """Divide, and round down; whole terms move out of the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
     if not other:
         raise ZeroDivisionError
     terms = multiply(one, raise_to(other, -1))
@@ -118,7 +118,7 @@ def divide(one: Sum, other: Sum) -> Sum:
 
 
 def raise_to(terms: Sum, exponent: int) -> Sum:
-    """Raise a sum to a power; one that divides stays together, unless it has a single term."""
+    """Raise a sum to a power; a divisor of several terms is not expanded."""
     if exponent > 0:
         return multiply(*[terms] * exponent)
     if len(terms) > 1:
@@ -128,12 +128,12 @@ def raise_to(terms: Sum, exponent: int) -> Sum:
 
 
 def as_power(base: Base, exponent: int = 1) -> Sum:
-    """A power alone."""
+    """Return a sum of a single power."""
     return (Monomial(Fraction(1), ((base, exponent),)),)
 
 
 def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
-    """Drop the floor of an exact quotient: ``A·floor(D/A)`` → ``D`` where A divides D."""
+    """Drop the floor of an exact quotient: ``A·floor(D/A)`` → ``D`` if A divides D."""
 
     def simplify(base: Base) -> Sum:
         if isinstance(base, str):
@@ -150,7 +150,7 @@ def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
 
 
 def over_one_line(terms: Sum) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
-    """A sum of fractions as one: the products above the line, and the one below it, whole numbers all of them."""
+    """Return a sum of fractions as one: the products above the line and the product below it, all whole numbers."""
     divisor = math.lcm(*(term.number.denominator for term in terms))
     below: dict[Base, int] = {}
     for term in terms:
@@ -178,7 +178,7 @@ def _sort_key(term: Monomial) -> tuple[Any, ...]:
 
 
 def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
-    """Sizes by the alphabet, then rounded quotients, then sums."""
+    """Order sizes by the alphabet, then rounded quotients, then sums."""
     base, exponent = power
     if isinstance(base, str):
         return (0, base), -exponent
@@ -186,22 +186,22 @@ def _sort_key_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
     return (1 if isinstance(base, Floor) else 2, terms), -exponent
 
 
-# what a closed form is made of
+# expressions
 
 
 class Oracle(Protocol):
-    """Answers what a closed form asks of its sizes."""
+    """Answers the questions of a closed form about its sizes."""
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Tell whether a sum is zero, or else whether it is more than zero."""
+        """Return whether a sum is zero, or else whether it is more than zero."""
 
     def number(self, count: Sum) -> int:
-        """Return what a sum comes to."""
+        """Return the value of a sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Answers by the numbers that the symbols stand for."""
+    """Answers with the numbers of the symbols."""
 
     sizes: Mapping[str, Any]
 
@@ -239,7 +239,7 @@ def _compare(difference: Callable[[Any, Any], Any], *, is_zero: bool = False) ->
 
 
 class Expression:
-    """A size, or what is made of sizes."""
+    """A size, or a result of arithmetic with sizes."""
 
     __slots__ = ("oracle", "terms")
 
@@ -289,12 +289,12 @@ class Expression:
 
 
 def symbolic(dims: Dims) -> Dims:
-    """Return the same switches, with a symbol for every size that is there."""
+    """Return the same switches, with a symbol for every size that has a value."""
     numbers = Numbers(dims.sizes)
     sizes = {name: None if size is None else symbol(name, numbers) for name, size in dims.sizes.items()}
     return replace(dims, sizes=sizes, is_symbolic=True)
 
 
 def symbol(name: str, oracle: Oracle) -> Expression:
-    """A size, by its name."""
+    """Return a size as a symbol, by its name."""
     return Expression(as_power(name), oracle)

@@ -1,9 +1,9 @@
-"""What training keeps beside activations: parameters, gradients, and the states of AdamW. Arithmetic alone.
+"""The memory of training beside activations: parameters, gradients, and the states of AdamW. Arithmetic alone.
 
-A parameter that trains has a gradient and two moments of its own dtype (``torch.optim.AdamW`` makes ``exp_avg`` and
-``exp_avg_sq`` by ``zeros_like``), and each tensor of them a ``step``, one float32 whatever its dtype. In float32 that
-is 16 bytes a parameter and 4 a tensor. Autocast changes none of it: it casts activations, and copies of weights while
-a layer runs. What is frozen costs its own bytes.
+A trainable parameter has a gradient and two moments of its own dtype (``torch.optim.AdamW`` makes ``exp_avg`` and
+``exp_avg_sq`` with ``zeros_like``), and each trainable tensor a ``step``, a float32 in every dtype. In float32 that is
+16 bytes a parameter and 4 a tensor. Autocast changes none of it: it casts activations, and copies of weights while a
+layer runs. A frozen parameter takes its own bytes alone.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class TrainingStates:
     """Bytes of a model that is trained."""
 
     parameters: int
-    """Those that train, and those that do not; tied ones once."""
+    """Bytes of trainable and frozen parameters, tied ones counted once."""
     gradients: int
     moments: int
     tensors: int
-    """The number of tensors that train, each with a step."""
+    """The number of trainable tensors, each with a step."""
 
     @property
     def steps(self) -> int:
@@ -42,10 +42,10 @@ class TrainingStates:
 
 
 def training_states(inventory: Inventory, dtype: str = "float32", frozen: str = "float32") -> TrainingStates:
-    """Return what AdamW keeps while it trains a model.
+    """Return the bytes that AdamW needs to train a model.
 
-    :param dtype: of what trains.
-    :param frozen: of what does not.
+    :param dtype: the dtype of trainable parameters.
+    :param frozen: the dtype of frozen parameters.
     :raises ValueError: for an unknown dtype.
     """
     trained = bytes_of(inventory.trainable, dtype)

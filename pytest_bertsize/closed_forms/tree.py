@@ -17,15 +17,16 @@ A line is
     NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
 Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
-second on, ``norm_* × L`` as many that are in no list: ``norm_0``, …. KIND is one of :data:`KINDS`; a module that only
-holds others has none; ``-`` is no name at all: a group for the sake of its component or condition. ``W := H // A * A``
-names a size for all lines. A module counts for the component of the nearest line above that has one.
+second on, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`; a module
+that only contains others has none; ``-`` in place of a name makes a group for a component or a condition.
+``W := H // A * A`` names a size for all lines. A module counts for the component of the nearest line above with one.
 
-``tied weight=shared.weight if tie_word_embeddings`` is the tensor of another module, ``~`` in it the attribute under
-which a class keeps the tree. ``passes`` is how often a forward pass goes through the copies; ``frozen`` does not train.
+``tied weight=shared.weight if tie_word_embeddings`` ties to the tensor of another module; ``~`` in it is the attribute
+under which a class keeps the tree. ``passes`` is the number of passes through the copies in one forward pass;
+``frozen`` parameters do not train.
 
-``get(E, D)`` is E, or D where the config leaves E out or the release does not know it; ``before(5)`` asks which
-transformers builds. :func:`fill` puts a text into another, where ``<name>`` is a line of its own.
+``get(E, D)`` is E, or D if the config leaves E out or the release does not know it; ``before(5)`` compares the release
+of transformers. :func:`fill` puts one text into another, at a line with ``<name>`` alone.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 PARAMETER = "parameter"
 """The word in place of a kind for a line that is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
-"""Words of a line; the last two were for FLOPs, and change nothing any more."""
+"""Words of a line; the last two were for FLOPs and have no effect now."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
@@ -66,11 +67,11 @@ _PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
 
 
 class Line(NamedTuple):
-    """One line of a tree with those that are indented below it."""
+    """One line of a tree with the lines that are indented below it."""
 
     names: tuple[str, ...]
     kind: str
-    """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for what only holds others."""
+    """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for a module that only contains others."""
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
     """Arguments by their name: ``bias``."""
@@ -82,7 +83,7 @@ class Line(NamedTuple):
     """The variables of ``for``."""
     items: Evaluate | None
     ties: tuple[tuple[str, str, Evaluate], ...]
-    """Parameters that are other tensors of the model: the parameter, the owner, and the condition."""
+    """Tied parameters: the parameter, the owner, and the condition."""
     passes: Evaluate | None
     is_frozen: bool
     inside: tuple[Line, ...]
@@ -94,10 +95,7 @@ class Line(NamedTuple):
 
 
 def fill(text: str, /, **parts: str) -> str:
-    """Return a text with ``{name}`` replaced, and ``<name>`` on a line of its own by the lines of another text.
-
-    What is put in is filled as well.
-    """
+    """Replace ``{name}``, and ``<name>`` on a line of its own, by other texts, which are filled as well."""
 
     def put_in(found: re.Match[str]) -> str:
         if found["name"] not in parts:
@@ -114,15 +112,15 @@ def fill(text: str, /, **parts: str) -> str:
 
 @dataclass(frozen=True)
 class Tree:
-    """The blocks of a model, or of a part of it, as a text says them."""
+    """The text of the modules of a model, or of a part of it."""
 
     text: str
 
     @cached_property
     def read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
-        """The lines, and the sizes that are named in them.
+        """The lines, and the sizes that they name.
 
-        :raises BadExpression: for a line that is none; says which.
+        :raises BadExpression: for a line that cannot be read, with the line.
         """
         rows: list[tuple[int, str]] = []
         formulas: dict[str, Evaluate] = {}
@@ -140,10 +138,10 @@ class Tree:
         return _LABELS.search(self.text) is not None
 
     def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
-        """Return the parameters of sizes.
+        """Return the terms for some sizes.
 
-        :param name: the attribute under which a class keeps them; ``""`` for the class itself.
-        :param arguments: what the class says beside its config: ``pooler=True``.
+        :param name: the attribute under which a class keeps the tree; ``""`` for the class itself.
+        :param arguments: arguments of the class beside its config: ``pooler=True``.
         """
         lines, formulas = self.read
         root = f"{name}." if name else ""
@@ -152,19 +150,19 @@ class Tree:
 
 
 class _Place(NamedTuple):
-    """The place in a model where a line stands."""
+    """The place of a line in a model."""
 
     path: str
-    """The path of the module around it, with a dot behind."""
+    """The path of the module around it, with a final dot."""
     root: str
-    """The attribute under which a class keeps the tree, with a dot behind."""
+    """The attribute under which a class keeps the tree, with a final dot."""
     component: str = ""
     copies: tuple[Copies, ...] = ()
     trains: bool = True
 
 
 def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
-    """Read rows of one depth with what is indented below each."""
+    """Read rows of one depth, each with the rows that are indented below it."""
     while rows:
         (depth, text), *rows = rows
         below = list(takewhile(lambda row, depth=depth: row[0] > depth, rows))  # type: ignore[misc]
@@ -180,7 +178,7 @@ def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
 
 
 def _split_clauses(text: str) -> tuple[str, dict[str, str]]:
-    """Split a line into the module and its clauses by their first words; ``@`` is one of them."""
+    """Split a line into the module and its clauses, which begin with a word or ``@``."""
     module, *said = _CLAUSE.split(f" {text}")
     if not module.strip():  # a line that begins with a clause is a group without a name
         module = "-"
@@ -198,7 +196,7 @@ def _read_line(text: str) -> Line:
         raise BadExpression("the line has no name")
     kind, *words = _split_words(found["kind"] or "")
     if kind not in ("", PARAMETER, *KINDS):
-        raise BadExpression(f"there is no kind {kind!r}; there are {', '.join((PARAMETER, *KINDS))}")
+        raise BadExpression(f"there is no kind {kind!r}; the kinds are {', '.join((PARAMETER, *KINDS))}")
     low, dots, high = (found["times"] or "").rpartition("..")
     named = [_NAMED.fullmatch(word) for word in words]
     loop = _FOR.fullmatch(clauses.get("for", ""))
@@ -236,12 +234,12 @@ def _read_ties(text: str) -> Iterator[tuple[str, str, Evaluate]]:
     for each in _split_words(text, ","):
         found = _TIE.fullmatch(each)
         if found is None:
-            raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
+            raise BadExpression(f"{each!r} is not a tie; write tied weight=NAME.OF.THE.TENSOR")
         yield found["leaf"], found["owner"], compile_size(found["condition"] or "True")
 
 
 def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:
-    """Yield what a line says: nothing, a module, or one for each of its names and of the items of its ``for``."""
+    """Yield the terms of a line: one module for each name and each item of its ``for``, if its condition holds."""
     for item in line.items(scope) if line.items else [()]:
         values = item if len(line.variables) != 1 else (item,)
         inner = scope.with_arguments(dict(zip(line.variables, values, strict=True))) if line.variables else scope
@@ -277,7 +275,7 @@ def _read_copies(name: str, evaluate: Evaluate, line: Line, scope: Scope) -> tup
     passes = line.passes and line.passes(scope)
     keys: tuple[str, ...] = ()
     if isinstance(times, tuple | list | range):
-        keys = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
+        keys = tuple(dict.fromkeys(map(str, times)))  # a name that occurs twice is one module
         times = len(keys)
     elif STAR in name:
         copies = count_up(start, start + int(times))

@@ -1,4 +1,4 @@
-"""By the closed form: a model with other values, what its next change costs, and what a budget would not notice."""
+"""Count a model with other values by its closed form: the cost of the next change, and growth under every limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POSITIONS = 512
 
 
 class Cost(NamedTuple):
-    """The price of one usual change."""
+    """The cost of one usual change."""
 
     what: str
     change: str
@@ -37,7 +37,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Variants:
-    """A model, and what it would be with other values of its keys."""
+    """A model with other values of its keys."""
 
     derivation: Derivation
 
@@ -47,28 +47,28 @@ class Variants:
 
     @cached_property
     def sizes(self) -> dict[str, Size]:
-        """The sizes by key; only those that the config sets or the library has a number for."""
+        """The sizes by key, without those that neither the config nor the library sets."""
         sizes = self.form.dims.sizes
         return {size.key: size for size in self.derivation.sizes.values() if sizes.get(size.symbol) is not None}
 
     @cached_property
     def unsure(self) -> dict[str, int]:
-        """Widths and numbers of rows that an ``extra`` may follow, or not: it has the same number."""
+        """Widths and numbers of rows that an ``extra`` may depend on, because it has the same number."""
         literals = self.form.architecture.literals
         widths = (key for key, size in self.sizes.items() if not size.repeats and size.symbol not in NO_WIDTHS)
         return {key: self.now(key) for key in widths if self.now(key) in literals}
 
     @property
     def why_unsure(self) -> str:
-        """A sentence on them; ``""`` if there is none."""
+        """A sentence about :attr:`unsure`; ``""`` if there is none."""
         named = ", ".join(f"{key} {exact(value)}" for key, value in self.unsure.items())
-        return f"{named}: a row of extra has the same number; write the key there if it means it" if named else ""
+        return f"{named}: a row of extra has the same number; write the key there if it is this size" if named else ""
 
     def now(self, key: str) -> int:
         return int(self.form.dims.sizes[self.sizes[key].symbol])
 
     def together(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """The changes, and those of sizes that have to be equal to a changed one."""
+        """Return the changes, with those of sizes that must equal a changed one."""
         along = dict(changes)
         for one, other in self.derivation.family.keys.equal:
             if one in along or other in along:
@@ -76,38 +76,38 @@ class Variants:
         return along
 
     def unchecked(self, **changes: Any) -> ClosedForm:
-        """The model with other values, whatever its class says to them. Sizes that have to be equal change together."""
+        """Return the model with other values, even if its class refuses them; sizes that must be equal stay equal."""
         dims, changes = self.form.dims, self.together(changes)
         sizes = {self.sizes[key].symbol: value for key, value in changes.items() if key in self.sizes}
         switches = {key: value for key, value in changes.items() if key not in self.sizes}
         return self.form.with_dims(sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
 
     def is_legal(self, **changes: Any) -> bool:
-        """Return whether no rule of the class refuses these values."""
+        """Return whether the class accepts these values."""
         dims = self.unchecked(**changes).dims
         sizes = {size.key: dims.sizes.get(size.symbol) for size in self.derivation.family.keys.sizes}
         also = {key: dims.sizes[size.symbol] for key, size in self.sizes.items()}
         values = {**self.derivation.values.assumed, **sizes, **also, **dims.switches}
         try:
             return all(rule.holds(values) for rule in self.derivation.rules if all(key in values for key in rule.keys))
-        except Exception:  # noqa: BLE001  (a rule that these values make no sense to)
+        except Exception:  # noqa: BLE001  (a rule that cannot use these values)
             return False
 
     def varied(self, **changes: Any) -> ClosedForm | None:
-        """The model with other values; ``None`` if its class would refuse them."""
+        """Return the model with other values; ``None`` if its class would refuse them."""
         try:
             form = self.unchecked(**changes)
             counts = form.total >= 0
-        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
+        except Exception:  # noqa: BLE001  (a block that cannot use these values)
             return None
         return form if counts and self.is_legal(**changes) else None
 
 
-# what the next change would cost
+# the cost of the next change
 
 
 def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
-    """One more layer, 64 more hidden units, 1,000 more tokens, and what else is usual; only what costs something."""
+    """Return the costs of one more layer, 64 more hidden units, 1,000 more tokens, and so on, without those of 0."""
     variants = Variants(derivation)
     found = []
     for what, changes in _list_usual_changes(variants):
@@ -138,7 +138,7 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
 
 
 def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
-    """64 more hidden units, heads as wide as they are, and the feed-forward network as many times the width."""
+    """Return 64 more hidden units, with heads of the same width and the feed-forward network in the same ratio."""
     now = variants.now(width)
     heads, inner = by_symbol.get("A"), by_symbol.get("I")
     each = now // variants.now(heads) if heads else 0
@@ -157,7 +157,7 @@ def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict
 
 
 def describe_changes(variants: Variants, changes: Mapping[str, Any]) -> str:
-    """``num_hidden_layers 12 → 13``."""
+    """Write changes: ``num_hidden_layers 12 → 13``."""
 
     def said(key: str, value: Any) -> str:
         if key in variants.sizes:
@@ -168,7 +168,7 @@ def describe_changes(variants: Variants, changes: Mapping[str, Any]) -> str:
     return ", ".join(said(key, value) for key, value in variants.together(changes).items())
 
 
-# what a budget says of a closed form
+# a closed form under a budget
 
 
 def is_allowed(limit: Limit, count: int) -> bool:
@@ -177,7 +177,7 @@ def is_allowed(limit: Limit, count: int) -> bool:
 
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
-    """Return whether the closed form is over a limit on a count, or on FLOPs if there is one for them."""
+    """Return whether the closed form exceeds a limit on a count, or on FLOPs if it has them."""
     if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
@@ -185,11 +185,11 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
     return limit.measure is None and form.count_of(limit.component) > limit.maximum
 
 
-# what it would not notice
+# a budget that would not notice a layer
 
 
 def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """A note where one more layer would pass every limit; none if bytes or FLOPs might notice it."""
+    """Return a note if one more layer would pass every limit; none if there are limits of bytes or FLOPs."""
     if any(limit.measure is not None for limit in budget):
         return []
     variants = Variants(derivation)
@@ -209,7 +209,7 @@ def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -
 
 
 def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
-    """At the total's limit, else at that of a part that would grow."""
+    """Return the note at the total's limit, else at the limit of a component that would grow."""
     growing = [
         each
         for each in budget
@@ -217,7 +217,7 @@ def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tupl
     ]
     limit = next((each for each in growing if each.component == TOTAL), next(iter(growing), None))
     if limit is None or limit.maximum is None:
-        fix = f"write budget.total = {form.total:_}, which the next layer breaks"
+        fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
         return Finding("insensitive-budget", message, fix, "note")
     left, noticed = limit.maximum - form.count_of(limit.component), deeper.count_of(limit.component)
     fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice it"

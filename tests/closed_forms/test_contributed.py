@@ -166,19 +166,19 @@ def test_a_key_that_the_library_reads_and_a_contributed_form_does_not_know_is_an
 
 MISTAKES = {
     "": "it has no table; write [MODEL_TYPE], classes and trees",
-    "bert": "it is no TOML: *",
-    "\udcff": "it is no TOML: *",
+    "bert": "it is not TOML: *",
+    "\udcff": "it is not TOML: *",
     "[bert]": '[bert]: it has no classes; write classes = "NAME   body + head"',
-    '[bert]\nclass = "A   body"': "[bert]: \"class\" is no key; did you mean 'classes'?",
+    '[bert]\nclass = "A   body"': "[bert]: \"class\" is not a key; did you mean 'classes'?",
     '[acme]\nlike = "brt"\nclasses = "A   body"': "[acme]: like is \"brt\"; did you mean 'bert'?",
     '[bert]\nclasses = "A   bod"': "[bert]: 'bod' names no tree; did you mean 'body'?",
-    '[bert]\nclasses = "A   body"\nsizes = "W width x"': "[bert]: sizes, switches or activations are not readable: *",
+    '[bert]\nclasses = "A   body"\nsizes = "W width x"': "[bert]: sizes, switches or activations cannot be read: *",
     '[bert]\nclasses = "A   body"\ninert = "x"': '[bert]: inert is "x", not a list of keys; *',
     '[bert]\nclasses = "A   body"\ndivisible = [["x"]]': "[bert]: divisible is *",
-    '[bert]\nclasses = "A   body"\ntrees = { a = 3 }': "[bert]: trees is no table of texts",
+    '[bert]\nclasses = "A   body"\ntrees = { a = 3 }': "[bert]: trees is not a table of texts",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  lienar D D" }': "[bert]: 'x  lienar D D': there is no kind 'lienar'*",
-    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear D().x D" }': "[bert]: *'D().x' is no arithmetic*",
-    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' is no arithmetic of a config's sizes*",
+    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear D().x D" }': "[bert]: *'D().x' is not arithmetic*",
+    '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' is not arithmetic with a config's sizes*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  for i in (1, 2)\\n  y  for j in (1, 2)" }': (
         "[bert]: 'x  for i in (1, 2)': a line with for has another below it"
     ),
@@ -210,7 +210,7 @@ def test_a_file_with_a_mistake_is_refused_in_one_line(example: Path, text: str) 
             "form.toml: there is no such file; write the path of the file of closed forms, relative to pyproject.toml",
         ),
         ("../forms.toml", "../forms.toml: the file of closed forms lies outside the project; copy it into the project"),
-        ("forms.py", '"forms.py" is no TOML file; name one, as in closed_forms = ["forms.toml"]'),
+        ("forms.py", '"forms.py" is not a TOML file; name one, as in closed_forms = ["forms.toml"]'),
     ],
 )
 def test_what_is_no_file_of_the_project_is_a_mistake(example: Path, written: str, says: str) -> None:
@@ -328,4 +328,4 @@ def test_a_package_without_the_file_fails_the_model_that_asks(place: str, monkey
         registry_of(None, NEWEST).find("bert", "ColBert")
     (finding,) = raised.value.findings
     assert finding.sentence.startswith("an installed package: acme0 (entry point acme0): ")
-    assert finding.fix == "mend that package, or uninstall it"
+    assert finding.fix == "correct that package, or uninstall it"

@@ -349,7 +349,7 @@ def test_the_closed_form_knows_the_positions_that_are_never_used(family: str, pa
 
 @pytest.mark.parametrize("row", [None, -1, True, "1"])
 def test_positions_that_are_numbered_from_no_row_are_refused(row: object) -> None:
-    with pytest.raises(BadValue, match=r"pad_token_id is .*, and its positions are numbered from it"):
+    with pytest.raises(BadValue, match=r"pad_token_id is .*, but positions are numbered from it"):
         count_unused_positions(ours("roberta", "RobertaModel"), {"pad_token_id": row})
 
 

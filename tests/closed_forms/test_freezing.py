@@ -153,13 +153,16 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
         ("encoder.layer[:2]", 'the model has no encoder; did you mean "bert.encoder.layer[:2]"?'),
         ("bert.encoder.layer[4:]", '"bert.encoder.layer[4:]" names no layer: bert.encoder.layer has 0 to 3'),
         ("bert.encoder.layer[7]", '"bert.encoder.layer[7]" names no layer: bert.encoder.layer has 0 to 3'),
-        ("bert.pooler[0:4:2]", '"[0:4:2]" in "bert.pooler[0:4:2]" is no slice; write [:6], [6:], [2:4], [0] or [-2:]'),
-        ("bert.embeddings[:1]", 'bert.embeddings in "bert.embeddings[:1]" is no list of layers; leave [:1] out'),
-        ("bert[:2", '"bert[:2" is no path; write one, as in "bert.encoder.layer[:6]"'),
-        ("bert.embeddings.*", '"bert.embeddings.*" is no path; write "bert.embeddings"'),
-        ("bert.layer.*.x.*", '"bert.layer.*.x.*" is no path; write "bert.layer[:].x"'),
-        ("", '"" is no path; write one, as in "bert.encoder.layer[:6]"'),
-        ("qqqq", "the model has no qqqq; there is bert, classifier"),
+        (
+            "bert.pooler[0:4:2]",
+            '"[0:4:2]" in "bert.pooler[0:4:2]" is not a slice; write [:6], [6:], [2:4], [0] or [-2:]',
+        ),
+        ("bert.embeddings[:1]", 'bert.embeddings in "bert.embeddings[:1]" is not a list of layers; remove [:1]'),
+        ("bert[:2", '"bert[:2" is not a path; write one, as in "bert.encoder.layer[:6]"'),
+        ("bert.embeddings.*", '"bert.embeddings.*" is not a path; write "bert.embeddings"'),
+        ("bert.layer.*.x.*", '"bert.layer.*.x.*" is not a path; write "bert.layer[:].x"'),
+        ("", '"" is not a path; write one, as in "bert.encoder.layer[:6]"'),
+        ("qqqq", "the model has no qqqq; it has bert, classifier"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:

@@ -282,13 +282,16 @@ def test_a_thousand_layers_take_no_more_terms_than_three() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"target_modules": ["qurey", "vlaue"]}, "matches no module that may have an adapter; there is query, value"),
+        (
+            {"target_modules": ["qurey", "vlaue"]},
+            "matches no module that can have an adapter; the model has query, value",
+        ),
         (
             {"target_modules": "query"},
             'a string is a regular expression over a module\'s whole name, so write ["query"]',
         ),
-        ({"target_modules": ["attention"]}, "layer.0.attention, which is no linear layer and no embedding"),
-        ({"target_modules": ["LayerNorm"]}, "LayerNorm, which is no linear layer and no embedding"),
+        ({"target_modules": ["attention"]}, "layer.0.attention, which is neither a linear layer nor an embedding"),
+        ({"target_modules": ["LayerNorm"]}, "LayerNorm, which is neither a linear layer nor an embedding"),
         (
             {"modules_to_save": ["layer"], "target_modules": ["word_embeddings"]},
             "a list of modules, which PEFT cannot save",
@@ -298,13 +301,17 @@ def test_a_thousand_layers_take_no_more_terms_than_three() -> None:
         ({"modules_to_save": ["encoder"]}, "leave out bert.encoder.layer.0.attention.self.query"),
         (
             {"target_modules": "all-linear", "task_type": "TOKEN_CLS"},
-            'PEFT refuses both; write exclude_modules = ["classifier"]',
+            "modules to save, to which task_type TOKEN_CLS adds it: PEFT refuses both; write exclude_modules",
+        ),
+        (
+            {"target_modules": ["classifier"], "modules_to_save": ["fier"], "task_type": "FEATURE_EXTRACTION"},
+            'modules to save: PEFT refuses both; write exclude_modules = ["classifier"]',
         ),
         ({"target_modules": ["word_embeddings"], "lora_bias": True}, "an embedding: PEFT has no bias there"),
-        ({"r": 7, "init_lora_weights": "orthogonal"}, "which is odd: PEFT refuses that; write an even one"),
+        ({"r": 7, "init_lora_weights": "orthogonal"}, "an odd number, which PEFT refuses; write an even one"),
         (
             {"target_modules": ["query", "classifier"], "r": 8, "init_lora_weights": "loftq"},
-            "the rank of classifier 8, which LoftQ cuts to 2: write that in rank_pattern",
+            "the rank of classifier is 8, which LoftQ cuts to 2: write 2 in rank_pattern",
         ),
     ],
 )
@@ -325,7 +332,7 @@ def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
             "BertForMaskedLM",
             {"modules_to_save": ["word_embeddings"]},
             "warning",
-            "no longer shares what the original shares with cls.predictions.decoder.weight",
+            "the copy is not tied to cls.predictions.decoder.weight, as the original is",
             'put "word_embeddings" in target_modules instead',
             23_440_896,
         ),
@@ -333,7 +340,7 @@ def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
             CLASSIFIER,
             {},
             "warning",
-            "classifier does not train: its 1,538 parameters stay what they are initialised with",
+            "classifier does not train: its 1,538 parameters keep their initial values",
             'write modules_to_save = ["classifier"], or the task_type that it is for',
             1_538,
         ),
@@ -341,11 +348,11 @@ def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
             "BertModel",
             {"target_modules": ["query", "vlaue"]},
             "warning",
-            'target_modules has "vlaue", which no module\'s name ends with: PEFT passes it over',
+            'target_modules has "vlaue", but no module\'s name ends with it: PEFT ignores it',
             'did you mean "value"?',
             None,
         ),
-        ("BertModel", {"modules_to_save": ["puler"]}, "warning", 'has "puler", which no', 'did you mean "pooler"?', None),
+        ("BertModel", {"modules_to_save": ["puler"]}, "warning", 'has "puler", but no', 'did you mean "pooler"?', None),
     ],
 )  # fmt: skip
 def test_what_peft_does_and_nobody_may_have_meant_is_pointed_out(

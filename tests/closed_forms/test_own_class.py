@@ -241,7 +241,7 @@ def test_a_key_that_the_config_does_not_have_is_a_mistake_with_the_nearest(tmp_p
 def test_a_key_that_is_null_sizes_nothing(tmp_path: Path) -> None:
     table = 'backbone = "bert"\nextra = [{ name = "out", linear = ["hidden_size", "tags"] }]'
     review = checked(tmp_path, table, of(), {**TINY, "tags": None})
-    assert errors(review) == ['an extra is sized by "tags", which is null in the config, or left out']
+    assert errors(review) == ['an extra is sized by "tags", which is null in the config or missing']
 
 
 def test_an_override_sizes_an_extra_as_well(tmp_path: Path) -> None:

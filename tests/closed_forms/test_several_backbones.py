@@ -137,7 +137,7 @@ def test_one_module_that_is_said_to_be_two_fails_with_what_to_write(tmp_path: Pa
     review = checked(tmp_path, SAME, of(question_model=held, ctx_model=held))
     (found,) = review.errors
     assert (found.component, found.expected, found.actual) == ("ctx_model", BERT + POOLER, 0)
-    assert "ctx_model is question_model now" in found.message
+    assert "ctx_model is now tied to question_model" in found.message
     assert found.fix == 'write tied = { ctx_model = "question_model" }, or correct the class'
 
 
@@ -159,14 +159,14 @@ def test_electras_two_models_share_their_embeddings_where_the_table_says_so(tmp_
             '{ ctx_model = "question_model" }',
             (
                 "tied: ctx_model has ctx_model.encoder.layer.2.attention.self.query.weight, "
-                "and there is no question_model.encoder.layer.2.attention.self.query.weight"
+                "but the model has no question_model.encoder.layer.2.attention.self.query.weight"
             ),
         ),
         (
             '{ "ctx_model.embeddings.word_embeddings" = "question_model.embeddings.position_embeddings" }',
             (
                 "tied: ctx_model.embeddings.word_embeddings.weight is (11, 4) and "
-                "question_model.embeddings.position_embeddings.weight (7, 4): they cannot be one"
+                "question_model.embeddings.position_embeddings.weight (7, 4): they cannot be tied"
             ),
         ),
     ],
@@ -224,7 +224,7 @@ def test_what_does_not_go_together_is_a_mistake_of_the_table(tmp_path: Path, tab
         (f'{TWO}checkpoint = "model.safetensors"', "checkpoint is for one model"),
         (f'{TWO}tokenizer = "vocab.txt"', "tokenizer is for one model"),
         (f'{TWO}budget.flops = {{ max = "1G", seq_len = 8 }}', "budget.flops is for a forward pass of one model"),
-        (f"{TWO}overrides = {{ vocab_size = 3 }}", "overrides.vocab_size is about none of its parts"),
+        (f"{TWO}overrides = {{ vocab_size = 3 }}", "overrides.vocab_size names no part of the model"),
         (f"{TWO}overrides = {{ ctx_model = 3 }}", "overrides.ctx_model is 3"),
         ('backbone = { a = "q.json", b = "nowhere.json" }', "there is no such file"),
     ],

@@ -172,7 +172,7 @@ def test_a_part_that_notices_a_layer_is_enough(limits: dict[str, Any]) -> None:
 def test_a_budget_of_parts_that_grow_by_no_layer_is_told_to_limit_the_total() -> None:
     (note,) = find_insensitive_budget(bert(), budget(embeddings="17M", pooler=0))
     assert "would pass every limit" in note.message
-    assert note.fix == "write budget.total = 102_290_312, which the next layer breaks"
+    assert note.fix == "write budget.total = 102_290_312, which the next layer exceeds"
 
 
 def test_where_the_total_has_no_limit_the_part_that_would_grow_is_named() -> None:

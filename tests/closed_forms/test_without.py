@@ -105,7 +105,7 @@ def test_what_does_not_train_is_named_as_the_class_has_it(tmp_path: Path) -> Non
         ("embeddings.positon", 'without: the model has no embeddings.positon; did you mean "embeddings.position"?'),
         ("bert.encoder.layer[2:]", 'without: "bert.encoder.layer[2:]" names no layer: bert.encoder.layer has 0 to 1'),
         ("bert", "without: nothing is left of the backbone"),
-        ("total", "without: the model has no total; there is bert"),
+        ("total", "without: the model has no total; it has bert"),
     ],
 )
 def test_what_is_not_there_cannot_be_left_out(tmp_path: Path, written: str, message: str) -> None:

@@ -164,11 +164,11 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
         ),
         (
             [CHINESE, "--architecture", "BertForMaskedLN"],
-            "\"BertForMaskedLN\" in the family 'bert'; what comes nearest is BertForMaskedLM; correct the name",
+            "\"BertForMaskedLN\" in the family 'bert'; the nearest class is BertForMaskedLM; correct the name",
         ),
         (
             [CHINESE, "--architecture", "BertModel", "--option", "pool=true"],
-            'BertModel has no constructor argument "pool"; it takes add_pooling_layer',
+            'BertModel has no constructor argument "pool"; write one that it has: add_pooling_layer',
         ),
         (
             [CHINESE, "--option", "add_pooling_layer=0"],
@@ -187,7 +187,7 @@ def test_a_mistake_is_one_line_that_says_what_to_write(arguments: list[str], mes
 
 
 NOTHING_SAYS = (
-    "nothing says what m:f consists of; bertsize init m:f --name own --write writes its table; or "
+    "neither the table nor a config names a model class for m:f; bertsize init m:f --name own --write writes its table; or "
     "contribute a closed form, or write closed_form = false"
 )
 ITS_TABLE_SAYS_SO = (

@@ -72,7 +72,7 @@ def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
         ),
         (
             ["--total", "110M", "--keep", "vocab_sise"],
-            "ERROR: --keep \"vocab_sise\" is no size of this model; did you mean 'vocab_size'?\n",
+            "ERROR: --keep \"vocab_sise\" is not a size of this model; did you mean 'vocab_size'?\n",
         ),
         (["--total", "110M", "--multiple", "0"], "ERROR: --multiple is 0; write a number from 1\n"),
     ],

@@ -158,7 +158,7 @@ YOURS = "the class that your code builds"
         ),
         (
             {**TINY, "architectures": ["MyTagger"]},
-            "config.json:2: there is no closed form for \"MyTagger\" in the family 'bert'; what comes nearest is BertModel,",
+            "config.json:2: there is no closed form for \"MyTagger\" in the family 'bert'; the nearest class is BertModel,",
         ),
         (
             {**TINY, "auto_map": {"AutoModel": "modeling.Own"}},

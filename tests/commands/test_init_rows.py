@@ -210,4 +210,4 @@ def test_a_config_of_another_family_is_the_problem_and_no_tensor(tmp_path: Path)
         built = take_inventory(of(bert=bert(), image=vilt()), own=True)
     found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}, "other.json"))
     found.run()
-    assert found.problem == "\"BertModel\" is of the family 'bert', and the config of 'roberta'"
+    assert found.problem == "\"BertModel\" is a class of the family 'bert', but the model's family is 'roberta'"

@@ -65,7 +65,7 @@ def test_an_unknown_class_of_a_known_family_names_what_comes_nearest(project: Pr
     config = {**tiny, "architectures": ["BertForTokenClassifikation"]}
     printed = one_line(project(table(more=""), config).runpytest("--bert-budget").stdout.str())
     assert (
-        "there is no closed form for \"BertForTokenClassifikation\" in the family 'bert'; what comes nearest is "
+        "there is no closed form for \"BertForTokenClassifikation\" in the family 'bert'; the nearest class is "
         "BertForTokenClassification" in printed
     )
     assert f"→ correct the name, {OUT}" in printed

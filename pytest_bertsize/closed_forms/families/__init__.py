@@ -1,6 +1,6 @@
-"""Families: what the classes of each consist of, and which keys of its config say so.
+"""Families: the tensors of their classes, and the keys of their configs.
 
-A family is found by ``model_type``, and its file is loaded when it is asked for. Nothing here imports transformers or
+A family is found by ``model_type``, and its file is loaded when it is needed. No file here imports transformers or
 torch: a closed form never looks at the class that it checks.
 """
 
@@ -30,7 +30,7 @@ _ENCODER_DECODERS = (
 )
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""Names in the order of messages and the documentation."""
+"""All names, in the order of messages and the documentation."""
 SHARED_FILES = {
     "bart": ("mbart", "pegasus", "m2m_100", "led"),
     "bert": ("ernie", "bert-generation", "splinter"),
@@ -48,7 +48,7 @@ SHARED_FILES = {
     "t5": ("mt5", "umt5"),
     "xlm": ("flaubert",),
 }
-"""The families that are in the file of another, by the file; each of the others has a file of its name."""
+"""The families in the file of another one, by that file; each of the others has a file of its own name."""
 
 
 class _Families(Mapping[str, Family]):
@@ -74,7 +74,7 @@ FAMILIES: Mapping[str, Family] = _Families()
 
 @cache
 def _load(name: str) -> Family:
-    """Return a family: in its file it is the constant of its name."""
+    """Return a family: the constant with its name in its file."""
     constant = name.replace("-", "_")
     file = next((file for file, others in SHARED_FILES.items() if name in others), constant)
     return cast("Family", getattr(import_module(f"{__name__}.{file}"), constant.upper()))

@@ -1,7 +1,7 @@
 """ALBERT (Lan et al. 2019, arXiv 1909.11942): BERT with narrow embeddings and layers that share their weights.
 
 V·E + P·E + T·E + 2·E of embeddings and E·D + D that widen them; G·N layers, N in each of G groups, which a forward pass
-goes through L·N times. A layer has 4·D² + 2·D·I + 9·D + I where the heads divide D; queries, keys and values have
+uses L·N times. A layer has 4·D² + 2·D·I + 9·D + I if the heads divide D; queries, keys and values have
 W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
 """
 

@@ -1,7 +1,7 @@
-"""BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and its kin.
+"""BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and variants.
 
-V·D of words, untied 3·V·D; for each stack (P + 2)·D of positions, of which the first two are never used (fairseq's
-offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention adds L·(4·D² + 6·D), and 2·D of norm.
+V·D of words, untied 3·V·D; each stack has (P + 2)·D of positions, the first two unused (fairseq's offset),
+L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention adds L·(4·D² + 6·D), and 2·D of norm.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -32,7 +32,7 @@ STACK = """
     <norms>
 """
 SINUSOIDS = "embed_positions   embedding P D   frozen"
-"""Positions that are stored and not trained (Vaswani et al. 2017, section 3.5)."""
+"""Sinusoidal positions, which are stored and not trained (Vaswani et al. 2017, section 3.5)."""
 EMBEDDING_NORM = "layernorm_embedding   layer_norm D"
 LAST_NORM = "layer_norm   layer_norm D"
 GENERATORS = """
@@ -41,11 +41,11 @@ GENERATORS = """
 *ForCausalLM                 model.decoder + causal_head
 """
 ENCODES = (multiple("d_model", "encoder_attention_heads"),)
-"""Rules of classes with an encoder; those with a decoder alone never read its sizes."""
+"""Rules of classes with an encoder; classes with only a decoder do not read its sizes."""
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
-    """Return the keys that distinguished BART's kin in transformers 3; since 4, each family is built in its one way."""
+    """Return the keys that distinguished BART's variants in transformers 3; since 4, each is a family of its own."""
     has = {"always": "[true]", "never": "[false]"}
     return f"""
     add_final_layer_norm {has[final_norm]}: this family {final_norm} has a norm at the end of each stack
@@ -87,8 +87,8 @@ BART = family(
     span=heads.TWO_LABEL_SPAN,
     tree_rules={"both": ENCODES},
 )
-"""Ties: in transformers 4 whatever the config says (https://github.com/huggingface/transformers/pull/42191); the
-decoder alone ties to nothing but its head."""
+"""Ties: transformers 4 ignores the config (https://github.com/huggingface/transformers/pull/42191); a decoder alone is
+tied only to its head."""
 
 MBART = family(
     "mbart",
@@ -109,7 +109,7 @@ PEGASUS = family(
     positions=SINUSOIDS,
     norms=LAST_NORM,
 )
-"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): sinusoidal positions, and norms where mBART has its last."""
+"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): BART with sinusoidal positions and mBART's last norms."""
 
 M2M_100 = family(
     "m2m_100",
@@ -117,8 +117,8 @@ M2M_100 = family(
     sizes="V 128112",
     rules="""
     d_model // 2 != 1
-      d_model {d_model} leaves one frequency for the sinusoidal positions, which the class divides by one less
-      make d_model at least 4
+      d_model {d_model} gives one frequency of sinusoidal positions, and the class divides by that number minus one
+      write 4 or more
     """,
     activations="activation_function relu",
     classes="""
@@ -127,7 +127,7 @@ M2M_100 = family(
     """,
     positions="",
 )
-"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with positions that are computed, norms at the end."""
+"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with computed positions and norms at the end."""
 
 LED = family(
     "led",
@@ -160,8 +160,8 @@ LED = family(
     norms=EMBEDDING_NORM,
     lm_head=heads.projection("lm_head", "led.shared.weight"),
 )
-"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART whose encoder attends as Longformer does.
+"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder.
 
-7·(D² + D) in each attention of the encoder, three of them for tokens that look at all; P·D of positions in the encoder,
-Pd·D in the decoder.
+7·(D² + D) in each attention of the encoder, three of them for global attention; P·D of positions in the encoder, Pd·D
+in the decoder.
 """

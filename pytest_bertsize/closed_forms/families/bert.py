@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2018, arXiv 1810.04805), and the families that are BERT with little else or little less.
+"""BERT (Devlin et al. 2018, arXiv 1810.04805), and families that differ from it in a few modules.
 
 V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, cross-attention adds L·(4·D² + 6·D); with a
 pooler, D² + D more.
@@ -66,8 +66,8 @@ BERT = family(
     body="<bert>",
     masked_lm=heads.MASKED_LM,
 )
-"""Others take parts from it by the same names; ``more`` is what they have in each layer besides, ``W`` how wide all
-heads are together."""
+"""Other families reuse its parts by their names; ``more`` is their addition to each layer, ``W`` the width of all heads
+together."""
 
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
@@ -75,7 +75,7 @@ add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of th
 ENCODER = family(
     "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
 )
-"""Families that are BERT, perhaps with more in its layers, and never decode."""
+"""Families that are BERT with additions to its layers, or none, and never decode."""
 
 ERNIE = family(
     "ernie",
@@ -89,8 +89,7 @@ ERNIE = family(
     embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
     """,
 )
-"""ERNIE (Sun et al. 2019, arXiv 1904.09223), since ERNIE 2.0 (arXiv 1907.12412): Tt·D for the kinds of task that it is
-trained on."""
+"""ERNIE (Sun et al. 2019, arXiv 1904.09223), since ERNIE 2.0 (arXiv 1907.12412): BERT with Tt·D of task types."""
 
 BERT_GENERATION = family(
     "bert-generation",
@@ -115,8 +114,8 @@ BERT_GENERATION = family(
       {heads.decoder("lm_head.bias")}
     """,
 )
-"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): no token types, no transform ahead of V·D + V of decoder,
-of which V·D may be tied, and no class that pools."""
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): no token types, no transform before the decoder of
+V·D + V, whose V·D may be tied, and no class with a pooler."""
 
 SPLINTER = family(
     "splinter",
@@ -139,5 +138,5 @@ SPLINTER = family(
     """,
     transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler that learns to select spans: 4·(D² + 3·D) of
-transforms, of question and text, of start and end, and 2·D² of scores."""
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler, for spans: 4·(D² + 3·D) of transforms, for
+question and text, start and end, and 2·D² of scores."""

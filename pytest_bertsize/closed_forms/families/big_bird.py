@@ -1,7 +1,7 @@
 """BigBird (Zaheer et al. 2020, arXiv 2007.14062): BERT with sparse attention, which has no parameters of its own.
 
-BERT; without ``use_bias``, L·3·D less, and as much again less of cross-attention. Question answering has a feed-forward
-part of 2·D·I + 3·D + I and, whatever the number of labels, 2·D + 2.
+BERT; without ``use_bias`` it has L·3·D less, and cross-attention too. Question answering has a feed-forward part of
+2·D·I + 3·D + I and, for any number of labels, 2·D + 2.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
-"""CANINE (Clark et al. 2021, arXiv 2103.06874): BERT over characters, by hashes of them and fewer, wider positions.
+"""CANINE (Clark et al. 2021, arXiv 2103.06874): BERT over hashed characters, which it downsamples.
 
-H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D; BERT's layers over characters taken R at a
-time, between two more layers over single ones; R·D² + 3·D of a convolution ahead of them, 2·K·D² + 3·D of one behind.
+H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D; BERT's layers over groups of R characters,
+between two layers over single ones; a convolution of R·D² + 3·D before them, one of 2·K·D² + 3·D after them.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -15,12 +15,12 @@ CANINE = family(
     activations="hidden_act gelu",
     rules="""
     num_hash_functions <= 16
-      num_hash_functions is {num_hash_functions:,}, and the class has 16
+      num_hash_functions is {num_hash_functions:,}, but the class has 16
       write 16 or fewer
     """,
     ignored=f"""
     max_position_embeddings [16384]: there are as many positions as num_hash_buckets
-    vocab_size: characters are hashed: there is no vocabulary
+    vocab_size: characters are hashed, without a vocabulary
     position_embedding_type ["absolute"]
     pruned_heads, add_pooling_layer
     embedding_size [null]: this family has one width throughout

@@ -1,8 +1,8 @@
 """ConvBERT (Jiang et al. 2020, arXiv 2008.02496): ELECTRA with convolution for half of the attention.
 
-Attention has H = A/R heads, rounded down and one at least, W their width together, about D/2; convolution has the
-others: 3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H of convolution. Cross-attention is the same once
-more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G groups.
+Attention has H = A/R heads, rounded down and at least one, of total width W, about D/2; convolution has the others:
+3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H of convolution. Cross-attention has the same again,
+with convolution. The network of a layer has 2·D·I/G + I + 3·D, in G groups.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -24,7 +24,7 @@ CONVBERT = family(
 num_attention_heads {num_attention_heads:,}
       write a multiple of {num_attention_heads:,}
     hidden_size >= 2 * (num_attention_heads // head_ratio if num_attention_heads >= head_ratio else 1)
-      hidden_size {hidden_size:,} leaves no width for a head: attention has half of it
+      hidden_size {hidden_size:,} gives each head width 0: attention has half of it
       write a multiple of twice {num_attention_heads:,}
     """,
     ignored=PLAIN,

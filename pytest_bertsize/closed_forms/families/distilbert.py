@@ -1,7 +1,7 @@
 """DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler.
 
-V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layers by other names; D² + 3·D of transform before
-the output of words.
+V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layers with other names; D² + 3·D of transform before
+the decoder.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -55,7 +55,7 @@ DISTILBERT = family(
     tree_rules={
         "span": """
         num_labels == 2
-          num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer
+          num_labels is {num_labels:,}, but the class requires 2: start and end of the answer
           write 2
         """
     },

@@ -1,7 +1,7 @@
 """ELECTRA (Clark et al. 2020, arXiv 2003.10555): BERT with narrow embeddings, as generator and as discriminator.
 
-V·E + P·E + T·E + 2·E of embeddings; where E is not D, E·D + D that widen them. L·(4·D² + 2·D·I + 9·D + I) of layers,
-cross-attention adds L·(4·D² + 6·D): BERT's where the heads divide D; queries, keys and values have W = A·⌊D/A⌋ numbers.
+V·E + P·E + T·E + 2·E of embeddings; if E is not D, E·D + D that widen them. L·(4·D² + 2·D·I + 9·D + I) of layers,
+cross-attention adds L·(4·D² + 6·D): BERT's if the heads divide D; queries, keys and values have W = A·⌊D/A⌋ numbers.
 The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never tied; untied, V·E more.
 """
 
@@ -11,10 +11,10 @@ from pytest_bertsize.closed_forms.parts import heads, relative_positions
 
 HEADS_HAVE_WIDTH = """
 num_attention_heads <= hidden_size
-  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: no width is left for a head
+  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
   write {hidden_size:,} or fewer
 """
-"""The class divides by the root of a head's width."""
+"""The rule of classes that divide by the root of a head's width."""
 
 ELECTRA = family(
     "electra",

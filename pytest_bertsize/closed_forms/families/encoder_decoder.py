@@ -1,6 +1,7 @@
 """Pairs of models, such as BERT2BERT (Rothe et al. 2019, arXiv 1907.12461): any encoder, and a decoder that reads it.
 
-A pair has no shape of its own: its config holds one for each side, and each side has the closed form of its family.
+A pair has no sizes of its own: its config contains one config for each side, and each side has the closed form of its
+family.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
 CROSS_WIDTH = "cross_attention_hidden_size"
-NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, and the encoder is {{encoder}} wide: the class refuses that"
+NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, but the encoder is {{encoder}} wide: the class refuses that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,10 @@ class Side(Part):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Several):
-    """The family of one pair: what it reads is what its two sides read."""
+    """The family of one pair, which reads the keys of both sides."""
 
     cross_width: object = None
-    """``cross_attention_hidden_size`` of the decoder, which says that it reads the encoder without a projection."""
+    """The decoder's ``cross_attention_hidden_size``; if set, the decoder reads the encoder without a projection."""
 
     def with_parts(self, parts: Iterable[Part]) -> Self:
         found = Several.with_parts(self, parts)
@@ -62,7 +63,7 @@ class Pair(Several):
         return replace(found, keys=replace(found.keys, rules=(*found.keys.rules, as_wide)))
 
     def list_terms(self, dims: Dims) -> list[Term]:
-        """Return both sides and, where their widths differ, De·Dd + Dd of projection between them."""
+        """Return the terms of both sides and, if their widths differ, De·Dd + Dd of projection between them."""
         found = Several.list_terms(self, dims)
         if dims.De != dims.Dd and self.cross_width is None:
             found += module("linear", "enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection")
@@ -71,7 +72,7 @@ class Pair(Several):
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read both sides, each by the keys of its family.
 
-        :raises Unusable: with a finding for everything that is wrong on either side.
+        :raises Unusable: with the findings of both sides.
         """
         values = Several.resolve(self, config, overrides, architecture)
         self._check_cross_width(config, values.sizes["De"])
@@ -102,7 +103,7 @@ class Pair(Several):
             raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
 
     def _count_encoder(self, value: Any, dims: Dims) -> int | None:
-        """Count all of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
+        """Count the encoder without its pooler, which a tied decoder shared in transformers 4; negative."""
         encoder, decoder = self.parts
         if value is not True or encoder.family is not decoder.family:
             return None
@@ -111,7 +112,7 @@ class Pair(Several):
         return -int(sum(term.total for term in encoder.architecture.terms(without_pooler)))
 
     def component_names(self, dims: Dims) -> list[str]:
-        """Return what either side's family has, under that side's name."""
+        """Return the components of each side's family, under that side's name."""
         names = [*Several.component_names(self, dims), "decoder.projection"]
         return parents_first({level: None for name in names for level in levels(name)})
 
@@ -148,7 +149,7 @@ def _find_side(name: str, config: ModelConfig, find: Find) -> Side:
     family, architecture = next(((family, each) for family, each in found if each), (None, None))
     if family is None or architecture is None:
         message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
-        own.refuse("model_type", message, "write closed_form = false to hold the pair to its budget alone", _UNKNOWN)
+        own.refuse("model_type", message, "write closed_form = false to check the pair's budget alone", _UNKNOWN)
     return Side(name, f"{name}.", SIDES[name], name, name, family, architecture, own)
 
 
@@ -158,11 +159,11 @@ _ENDINGS = {
     "encoder": ("Model", "Encoder"),
     "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
 }
-"""Ends of the class that the library takes for a side (its Auto mappings)."""
+"""Ends of the names of the classes that the library chooses for a side (its Auto mappings)."""
 
 
 def _find_class(side: str, family: Family) -> Architecture | None:
-    """``BertModel`` encodes, ``BertLMHeadModel`` decodes."""
+    """Return the class of a side: ``BertModel`` encodes, ``BertLMHeadModel`` decodes."""
     if isinstance(family, PairFamily):
         return None
     heads = ("?",) if side == "decoder" else _ENDINGS["decoder"]
@@ -172,10 +173,10 @@ def _find_class(side: str, family: Family) -> Architecture | None:
 
 
 def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]:
-    """A decoder that cannot see the encoder is built without a word."""
+    """Return a warning for a decoder that cannot see the encoder: the library builds it without one."""
     if values.switches.get("decoder.add_cross_attention", True):
         return []
-    message = "the decoder has no cross-attention, so that it cannot see the encoder"
+    message = "the decoder has no cross-attention, so it cannot see the encoder"
     fix = 'write "is_decoder": true and "add_cross_attention": true in the decoder'
     return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
 

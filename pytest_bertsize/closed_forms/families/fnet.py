@@ -1,7 +1,6 @@
-"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT with a Fourier transform for attention: nothing to learn.
+"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT with a Fourier transform, without parameters, for attention.
 
-BERT's embeddings, and D² + D of a projection, though it goes from D to D; L·(2·D·I + 5·D + I) of layers; with a pooler,
-D² + D more.
+BERT's embeddings, and D² + D of a projection from D to D; L·(2·D·I + 5·D + I) of layers; a pooler adds D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,9 +1,9 @@
 """Funnel Transformer (Dai et al. 2020, arXiv 2006.03236): an encoder that halves its sequence from block to block.
 
-V·D + 2·D of embeddings: what comes where, and in which segment, is for attention to know. A layer has 4·D·A·H + 2·A·H +
-D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D of norms; relative positions add D·A·H +
-2·A·H, segments, the same or another, 3·A·H. Each block of layers is gone through as often as ``block_repeats`` says;
-the decoder has Ld layers more, at the full length of the sequence.
+V·D + 2·D of embeddings, without positions and segments, which only attention uses. A layer has 4·D·A·H + 2·A·H + D of
+projections, the queries without a bias, 2·D·I + I + D, and 4·D of norms; relative positions add D·A·H + 2·A·H, segments
+3·A·H. ``block_repeats`` is the number of passes through each block of layers; the decoder has Ld layers more, at the
+full length of the sequence.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -49,13 +49,13 @@ FUNNEL = family(
     ),
     rules="""
     len(block_repeats) == len(block_sizes)
-      block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length
-      write a number of repeats for each block: 1 for one whose layers are gone through once
+      block_repeats {block_repeats} and block_sizes {block_sizes} differ in length
+      write one number of passes for each block, 1 if its layers do not repeat
     """,
     ignored="""
     embedding_size, add_cross_attention
-    num_hidden_layers: block_sizes says how many layers there are -> write block_sizes
-    num_blocks: block_sizes says how many blocks there are -> write block_sizes
+    num_hidden_layers: block_sizes sets the number of layers -> write block_sizes
+    num_blocks: block_sizes sets the number of blocks -> write block_sizes
     max_position_embeddings [512]: positions are relative: there is no table of them
     type_vocab_size [3]: two segments are the same or not: there is no table of them
     """,

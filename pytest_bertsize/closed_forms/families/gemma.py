@@ -27,7 +27,7 @@ GEMMA = family(
     under="model",
     mlp_bias="False",
 )
-"""The first files say ``"gelu"`` and mean its approximation, which the config class puts there; neither learns."""
+"""The first files have ``"gelu"`` for its approximation, as the config class reads it; neither has parameters."""
 
 GEMMA2 = family(
     "gemma2",
@@ -45,7 +45,7 @@ GEMMA2 = family(
     """,
     since=(4, 42),
 )
-"""Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with a norm behind attention and feed-forward, too."""
+"""Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with a norm after attention and feed-forward, too."""
 
 GEMMA3_TEXT = family(
     "gemma3_text",

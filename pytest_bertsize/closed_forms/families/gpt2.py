@@ -1,6 +1,6 @@
-"""GPT-2 (Radford et al. 2019, not on arXiv): the Transformer's decoder (arXiv 1706.03762) with its norms in front.
+"""GPT-2 (Radford et al. 2019, not on arXiv): the Transformer's decoder (arXiv 1706.03762), pre-norm.
 
-V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D unless it is said; cross-attention adds L·(4·D² + 6·D).
+V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, I is 4·D by default; cross-attention adds L·(4·D² + 6·D).
 Query, key and value are one matrix, stored inputs first.
 """
 
@@ -83,7 +83,7 @@ OPENAI_GPT = family(
     owner=f"{OPENAI_HEAD} and before(5)",
     summary=heads.summary("multiple_choice_head", "1"),
 )
-"""GPT (Radford et al. 2018, not on arXiv): GPT-2 without its last norm, the others behind, as in arXiv 1706.03762.
+"""GPT (Radford et al. 2018, not on arXiv): GPT-2 without its last norm and post-norm, as in arXiv 1706.03762.
 
 V·D + P·D + L·(12·D² + 13·D). The class with two heads ties the other way round: its ``lm_head`` owns the matrix, and
 the embeddings share it, as its map of ties says (since https://github.com/huggingface/transformers/pull/42191).

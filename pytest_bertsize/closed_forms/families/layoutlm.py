@@ -1,7 +1,7 @@
-"""LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT that also knows where on the page a word stands; and its kin.
+"""LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT with the positions of words on the page; and variants.
 
 BERT, and 4·P2·D of layout: one table for left and right, one for top and bottom, one each for a word's height and
-width. Every class pools.
+width. Every class has a pooler.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -66,12 +66,12 @@ LAYOUTLMV3 = family(
     """,
     span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
 )
-"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page.
+"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT with positions on the page, and patches of its image.
 
-BERT's embeddings and 2·P2·J + 2·P2·H: where a word begins, how high and how wide it is. N·D·K² + D of patches, D of
-what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for how far words are apart,
-2·B2·A for how far on the page. The config says what of all this there is. A token's labels have one matrix where they
-are fewer than ten; else D² + D ahead of it.
+BERT's embeddings and 2·P2·J + 2·P2·H: a word's position, height and width. N·D·K² + D of patches, D of their first
+token, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for distances in the text, 2·B2·A for distances on
+the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten labels; for
+more, D² + D come before it.
 """
 
 LILT = family(
@@ -81,7 +81,7 @@ LILT = family(
     switches="only",
     rules="""
     channel_shrink_ratio <= hidden_size
-      channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: the layout has no width
+      channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: the layout has width 0
       write {hidden_size:,} or fewer
     """,
     classes="""
@@ -109,10 +109,10 @@ LILT = family(
       LayerNorm                                  layer_norm N
     """,
 )
-"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer of where its words stand.
+"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
 
-BERT, and a layout beside each of its parts, N = D/R wide and M = I/R inside: 4·P2·(D/6) + P·N + D·N + 3·N of
-embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N + M).
+BERT, and a layout beside each of its parts, of width N = D/R with M = I/R inside: 4·P2·(D/6) + P·N + D·N + 3·N of
+embeddings, six of width D/6 in one vector, and L·(4·N² + 2·N·M + 9·N + M).
 """
 
 MARKUPLM = family(
@@ -133,7 +133,7 @@ MARKUPLM = family(
       xpath_subs_sub_embeddings × M  embedding Y U
     """,
 )
-"""MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads where in a page's tree a word stands.
+"""MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads a word's path in the tree of a page.
 
-BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is not used.
+BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, the first unused.
 """

@@ -1,4 +1,4 @@
-"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and what is built like it, EuroBERT among it.
+"""Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and families that are built like it, such as EuroBERT.
 
 V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of their own
 (arXiv 2305.13245). Norms before attention and before a gated feed-forward part, and one after the last layer.
@@ -20,11 +20,11 @@ CLASSES = """
 NO_TOKEN_BIAS = Until(
     (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
 )
-"""No field of any config class here, and read from the file all the same."""
+"""Keys that no config class here declares, but that the classes read from the file."""
 
 
 def head_dim_since(release: str, family: str) -> Until:
-    """Return the change before which heads divide the width among them, and the class refuses those that do not."""
+    """Return the change of a release before which the number of heads must divide the width."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         found = without_rules_on("head_dim")(without("head_dim")(keys))
@@ -78,8 +78,8 @@ LLAMA = family(
     scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
     span=heads.TWO_LABEL_SPAN,
 )
-"""``score`` of each token has a bias unless the config says so; the one of a sequence has none. The class for question
-answering keeps the body under a name of its own."""
+"""``score`` of each token has a bias unless the config turns it off; ``score`` of a sequence has none. The class for
+question answering keeps the body under another name."""
 
 MISTRAL = family(
     "mistral",
@@ -96,7 +96,7 @@ MISTRAL = family(
     last_bias="False",
     mlp_bias="False",
 )
-"""Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without a bias, whose heads share keys by default."""
+"""Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without biases; heads share keys and values by default."""
 
 QWEN2 = family(
     "qwen2",
@@ -127,7 +127,7 @@ QWEN3 = family(
     since=(4, 51),
 )
 """Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, shared by all heads (Henry et al.
-2020, arXiv 2010.04245), of heads of their own width."""
+2020, arXiv 2010.04245), and heads of their own width."""
 
 EUROBERT = family(
     "eurobert",
@@ -150,11 +150,11 @@ EUROBERT = family(
     transform="dense   linear D D   @head.transform",
     since=(5, 3),
 )
-"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of the layers that Llama has, keys shared by heads.
+"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers, heads share keys and values.
 
-Embeddings have no norm, but there is one after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv
-1910.07467). The masked language model has V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too.
-Ahead of the classifier of sequences: D² + D.
+Embeddings have no norm; the last layer is followed by one, a scale without a shift (Zhang and Sennrich 2019, arXiv
+1910.07467). The masked language model has V·D, not tied by default; ``mlp_bias`` gives it V of bias, too. D² + D come
+before the classifier of sequences.
 """
 
 PHI3 = family(
@@ -183,4 +183,4 @@ PHI3 = family(
     """,
     since=(4, 41),
 )
-"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""
+"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for query, key and value, and one for the gate."""

@@ -1,7 +1,7 @@
 """Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
 
-V·D of word embeddings if the stacks share them, untied 2·V·D + Vd·D; else V·D + Vd·D, tied or not, where transformers 4
-gives the decoder a copy of the encoder's V, whatever the config says. R is the rows for the words that it embeds.
+V·D of word embeddings if the stacks share them, untied 2·V·D + Vd·D; else V·D + Vd·D, tied or not; transformers 4
+always gives the decoder a copy of the encoder's V. R is the number of rows that the decoder embeds.
 """
 
 from dataclasses import replace
@@ -19,12 +19,12 @@ get(pad_token_id, 0) < get({vocabulary}, vocab_size)
   pad_token_id {pad_token_id:,} is not in the vocabulary: the class refuses it
   write the index of the padding token
 """
-"""The rule of any ``torch.nn.Embedding``: its padding index is one of its rows."""
+"""The rule of every ``torch.nn.Embedding``: its padding index is one of its rows."""
 TIED_AS_SHARED = f"""
 tie_word_embeddings == {SHARES}
-  tie_word_embeddings is {{tie_word_embeddings}}, and transformers before 5.4 ties as {SHARES} \
-says, which is {{{SHARES}}}
-  make them agree
+  tie_word_embeddings is {{tie_word_embeddings}}, but transformers before 5.4 ties by {SHARES}, \
+which is {{{SHARES}}}
+  write the same value for both
 """
 
 
@@ -77,4 +77,4 @@ MARIAN = family(
     """,
     tree_rules={"both": (*bart.ENCODES, *read_rules(PADS_WITHIN.replace("{vocabulary}", "vocab_size")))},
 )
-"""``causal_head``: V rows if it is untied, even if the decoder embeds Vd words."""
+"""``causal_head`` has V rows if it is untied, even if the decoder embeds Vd words."""

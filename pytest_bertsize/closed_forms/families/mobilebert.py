@@ -1,12 +1,12 @@
-"""MobileBERT (Sun et al. 2020, arXiv 2004.02984): a deep BERT, each layer of which works inside a bottleneck.
+"""MobileBERT (Sun et al. 2020, arXiv 2004.02984): a deep BERT with a bottleneck in each layer.
 
 V·E + (P + T)·D + 2·D, and 3·E·D + D that widen a token with its neighbours, or E·D + D without them. Inside, a layer
 has the width N: B, or D without a bottleneck, unless the config has a ``true_hidden_size`` H. Attention has
-2·(N·W + W) + (D·W + W) + N² + 3·N, where W is N if the heads divide it; values are made of the outer width unless
-``use_bottleneck_attention``. Each of F networks has 2·N·I + I + 3·N; a bottleneck D·B + 3·B in, once more where queries
-and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D. The masked language model
-has D² + 3·D of transform, and V + (D - E)·V of decoder; untied, V·E + V more: the decoder is the word embeddings,
-widened from E to D by a matrix of its own.
+2·(N·W + W) + (D·W + W) + N² + 3·N, where W is N if the heads divide it; values read the outer width unless
+``use_bottleneck_attention``. Each of F networks has 2·N·I + I + 3·N; a bottleneck has D·B + 3·B at its input, twice if
+queries and keys share another one, and N·D + 3·D at its output. A pooler with an activation has D² + D. The masked
+language model has D² + 3·D of transform, and V + (D - E)·V of decoder; untied, V·E + V more: the decoder is the word
+embeddings, widened from E to D by a matrix of its own.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -26,7 +26,7 @@ MOBILEBERT = family(
     choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
     rules="""
     num_attention_heads <= get(true_hidden_size, intra_bottleneck_size if use_bottleneck else hidden_size)
-      num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head
+      num_attention_heads is {num_attention_heads:,}, more than the inner width of a layer: each head has width 0
       write fewer
     """,
     ignored=f"{PLAIN}add_cross_attention, add_pooling_layer",

@@ -1,7 +1,7 @@
-"""ModernBERT (Warner et al. 2024, arXiv 2412.13663): a pre-norm encoder with rotary positions, short of biases.
+"""ModernBERT (Warner et al. 2024, arXiv 2412.13663): a pre-norm encoder with rotary positions and few biases.
 
-V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and there is one after the last. Every bias is a
-switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
+V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one follows the last layer. Every bias is a
+switch. All classes except the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -78,7 +78,7 @@ MODERNBERT_DECODER = family(
     scores="classifier           linear D C bias=classifier_bias   @head.classifier",
     since=(4, 54),
 )
-"""The decoder of ModernBERT's kind (Weller et al. 2025, Ettin, arXiv 2507.11412): attention in four.
+"""ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412), with four matrices of attention.
 
-``lm_head`` is ModernBERT's dense layer by another name; the classes of sequences score each token: which of them is the
-last is looked up behind."""
+``lm_head`` is ModernBERT's dense layer with another name; the classes of sequences score each token, and use the
+last."""

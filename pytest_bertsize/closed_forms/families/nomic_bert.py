@@ -1,7 +1,7 @@
 """Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gated and almost without biases.
 
-V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head: no table of positions. With a pooler,
-D² + D more. The masked language model's head is BERT's, but for the name of its norm.
+V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head, without a table of positions. A pooler adds
+D² + D. The masked language model has BERT's head, with another name for its norm.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -21,7 +21,7 @@ prenorm [false]: the norms of this family come last
 rotary_emb_fraction [1, 1.0]: this family has rotary positions only
 use_rms_norm [false, null]: the norms of this family have a bias
 """
-"""Keys that the code on the hub read, which came before the library's, and the values with which it built the same."""
+"""Keys of the earlier code on the hub, with the values for which it built the same model as the library."""
 
 NOMIC_BERT = family(
     "nomic_bert",
@@ -61,7 +61,7 @@ NOMIC_BERT = family(
     masked_lm=heads.MASKED_LM.replace("LayerNorm", "layer_norm"),
     since=(5, 5),
 )
-"""``bias`` of attention and of the last matrix: L·(3·A·W + 2·D) more."""
+"""``bias`` gives attention and the last matrix biases: L·(3·A·W + 2·D) more."""
 
 GTE = family(
     "gte",
@@ -82,10 +82,10 @@ GTE = family(
     """,
     since=(5, 18),
 )
-"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases, and perhaps without token types.
+"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases; T may be 0.
 
 V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D). The masked language model has D² + 3·D, always with a GELU, and V
-of output bias, never tied; untied, the weights add V·D."""
+of output bias, never tied; untied weights add V·D."""
 
 JINA_EMBEDDINGS_V3 = family(
     "jina_embeddings_v3",

@@ -1,7 +1,7 @@
 """Nyströmformer (Xiong et al. 2021, arXiv 2102.03902): BERT that approximates attention by a few landmarks.
 
-BERT with L·A·K of convolution: one filter for each head, by which a token's value is mixed with its neighbours'. The
-table of positions begins with two rows that no token uses, and P does not count them. No class has a pooler.
+BERT with L·A·K of convolution: one filter for each head mixes a token's value with its neighbours'. The table of
+positions begins with two unused rows, which P does not count. No class has a pooler.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -29,7 +29,7 @@ YOSO = family(
     pre_classifier=PRE_CLASSIFIER,
 )
 """YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution
-where ``conv_window`` says how wide."""
+if ``conv_window`` is set."""
 
 NYSTROMFORMER = family(
     "nystromformer",
@@ -41,5 +41,5 @@ NYSTROMFORMER = family(
 )
 
 MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, stem="Mra", trees=YOSO.trees, more="")
-"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that looks closely where attention is large, coarsely elsewhere:
-Nyströmformer without a convolution."""
+"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions: Nyströmformer
+without a convolution."""

@@ -1,7 +1,7 @@
-"""RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with narrow embeddings going in and wide ones out.
+"""RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with narrow input embeddings and wide output embeddings.
 
 Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O of transform and V·O + V of decoder, never
-tied: no width of it is the input's.
+tied: input and output differ in width.
 """
 
 from pytest_bertsize.closed_forms.declare import family

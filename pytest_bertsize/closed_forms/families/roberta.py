@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without its next sentence, and heads of its own."""
+"""RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without next-sentence prediction, with heads of its own."""
 
 import re
 
@@ -30,7 +30,7 @@ ROBERTA = family(
 XLM_ROBERTA = family(
     "xlm-roberta", ROBERTA, sizes="V 30522", classes=WITHOUT_POOLER, stem="XLMRoberta", under="roberta"
 )
-"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116), with the config defaults of BERT, as all that follow."""
+"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116), with BERT's config defaults, as in all families below."""
 
 CAMEMBERT = family(
     "camembert",
@@ -56,8 +56,8 @@ LONGFORMER = family(
     """,
     lm_head=heads.LM_HEAD,
 )
-"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa whose tokens look at their neighbours, a few at all.
-BERT, and L·3·(D² + D) of projections for the tokens that look at all, beside those for the window (section 3.1)."""
+"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, global for a few tokens.
+BERT, and L·3·(D² + D) of projections for global attention (section 3.1)."""
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])
@@ -72,5 +72,5 @@ IBERT = family(
     more="",
     trees=QUANTISED,
 )
-"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the config defaults of BERT. Its body
-is of layers that quantise themselves, all but the pooler, and takes the one activation that it has integers for."""
+"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with BERT's config defaults. All layers of
+its body except the pooler quantise themselves; it has one activation in integers."""

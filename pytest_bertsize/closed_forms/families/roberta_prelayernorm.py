@@ -1,6 +1,6 @@
-"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005) and others that norm what comes into a layer.
+"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005) and other pre-norm families.
 
-BERT, and 2·D of norm after the last layer; the others have them in place of those after the embeddings.
+BERT, and 2·D of norm after the last layer; the other families have these in place of the norm after the embeddings.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -45,7 +45,7 @@ ROBERTA_PRELAYERNORM = family(
     after_encoder="LayerNorm",
     across="",
 )
-"""``norm`` of the embeddings and distances ``across``, where a family has them."""
+"""``norm`` is the norm of the embeddings, ``across`` the table of distances, in families that have them."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",
@@ -58,7 +58,7 @@ XLM_ROBERTA_XL = family(
     before_feed_forward="LayerNorm",
     after_encoder="encoder.LayerNorm",
 )
-"""XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa in billions."""
+"""XLM-RoBERTa-XL (Goyal et al. 2021, arXiv 2105.00572): XLM-RoBERTa with billions of parameters."""
 
 MEGATRON_BERT = family(
     "megatron-bert",
@@ -74,4 +74,4 @@ MEGATRON_BERT = family(
     after_encoder="encoder.ln",
     across=relative_positions.DISTANCES,
 )
-"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): BERT's classes."""
+"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): pre-norm, with BERT's classes."""

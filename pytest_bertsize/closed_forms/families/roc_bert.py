@@ -1,7 +1,7 @@
-"""RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds how a character sounds and looks.
+"""RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds a character's sound and shape.
 
-BERT, and Vp·Ep + Vs·Es, which are there even if they are not used, and D·(D + Ep + Es) + D that fold them into D.
-What is not used is not in the folded width; without ``concat_input`` nothing is folded.
+BERT, and Vp·Ep + Vs·Es, used or not, and D·(D + Ep + Es) + D that project all to D, without Ep or Es if it is not used;
+without ``concat_input`` there is no projection.
 """
 
 from pytest_bertsize.closed_forms.declare import family

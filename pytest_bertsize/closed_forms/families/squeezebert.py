@@ -1,4 +1,4 @@
-"""SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT whose layers are made of grouped convolutions.
+"""SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT with layers of grouped convolutions.
 
 BERT's embeddings and pooler around L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I/Gi + I·D/Go + I + 9·D): a linear layer for
 each group of inputs (section 3).

@@ -2,7 +2,7 @@
 
 V·D + L·(4·D·A·K + 2·D·I + 2·D) + B·A + D for each stack, where the width K of a head is its own and not D/A. A gated
 feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention adds L·(4·D·A·K + D). The first layer of a
-stack has a table of distances for all: a row for each of B buckets, a number for each head.
+stack has the table of distances of all layers: a row for each of B buckets, a number for each head.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,11 +45,11 @@ HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configurat
 
 
 def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], dict[str, object]]:
-    """Return what the config class makes of other keys, unless the file says it itself.
+    """Return a function that derives keys from others, as the config class does, unless the file has them.
 
     :param projection: the default of ``feed_forward_proj``.
-    :param layers: the default of ``num_layers``, which the decoder has where a file calls it ``num_hidden_layers``:
-        the class copies it before it looks at aliases.
+    :param layers: the default of ``num_layers``, which the decoder has if a file writes ``num_hidden_layers``: the
+        class copies the value before it reads aliases.
     """
 
     def derive(written: Mapping[str, object]) -> dict[str, object]:
@@ -68,9 +68,9 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
 
 
 def honoured(default: str) -> Until:
-    """Return the change of transformers 5, before which the config says whether the head is tied.
+    """Return the change of transformers 5: before it, the config decides whether the head is tied.
 
-    :param default: of the family's config class.
+    :param default: the default of the family's config class.
     """
 
     def change(keys: ConfigKeys) -> ConfigKeys:
@@ -116,7 +116,7 @@ transformers ≥ 5 always ties the head of this family",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-"""The head has nothing: it is always tied; in transformers 4, V·D where the config says so."""
+"""The head has no parameters of its own, as it is always tied; in transformers 4, V·D if the config unties it."""
 
 MT5 = family(
     "mt5",
@@ -132,4 +132,4 @@ MT5 = family(
 """mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
 
 UMT5 = family("umt5", MT5, until=T5.keys.until, stem="UMT5", in_each="True")
-"""UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 whose layers each have a table of distances."""
+"""UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 with a table of distances in every layer."""

@@ -1,6 +1,6 @@
 """TAPAS (Herzig et al. 2020, arXiv 2004.02349): BERT that reads tables, with a token type for row, column, rank, …
 
-BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and columns, and G·D + G that choose one of G
+BERT, with T·D for each kind of token type; 2·(D + 1) of scores for cells and columns, and G·D + G for the choice of G
 aggregations, if any.
 """
 

@@ -1,8 +1,8 @@
-"""Whisper (Radford et al. 2022, arXiv 2212.04356): a decoder of text that reads an encoder of sound.
+"""Whisper (Radford et al. 2022, arXiv 2212.04356): an encoder of sound and a decoder of text.
 
-3·M·D + 3·D² + 2·D of convolutions: frames of M frequencies become vectors, half as many. P·D of sinusoids, stored and
-not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack. For
-sounds, F·D + F and C·F + C, and perhaps a weight for each layer.
+3·M·D + 3·D² + 2·D of convolutions, which turn frames of M frequencies into half as many vectors. P·D of sinusoids,
+stored and not trained, and Pd·D of learned positions; keys have no bias, and each stack ends in 2·D of norm. The
+classifier of sounds has F·D + F and C·F + C, and a weight for each layer if the config asks for it.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules

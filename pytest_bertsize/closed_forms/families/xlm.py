@@ -1,8 +1,8 @@
-"""XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder by other names, languages for segments.
+"""XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder with other names, and languages for segments.
 
 V·D + P·D + 2·D, and N·D if there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
 as wide and two norms, each in a list of its own. The language model has one matrix, or an adaptive softmax (Grave et
-al. 2016, arXiv 1609.04309), to which a tie adds a matrix that it never reads: (c₁ + k)·(D + 1) for the c₁ most frequent
+al. 2016, arXiv 1609.04309), which never reads the matrix that a tie adds: (c₁ + k)·(D + 1) for the c₁ most frequent
 words and k clusters, D/Rⁱ·(D + words) for the i-th cluster.
 """
 
@@ -24,17 +24,17 @@ ADAPTIVE_SOFTMAX = (
     Rule(
         ("asm_cutoffs", "asm", "vocab_size"),
         _has_increasing_cutoffs,
-        "asm is true, and asm_cutoffs is not a list of ever larger numbers below vocab_size {vocab_size:,}",
-        'write them, or "asm": false',
+        "asm is true, but asm_cutoffs is not a list of rising numbers below vocab_size {vocab_size:,}",
+        'write such a list, or "asm": false',
     ),
     *read_rules(
         """
         asm_div_value: not asm or asm_div_value != None
-          asm is true, and asm_div_value is missing: the class has no default for it
+          asm is true, but asm_div_value is missing: the class has no default for it
           write "asm_div_value": 4, or "asm": false
         asm_div_value: not asm or emb_dim // get(asm_div_value, 1) ** len(asm_cutoffs) > 0
-          asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until no width is left for the last cluster
-          write a smaller one
+          asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until the last cluster has width 0
+          write a smaller asm_div_value
         """
     ),
 )
@@ -50,12 +50,12 @@ XLM = family(
     lists=(Listing("asm_cutoffs", default=(), of=int),),
     rules="""
     is_encoder
-      is_encoder is false, which the class refuses: its decoder was never written
+      is_encoder is false, which the class refuses: it has no decoder
       write "is_encoder": true
     """,
     ignored="""
     add_cross_attention, pruned_heads
-    share_inout_emb [true] costs V*D when is_false: transformers asks tie_word_embeddings -> write \
+    share_inout_emb [true] costs V*D when is_false: transformers reads tie_word_embeddings -> write \
 "tie_word_embeddings": false, if that is intended
     """,
     classes="""
@@ -97,4 +97,4 @@ XLM = family(
     tree_rules={"language_model": ADAPTIVE_SOFTMAX},
 )
 FLAUBERT = family("flaubert", XLM, stem="Flaubert", under="transformer")
-"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French, with norms in front and layers dropped if asked."""
+"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French; pre-norm and the dropping of layers are switches."""

@@ -1,7 +1,7 @@
-"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, of which no table is kept.
+"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, without a table of them.
 
-V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D² for query, key, value, output and relative
-position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
+V·D, D for the masked word, and L·(5·D² + 2·D·I + 10·D + I): 5·D² for query, key, value, output and relative position,
+3·D of biases, 2·D for segments, same or different. The shapes separate heads, which changes no count.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -16,10 +16,10 @@ XLNET = family(
     choices=heads.summary_choices("last", "tanh"),
     rules="""
     max_position_embeddings == None
-      max_position_embeddings is {max_position_embeddings:,}: XLNet has no limit of length, and refuses the key
+      max_position_embeddings is {max_position_embeddings:,}: XLNet has no maximum length, and refuses the key
       remove it
     d_head in (None, d_model // n_head)
-      d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes
+      d_head is {d_head:,}, but the class requires d_model {d_model:,} divided by n_head {n_head:,}
       remove it
     """,
     ignored="add_cross_attention",

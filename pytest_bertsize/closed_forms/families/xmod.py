@@ -1,7 +1,7 @@
 """X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer.
 
-BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that they share adds L·2·D. Where layers norm what
-comes in, 2·D more after the last one.
+BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that they share adds L·2·D. With pre-norm layers,
+2·D more after the last one.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
@@ -15,18 +15,18 @@ TAKEN = frozenset(
         *("type", "update", "values", "xpu"),
     )
 )
-"""Words that ``torch.nn.ModuleDict`` has a use for: no language can be called so, not even Tongan (``to``)."""
+"""Names that ``torch.nn.ModuleDict`` reserves: no language can have them, not even Tongan (``to``)."""
 SOME_ADAPTER = """
 adapter_reduction_factor <= hidden_size
   adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: \
-no width is left for an adapter
+each adapter has width 0
   write {hidden_size:,} or less
 """
 FREE_NAMES = Rule(
     ("languages",),
     lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
-    "languages {languages} has a name that torch's modules have taken: the class refuses that",
-    "write it with a region: to_TO",
+    "languages {languages} has a name that torch's modules reserve: the class refuses it",
+    "write it with a region, as in to_TO",
 )
 
 XMOD = family(

@@ -1,7 +1,7 @@
 """The heads that many families share, as trees: a head's component is ``head`` and its task.
 
 ``{under}`` is the attribute under which a class keeps its body. Sources: Devlin et al. 2018 (appendix A) for BERT's,
-fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for the span that is searched for; the ties are
+fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for spans by beam search; the ties are
 ``all_tied_weights_keys`` of the classes.
 """
 
@@ -12,9 +12,9 @@ from pytest_bertsize.config.keys import Choice, hidden_act
 
 
 def decoder(bias: str, *, width: str = "D") -> str:
-    """Return a matrix to words: nothing if it is tied, else V·width + V.
+    """Return the decoder to words: no parameters if it is tied, else V·width + V.
 
-    Up to transformers 4 its bias is the head's, whatever the config ties
+    Before transformers 5 its bias is always tied to the head's
     (https://github.com/huggingface/transformers/pull/42191).
     """
     ties = f"weight={{under}}.embeddings.word_embeddings.weight if {TIES}, bias={bias} if {TIES} or before(5)"
@@ -31,8 +31,8 @@ cls.predictions
     LayerNorm                layer_norm get(E,D)
   {decoder("cls.predictions.bias", width="get(E,D)")}
 """
-"""``cls.predictions``: D² + 3·D of transform and V of output bias; untied, the decoder adds V·D + V more. Where word
-embeddings are narrower than the layers, the transform goes to their width."""
+"""``cls.predictions``: D² + 3·D of transform and V of output bias; an untied decoder adds V·D + V. If word embeddings
+are narrower than the layers, the transform narrows to their width."""
 LM_HEAD = f"""
 lm_head
   bias                       parameter V   @head.decoder
@@ -40,33 +40,33 @@ lm_head
   layer_norm                 layer_norm D  @head.transform
   {decoder("lm_head.bias")}
 """
-"""``lm_head`` of RoBERTa: the parameters of BERT's by other names, and always a GELU."""
+"""``lm_head`` of RoBERTa: the parameters of BERT's head with other names, and always a GELU."""
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
-    """Language modelling by one matrix: none of its own if it is tied, else V·D; V more with a bias, never tied."""
+    """Language modelling with one matrix: V·D if it is not tied; a bias adds V and is never tied."""
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
 NEXT_SENTENCE = "cls.seq_relationship  linear D 2  @head.seq_relationship"
-"""Is next or is not (Devlin et al. 2018, section 3.1)."""
+"""Next sentence or not (Devlin et al. 2018, section 3.1)."""
 CLASSIFIER = "classifier  linear D C  @head.classifier"
 DENSE_CLASSIFIER = """
 classifier          @head.classifier
   dense             linear D D
   out_proj          linear D C
 """
-"""RoBERTa's, which brings a dense layer of its own in place of a pooler."""
+"""RoBERTa's classifier, with a dense layer of its own in place of a pooler."""
 CLASSIFICATION_HEAD = DENSE_CLASSIFIER.replace("classifier  ", "classification_head  ")
-"""The same by the name that encoder-decoders give it."""
+"""The same head with its name in encoder-decoders."""
 CHOICE = "classifier  linear D 1  @head.classifier"
-"""A score for each choice, whatever the number of labels."""
+"""A score for each choice, independent of the number of labels."""
 SPAN = "qa_outputs  linear D C  @head.qa_outputs"
 """Start and end of the answer for C = 2."""
 TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
-"""The head of classes that set their two labels themselves, whatever the config has."""
+"""The head of classes that set their two labels themselves and ignore the config's."""
 SCORE = "score  linear D C bias=False  @head.classifier"
-"""A classifier without a bias, as decoders have it: they score each token, and use the last."""
+"""The classifier of decoders, without a bias: they score each token, and use the last."""
 SEARCHED_SPAN = """
 {place}                      @head.qa_outputs
   start_logits.dense         linear D 1
@@ -78,7 +78,7 @@ SEARCHED_SPAN = """
     dense_0                  linear 2*D D
     dense_1                  linear D 1 bias=False
 """
-"""Question answering by beam search: the end scored beside its start, and whether there is an answer."""
+"""Question answering by beam search: scores of the start, of the end for each start, and of having an answer."""
 
 _SUMMARY = """
 {place}                      @head.summary
@@ -88,12 +88,12 @@ _SUMMARY = """
 
 
 def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
-    """One vector for a sequence: outputs·D + outputs, or D² + D where it keeps the width; none without a projection."""
+    """One vector for a sequence: outputs·D + outputs, or D² + D if it keeps the width; none without a projection."""
     return fill(_SUMMARY, place=place, outputs=outputs)
 
 
 def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
-    """Return where in the sequence the vector is taken from, which changes no count, and what is applied to it.
+    """Return the choices of the vector's place in the sequence, which changes no count, and of its activation.
 
     :param place: default of ``summary_type``.
     :param function: default of ``summary_activation``.
@@ -114,7 +114,7 @@ CLASSES = {
     "ForQuestionAnswering": "{under}.body + span",
     "Model": "body(pooler=add_pooling_layer)   option add_pooling_layer=True",
 }
-"""Parts of a class by the end of its name, unless its family has others; its language model is the tree ``lm_head``,
+"""Trees of a class by the end of its name, unless its family sets others; its language model is the tree ``lm_head``,
 else ``masked_lm``."""
 RULES = {
     "summary": """
@@ -123,7 +123,7 @@ RULES = {
       write "cls_index", for example
     """
 }
-"""Rules of the classes with a tree, whatever their family."""
+"""Rules of the classes with a tree, in all families."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,
@@ -136,4 +136,4 @@ COMMON = {
     "summary": summary(),
     "classification_head": CLASSIFICATION_HEAD,
 }
-"""Those that most families have some of, by the names that their classes are written with."""
+"""The trees that families share, by their names in the lines of classes."""

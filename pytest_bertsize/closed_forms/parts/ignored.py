@@ -1,4 +1,4 @@
-"""Keys that look as if they changed a count but do not, and their costs if they did."""
+"""Keys that seem to change a count but do not, and the parameters that they would have added."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ USUAL = {
     ),
     "add_cross_attention": Ignored((False,), because="the layers of this family have no cross-attention"),
 }
-"""Those that families name."""
+"""The ignored keys that families name."""
 OF_BERT = "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer"
-"""Those of BERT and of all that are built like it."""
+"""The ignored keys of BERT and of families that are built like it."""
 PLAIN = """
 position_embedding_type ["absolute"]
 pruned_heads [{}, null]
 """
-"""Those of BERT where nobody has measured what they cost in transformers 4."""
+"""The ignored keys of BERT without their costs in transformers 4, for families in which these were not measured."""
 ROTARY = """
 position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
 pruned_heads [{}, null]: this family keeps all of its heads
 add_cross_attention
 """
-"""Those of models with rotary positions."""
+"""The ignored keys of models with rotary positions."""

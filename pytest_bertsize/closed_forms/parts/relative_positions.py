@@ -1,7 +1,7 @@
-"""Relative positions as BERT and its kin had them in transformers 4: a table of distances in every self-attention.
+"""Relative positions of BERT and similar families in transformers 4: a table of distances in every self-attention.
 
 Source: Shaw et al. 2018 (arXiv 1803.02155) and Huang et al. 2020 (arXiv 2009.13658). transformers 5 has no such tables
-and takes no notice of the key: https://github.com/huggingface/transformers/pull/41170.
+and ignores the key: https://github.com/huggingface/transformers/pull/41170.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""Values of the key, and the number of sides of a pair that its distance multiplies: the query, or the key too."""
+"""Values of the key, and the number of vectors that a distance multiplies: the query alone, or query and key."""
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
-"""(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
+"""(2·P - 1)·D/A: a row of a head's width for each distance, if the config asks for it."""
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
 def products(dims: Dims) -> int:
-    """Return how many more times a self-attention multiplies all queries or keys by a row for each token."""
+    """Return the number of further products of a self-attention: of its queries or keys with rows of distances."""
     return RELATIVE.get(dims.switches.get(KEY, ""), 0) if dims.release < V4 else 0
 
 
@@ -54,4 +54,4 @@ def read_until(*release: int) -> Until:
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""The refusal of a family that has such tables but no closed form for them."""
+"""The refusal for families with such tables that the closed form does not have."""

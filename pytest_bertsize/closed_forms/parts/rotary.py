@@ -1,23 +1,23 @@
 """Rules of models with rotary positions, which turn pairs of numbers (Su et al. 2021, arXiv 2104.09864).
 
-A head of four numbers or fewer may be odd: the library does not ask of models for tests whether it can be turned.
+A head of four numbers or fewer may be odd: the library does not check models that are as small as in its tests.
 """
 
 PADS_WITHIN = """
 get(pad_token_id, 0) < vocab_size
-  pad_token_id {pad_token_id:,} is not in a vocabulary of {vocab_size:,}: the class refuses it
+  pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
   write the index of the padding token
 """
-"""The rule of families whose library default is an index in a large vocabulary."""
+"""The rule of families whose default in the library is an index of a large vocabulary."""
 SOME_WIDTH = """
 num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
-  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: no head has any width
+  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
   write {hidden_size:,} or fewer
 """
 EVEN_HEAD_DIM = """
 head_dim == None or head_dim % 2 == 0 or head_dim <= 4
-  head_dim is {head_dim:,}, and the class refuses odd ones: rotary positions turn pairs
-  write an even one
+  head_dim is {head_dim:,}, an odd number, which the class refuses: rotary positions turn pairs
+  write an even number
 """
 EVEN_HEADS = """
 hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 or hidden_size // num_attention_heads <= 4
