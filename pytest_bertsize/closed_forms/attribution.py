@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_SAID = 3
 """Most rows to name if a list of the table differs in several."""
+NO_ENTRY = "nothing"
+"""The value of a list of the table that has no entry of its own, but the other side has."""
 TOGETHER = "together"
 """The key of the row for changes that no key explains alone: wider layers, and more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
@@ -137,4 +139,4 @@ def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
     """Write the values that only one side has; all values if both have the same ones in another order."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
     rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
-    return f"{', '.join(here[:MOST_SAID])}{rest}" or "nothing"
+    return f"{', '.join(here[:MOST_SAID])}{rest}" or NO_ENTRY

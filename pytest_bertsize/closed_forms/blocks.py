@@ -22,7 +22,7 @@ STAR = "*"
 
 
 class Copies(NamedTuple):
-    """The copies of a module, ``name.0``, ``name.1``, …: what a star stands for."""
+    """The copies of a module, ``name.0``, ``name.1``, …, for which a star stands."""
 
     times: Count
     start: int = 0
@@ -208,11 +208,11 @@ KINDS = {
         },
     ),
     "transformer_encoder_layer": Kind(
-        "Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``).",
+        "Self-attention, a feed-forward network and a norm for each (``torch.nn.TransformerEncoderLayer``).",
         _torch_layer("self_attn"),
     ),
     "transformer_decoder_layer": Kind(
-        "An encoder's layer with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``).",
+        "An encoder's layer with cross-attention and a norm for it (``torch.nn.TransformerDecoderLayer``).",
         _torch_layer("self_attn", "multihead_attn"),
     ),
     "transposed_linear": Kind(

@@ -79,7 +79,7 @@ def change_tensors(
 
 
 def _are_alike(one: Term, other: Term) -> bool:
-    """Compare two terms; an integer and a symbol are never alike, whatever the symbol stands for."""
+    """Compare two terms; an integer and a symbol are never alike, even with equal values."""
     return [*map(type, one.shape)] == [*map(type, other.shape)] and one == other
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
 
 
-def accept(  # noqa: PLR0913  (what the command line says)
+def accept(  # noqa: PLR0913  (the options of the command)
     root: Path,
     helper: Helper,
     names: Sequence[str],

@@ -51,7 +51,7 @@ def read_config_at(reference: str) -> ModelConfig:
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
     """Read a model as the table of a commit declares it, in the current folder.
 
-    Its block in the lock is the last value, if that has its sizes.
+    The last value is its block in the lock, if that has its sizes.
 
     :raises Unusable: if there is none, or none that can be read.
     """
@@ -72,7 +72,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
 
 def is_declared_at(revision: str, name: str) -> bool:
-    """Tell whether the table of a commit declares a model; a name that a module of the folder may have is none."""
+    """Return whether the table of a commit declares a model; a name that a module of the folder may have is none."""
     if not is_revision(revision):
         return False
     here = Settings(find_table(Path.cwd()), "", {})
@@ -84,7 +84,7 @@ def is_declared_at(revision: str, name: str) -> bool:
 
 
 def is_revision(written: str) -> bool:
-    """Tell whether a name is a revision in this folder, and no module."""
+    """Return whether a name is a revision in this folder, and no module."""
     top = written.partition(".")[0]
     if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False

@@ -35,7 +35,7 @@ SELECTED = "the command names other models, which is an error in CI"
 EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
 
 
-def check(  # noqa: PLR0913  (what the command line says)
+def check(  # noqa: PLR0913  (the options of the command)
     root: Path,
     helper: Helper | None,
     reports: Sequence[str] = (),

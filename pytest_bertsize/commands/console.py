@@ -24,7 +24,7 @@ def read_style(out: TextIO, verbosity: int = 0) -> Style:
 
 
 def say(text: str, out: TextIO) -> None:
-    """Print a text; characters that the output cannot encode, perhaps a letter of a path, become escapes."""
+    """Print a text; characters that the output cannot encode, such as a letter of a path, become escapes."""
     encoding = out.encoding or "utf-8"
     try:
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=out, flush=True)

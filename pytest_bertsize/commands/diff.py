@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEQ_LEN = 128
 """Tokens of the text for FLOPs."""
 DTYPE = "float32"
-"""The dtype for bytes, whatever the config's: models are compared by their parameters, not by their storage."""
+"""The dtype for bytes, not the config's: models are compared by their parameters, not by their storage."""
 HEAD_WIDTH = ("head_dim", "d_kv", "d_head")
 """Keys for the width of a head."""
 MEASURES = f"bytes as {DTYPE}, FLOPs of a text of {SEQ_LEN} tokens"

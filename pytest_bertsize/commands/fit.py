@@ -31,10 +31,10 @@ MOST = 10
 
 
 class Row(NamedTuple):
-    """Today's shape, or another one, as in the JSON."""
+    """The present shape, or another one, as in the JSON."""
 
     overrides: dict[str, Any]
-    """The overrides to paste into the table, beside those that it has."""
+    """The overrides to paste into the table, in addition to its own."""
     sizes: Mapping[str, Any]
     """The sizes that vary, by key."""
     parameters: int
@@ -79,7 +79,7 @@ def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, s
         found.append(limit._replace(measure=Flops(seq_len)))
     found = found or [limit for limit in chosen.model.limits if not isinstance(limit.measure, Growth)]
     if not any(limit.maximum is not None for limit in found):
-        raise refuse("there is no limit to stay under", "write --total 110M, for example")
+        raise refuse("there is no limit", "write --total 110M, for example")
     return found
 
 
@@ -105,11 +105,14 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
     if not found.varied:
         is_pair = not variants.sizes and any(symbol.startswith("L") for symbol in chosen.form.dims.sizes)
         alone = "name the config of one of its sides" if is_pair else "name a model that has a width or layers"
-        what = f"{chosen.form.architecture.name} has no size left to vary"
+        what = f"{chosen.form.architecture.name} has no size that may change"
         raise refuse(what, variants.why_unsure or ("keep fewer keys" if wish.keep else alone))
     if not found.shapes and not all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits):
-        fix = f"write a larger limit, {'keep fewer keys, ' if wish.keep else ''}or overrides with fewer tokens"
-        raise refuse(f"no tried shape is within {_list_limits(limits)}", fix)
+        words = next((key for key, size in variants.sizes.items() if size.symbol == "V"), "")
+        ways = ["a larger limit", *(["fewer --keep"] if wish.keep else [])]
+        if words and not list_of_adapter(chosen.derivation, limits):
+            ways.append(f"a smaller {words}")
+        raise refuse(f"no shape of the search is within {_list_limits(limits)}", f"write {' or '.join(ways)}")
     adapter, limited = chosen.derivation.adapter, list_of_adapter(chosen.derivation, limits)
     now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
 
@@ -125,7 +128,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides with those of a shape; a key of one of several parts is in that part's."""
+    """Return the table's overrides with those of a shape; a part's keys are in an object of its own."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.model.overrides.items()
     found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
@@ -177,7 +180,7 @@ def _list_pastes(found: Fitting) -> list[str]:
 
 
 def _list_notes(found: Fitting) -> list[str]:
-    how = "nearest to today's first, each with no size that could grow one step"
+    how = "nearest to today's first; in each, no size can grow by one more step"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
     first = shown_ones if found.rows else "today's shape is as large as the budget allows"
     unsure = Variants(found.chosen.derivation).why_unsure

@@ -37,7 +37,7 @@ DAY = len("2026-11-22")
 INDENT = "  "
 LEAST = 12
 """Fewest cells for a subject."""
-COLUMNS = ("commit", "date", "subject", "what moved it", "parameters", "change")
+COLUMNS = ("commit", "date", "subject", "cause", "parameters", "change")
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
 
 
@@ -93,7 +93,7 @@ def _list_sentences(row: Row) -> list[str]:
     if row.since:
         found.append(f"the change is since {row.since}, the last commit that was counted")
     if len(row.commit.parents) > 1 and row.change is not None:
-        found.append("a merge: this is all that it brought")
+        found.append("a merge: the sum of its changes")
     return found
 
 
@@ -106,12 +106,10 @@ def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
     rows = [row for model in models for row in model.rows]
     found = [*dict.fromkeys(row.method for row in rows if row.method)]
     if history.span.start == history.span.end:
-        found.append(f"no commit lies in {printable(history.span.asked)}")
+        found.append(f"{printable(history.span.asked)} contains no commit")
     elif quiet := history.commits_read - len({row.commit.name for row in rows}):
         touch = "touches" if quiet == 1 else "touch"
-        found.append(
-            f"{plural(quiet, 'other commit')} {touch} the table or its files, and changed none of these counts"
-        )
+        found.append(f"{plural(quiet, 'other commit')} {touch} the table or its files without a change of these counts")
     if history.is_cut:
         found.append(f"this clone is shallow: it lacks commits before {history.span.first[:SHORT]}; {UNSHALLOW}")
     return found

@@ -44,9 +44,8 @@ class Named(NamedTuple):
     """A model named on the command line, or in Python."""
 
     config: str
-    """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
-    of the hub; what a module has, ``module:NAME``; or a model that is declared, ``pyproject.toml::NAME`` or its name
-    alone, here or with ``REV:`` before it."""
+    """A file or a folder, from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the hub;
+    ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``."""
     architecture: str | None = None
     family: str | None = None
     options: Mapping[str, bool] = {}
@@ -64,7 +63,7 @@ class Explained:
     config: ModelConfig
     derivation: Derivation
     settings: Settings | None = None
-    """Today's table that declares it; ``None`` for a config by its path, and at a revision."""
+    """The present table that declares it; ``None`` for a config by its path, and at a revision."""
 
     @property
     def form(self) -> ClosedForm:
@@ -93,8 +92,8 @@ def closed_form(
     0 for a component that the model lacks; ``.formulas()["encoder"].text`` is its formula. The source of each family's
     formulas, a paper or the code of the class, is in its module in ``closed_forms/families``.
 
-    :param config: as for ``bertsize explain``: a file or a folder, from the current folder, perhaps with ``#key.path``;
-        or ``pyproject.toml::NAME``, a model that it declares.
+    :param config: as for ``bertsize explain``: a file or a folder, from the current folder, also as
+        ``FILE#key.path``; or ``pyproject.toml::NAME``, a declared model.
     :param architecture: the class; by default the only one that the file names.
     :param family: the ``model_type`` for a file that has none.
     :param options: constructor arguments: ``{"add_pooling_layer": False}``.
@@ -183,7 +182,7 @@ def _find_declaration(written: str) -> _Declaration | None:
 
 
 def _is_declared_in(table: Path, name: str) -> bool:
-    """Tell whether a table, also one with mistakes, declares a model, and no file or folder here has its name.
+    """Return whether a table, also one with mistakes, declares a model, and no file or folder here has its name.
 
     A folder without a config, as that of the model's own code, does not count.
     """
@@ -252,7 +251,7 @@ def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
 def _read_registry(declaring: Settings | None) -> Registry:
     """Read the closed forms of the table that declares a model.
 
-    For a model that no present table declares, read those that the folder's table names, and nothing else of it.
+    For a model that no present table declares, read those that the folder's table names, and no other key of it.
     """
     settings = declaring
     with suppress(SettingsError):

@@ -43,7 +43,7 @@ def refuse_ci(option: str) -> None:
         from pytest_bertsize.table.settings import SettingsError
 
         raise SettingsError(
-            f"{option}: this runs in CI ({sign}), where nobody reviews what it accepts: run it on your own machine, "
+            f"{option}: this runs in CI ({sign}), where nobody reviews the new limits: run it on your own machine, "
             "and commit pyproject.toml"
         )
 
@@ -61,7 +61,7 @@ def append_to_summary(path: Path, report: RunReport) -> None:
     size = path.stat().st_size if path.exists() else 0
     between = b"\n\n" if size else b""
     if size + len(between) + len(text) > LARGEST_SUMMARY:
-        raise OSError(f"it has {size:,} bytes already, and GitHub takes {LARGEST_SUMMARY:,}")
+        raise OSError(f"it has {size:,} bytes already, and GitHub accepts at most {LARGEST_SUMMARY:,}")
     with path.open("ab") as stream:
         stream.write(between + text)
 

@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 def can_show(encoding: str | None) -> bool:
-    """Tell whether an encoding has every character that reports use."""
+    """Return whether an encoding has every character that reports use."""
     try:
         "✗·²─█▶".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

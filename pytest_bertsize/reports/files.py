@@ -212,7 +212,7 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
 
 
 def _may_be_replaced(path: Path, begins: str) -> bool:
-    """Tell whether a file is an earlier report of ours, or empty."""
+    """Return whether a file is an earlier report of ours, or empty."""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
     return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None
@@ -229,6 +229,6 @@ def _list_inputs(settings: Settings) -> Iterator[Path]:
 
 
 def _leads_out(folder: Path, root: Path) -> bool:
-    """Tell whether a folder inside the project resolves to one outside it."""
+    """Return whether a folder inside the project resolves to one outside it."""
     written_inside = Path(os.path.abspath(folder)).is_relative_to(root)  # noqa: PTH100  (symlinks left as they are)
     return written_inside and not folder.resolve().is_relative_to(root.resolve())

@@ -56,12 +56,12 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
 
 
 def has_way_out(model: ModelReport) -> bool:
-    """Tell whether the headline of a failed model is the review's own line, which has the fix."""
+    """Return whether the headline of a failed model is the review's own line, which has the fix."""
     return model.verdict == "failed" and (model.base is None or model.parameter_count is None)
 
 
 def names_error(model: ModelReport) -> bool:
-    """Tell whether the headline of a failed model names its worst error, not only the limit of its total."""
+    """Return whether the headline of a failed model names its worst error, not only the limit of its total."""
     whole, errors = model.total_row, {finding.kind for finding in model.findings if finding.severity == "error"}
     is_within = whole is None or (whole.room_left or 0) >= 0
     return has_way_out(model) or is_within or bool(_BEFORE_A_LIMIT & errors)
@@ -247,7 +247,7 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
 
 
 def has_news(report: RunReport) -> bool:
-    """Tell whether there is news: a failure, a model not checked or compared, a change since the base."""
+    """Return whether there is news: a failure, a model not checked or compared, a change since the base."""
     base = report.base
     if report.failed or not report.complete or report.not_counted:
         return True

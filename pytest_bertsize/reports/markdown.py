@@ -31,7 +31,7 @@ _NAME = 60
 _TEXT = 1_000
 """Characters of an inserted text."""
 _FOR_WHAT_IS_MISSING = 400
-"""Characters kept for the sentence that counts what is not shown."""
+"""Characters kept for the sentence that counts the parts that are not shown."""
 _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
 """Marks of findings and verdicts: emoji, because GitHub colours nothing else."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
@@ -115,7 +115,7 @@ def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
 
 
 def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
-    """Count what is not shown: whole models, and parts of shown ones."""
+    """Count the models, and the parts of shown models, that are not shown."""
     models = sum(not section[0].fits for section in described)
     begun = [part for section in described if section[0].fits for part in section]
     parts = sum(not part.fits for part in (*begun, *others))
@@ -171,8 +171,7 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
         if models[MOST_MODELS:]:
             parts.append(Part(f"({exact(len(models) - MOST_MODELS)} more models are not in this table)"))
     if models and quiet:
-        them = "it" if quiet == 1 else "them"
-        parts.append(Part(f"{plural(quiet, 'model')} more passed, and nothing of {them} changed."))
+        parts.append(Part(f"{plural(quiet, 'more model')} passed without a change."))
     return parts
 
 
@@ -191,7 +190,7 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
 
 
 def _describe_run(report: RunReport) -> str:
-    """Describe what was counted, what it was compared with, and the libraries."""
+    """Describe the counted models, the base, and the libraries."""
     base, at = report.base, "work tree on " if sentences.is_of_work_tree(report) else ""
     build = "" if report.mode == "full" else "; not compared with a build"
     compared = f" Compared with {code(base.revision)} ({code(base.commit[:12])})." if base and base.commit else ""
@@ -248,7 +247,7 @@ def _describe_finding(finding: FindingRow) -> str:
 
 
 def _describe_subject(model: ModelReport) -> str:
-    """Describe the model, and name what it is not compared with."""
+    """Describe the model, and name the comparisons that are missing."""
     said = [
         ", ".join(code(each) for each in (model.architecture, model.config) if each),
         ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
@@ -260,7 +259,7 @@ def _describe_subject(model: ModelReport) -> str:
 
 
 def _describe_components(model: ModelReport) -> list[Part]:
-    """Draw the table, folded for a model that passed, and count what it leaves out."""
+    """Draw the table, folded for a model that passed, and count the rows that it leaves out."""
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)

@@ -370,23 +370,23 @@ class ModelReport(Object):
 
     @property
     def is_compared(self) -> bool:
-        """Tell whether the model was counted now and at the base."""
+        """Return whether the model was counted now and at the base."""
         return self.parameter_count is not None and self.base is not None and self.base.total is not None
 
     @property
     def differs_from_base(self) -> bool:
-        """Tell whether the model has any change to report against its base."""
+        """Return whether the model has any change to report against its base."""
         base = self.base
         return base is not None and any((base.said, base.changes, base.tensors, base.grown, base.shrunk))
 
     @property
     def is_unchanged(self) -> bool:
-        """Tell whether the model was compared and no key, count or tensor changed."""
+        """Return whether the model was compared and no key, count or tensor changed."""
         return self.is_compared and not self.differs_from_base and not any(row.base_delta for row in self.components)
 
     @property
     def is_quiet(self) -> bool:
-        """Tell whether a reviewer has nothing to read: the model passed, unchanged and without a warning."""
+        """Return whether a reviewer has nothing to read: the model passed, unchanged and without a warning."""
         told = any(each.severity != "note" or each.kind in NOTES_FOR_REVIEWERS for each in self.findings)
         told = told or any(row.form_delta for row in self.components)
         return self.verdict == "passed" and self.is_unchanged and not told
@@ -408,7 +408,7 @@ class RunReport(Object):
         ),
     ]
     commit: Annotated[str | None, says("The full hash of the checked-out commit; `null` outside a repository.")]
-    table_sha256: Annotated[str, says("SHA-256 of the values in [tool.bertsize], whatever their layout.")]
+    table_sha256: Annotated[str, says("SHA-256 of the values in [tool.bertsize], independent of their layout.")]
     base: Annotated[RunBase | None, says("`null` without a base.")]
     configured: Annotated[int, says("The number of declared models.")]
     checked: Annotated[int, says("The number of models in this report.")]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.attribution import NO_ENTRY
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import percent_used
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural, signed
@@ -121,7 +122,7 @@ def name_revision(revision: str, commit: str | None) -> str:
 
 
 def is_of_work_tree(report: RunReport) -> bool:
-    """Tell whether the base is the checked-out commit, so that every difference is uncommitted."""
+    """Return whether the base is the checked-out commit, so that every difference is uncommitted."""
     return bool(report.base and report.base.commit and report.base.commit == report.commit)
 
 
@@ -141,11 +142,13 @@ def name_moved(components: Mapping[str, int], most: int) -> str:
 
 
 def name_change(row: Change | Moved) -> str:
-    """Return ``num_hidden_layers 12 → 13``, with words unquoted."""
+    """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``, with words unquoted."""
     if row.key == "code":
         return "the code, or a file that it reads"
     if row.key == "together":
         return "these keys together, beyond each of them alone"
+    if NO_ENTRY in (row.before, row.after):
+        return f"{row.key} {f'now has {row.after}' if row.before == NO_ENTRY else f'no longer has {row.before}'}"
     before, after = (exact(int(each)) if each.isdecimal() else each.strip('"') for each in (row.before, row.after))
     return f"{row.key} {before} → {after}"
 

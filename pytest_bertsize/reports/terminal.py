@@ -84,7 +84,7 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(finding: FindingRow) -> bool:
-    """Tell whether the headline contains the message: its words, or the numbers of a limit."""
+    """Return whether the headline contains the message: its words, or the numbers of a limit."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
 
@@ -153,7 +153,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
 
 
 def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport]:
-    """Let the first of several models that are drawn alike, but for name and config, stand for all of them.
+    """Let the first of several models that differ only in name and config stand for all of them.
 
     The others have nothing left to draw.
     """
@@ -399,7 +399,7 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
 
 
 def _says_something(row: Component) -> bool:
-    """Tell whether a row is worth showing: a count, a failure, or a difference."""
+    """Return whether a row is worth showing: a count, a failure, or a difference."""
     return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
 
 

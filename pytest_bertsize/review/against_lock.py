@@ -66,7 +66,7 @@ def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
 
 
 def _has_growth_by_lock(found: Review) -> bool:
-    """Tell whether the model's growth is counted from the lock once it is committed."""
+    """Return whether the model's growth is counted from the lock once it is committed."""
     model = found.subject.model
     is_counted_by_lock = not model.closed_form or model.has_config_of_build
     return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)

@@ -49,8 +49,8 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
 def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid, *, is_off: bool) -> Iterator[Finding]:
     """Find keys that the closed form and the library read differently: a default, an alias, a new meaning.
 
-    A key that the config object lacks matters only if the model differs from its closed form: the class does what
-    its code says, and the tensors show whether that is what the closed form assumes.
+    A key that the config object lacks matters only if the model differs from its closed form: the code
+    of the class decides, and the tensors show whether it agrees with the closed form.
     """
     for key, assumed in values.assumed.items():
         if key in library.said and not _is_same(assumed, library.said[key]):
@@ -104,7 +104,7 @@ def _is_same(assumed: object, said: object) -> bool:
 
 
 def _is_none_of_it(assumed: object) -> bool:
-    """Tell whether ``None``, or a missing key, means the same to the library."""
+    """Return whether ``None``, or a missing key, means the same to the library."""
     return assumed is False or assumed == ()
 
 
@@ -113,7 +113,7 @@ def _show_value(value: object) -> str:
 
 
 def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:
-    """Tell whether the file, or the table, has the key under this name."""
+    """Return whether the file, or the table, has the key under this name."""
     inside: object = handed_over
     for key in path:
         if not isinstance(inside, dict) or key not in inside:
@@ -169,7 +169,7 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 
 
 def _is_saved(buffer: Buffer) -> bool:
-    """Tell whether a checkpoint saves a buffer; masks are excluded."""
+    """Return whether a checkpoint saves a buffer; masks are excluded."""
     return buffer.saved and buffer.dtype != "bool"
 
 

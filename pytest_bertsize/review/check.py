@@ -34,7 +34,7 @@ class Accepted(NamedTuple):
     baseline: Baseline | None = None
     lock: Lock | None = None
     put_back: PutBack | None = None
-    """The keys of its config that changed since the base, where no closed form compares them."""
+    """The keys of its config that changed since the base, if no closed form compares them."""
 
 
 NOTHING = Accepted()
@@ -194,7 +194,7 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
 
 
 def is_equal(form: ClosedForm, built: Built) -> bool:
-    """Tell whether a built model has the tensors of its closed form, and the ties that its class declares."""
+    """Return whether a built model has the tensors of its closed form, and the ties that its class declares."""
     from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
     return not (build_findings.check_ties(built) or compare_with_closed_form(form, inventory_of(built, form)))
@@ -235,7 +235,7 @@ def _name_absurd(subject: Subject) -> str:
     numbers = {key: value for key, value in given.items() if isinstance(value, int)}
     key = max(numbers, key=lambda key: numbers[key], default="")
     absurd = numbers.get(key, 0) >= ABSURD
-    return f"correct {printable(key)}, if it is not meant to be {number(numbers[key])}; else " if absurd else ""
+    return f"correct {printable(key)}, if {number(numbers[key])} is not intended; else " if absurd else ""
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:

@@ -153,7 +153,7 @@ def examine(
     except Unusable as unusable:
         findings = unusable.findings
         return replace(known, findings=_add_built(findings, model, built) if built else findings)
-    except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
+    except Exception as error:  # noqa: BLE001  (any error of a config fails its model, not the run)
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
         return replace(known, findings=(finding,))

@@ -172,6 +172,6 @@ class Gate:
         return sha256(repr(subject.form.terms).encode()).hexdigest()
 
     def agrees(self, request: Request, built: Built) -> bool:
-        """Tell whether a built model equals the closed form whose hash its request has."""
+        """Return whether a built model equals the closed form whose hash its request has."""
         form = self.subject(request.name).form
         return form is not None and check.is_equal(form, built)

@@ -1,8 +1,8 @@
 """Compare a count with the limits of a budget.
 
-A count by hand usually forgets something: some 35 public derivations leave biases out, count one layer instead of all,
-miss the pooler, the head or the position table, or count the tied decoder twice. The number itself
-shows which, and a finding names a mistake only if it gives exactly the number of the limit.
+A count by hand usually has a gap: some 35 public derivations leave biases out, count one layer instead of all, miss
+the pooler, the head or the position table, or count the tied decoder twice. The number itself shows the mistake, and
+a finding names a mistake only if it gives exactly the number of the limit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
-    """Tell whether a missing component exists under another name: ``pooler`` of ``bert.pooler``."""
+    """Return whether a missing component exists under another name: ``pooler`` of ``bert.pooler``."""
     parts = {part for each in known for part in each.split(".")}
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 

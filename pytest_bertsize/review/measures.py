@@ -155,7 +155,7 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
 
 
 def _is_quantised(tensor: Tensor) -> bool:
-    """Tell whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix outside embeddings and heads."""
+    """Return whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix outside embeddings and heads."""
     kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
     return len(tensor.shape) > 1 and not kept
 
@@ -208,7 +208,7 @@ def dtype_of(config: Mapping[str, object]) -> str:
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _read_dtype(key, value) for key, value in named.items()}
     if len(set(dtypes.values())) > 1:
-        both = f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
+        both = f'the config has dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
         raise BadValue(f"{both}: keep one")
     return next(iter(dtypes.values()), "float32")  # the default of torch and transformers
 

@@ -45,7 +45,7 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
 
 
 def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool:
-    """Tell whether the only difference is another name for a tensor that both sides have."""
+    """Return whether the only difference is another name for a tensor that both sides have."""
     tensors = [side[name] for side in sides for name in difference.tensors if name in side]
     return difference.is_name_alone and all(each.tied_to in side for each in tensors for side in sides)
 

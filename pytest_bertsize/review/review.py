@@ -92,7 +92,7 @@ class Review:
 
     @property
     def freezes_at_will(self) -> bool:
-        """Tell whether the project's code decides which tensors train: no config of the library does."""
+        """Return whether the project's code decides which tensors train: no config of the library does."""
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property

@@ -65,10 +65,10 @@ def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "ERROR: there is no limit to stay under; write --total 110M, for example\n"),
+        ([], "ERROR: there is no limit; write --total 110M, for example\n"),
         (
             ["--total", "40K"],
-            "ERROR: no tried shape is within total 40K; write a larger limit, or overrides with fewer tokens\n",
+            "ERROR: no shape of the search is within total 40K; write a larger limit or a smaller vocab_size\n",
         ),
         (
             ["--total", "110M", "--keep", "vocab_sise"],
@@ -167,7 +167,7 @@ def test_what_trains_is_held_where_layers_are_frozen(bertsize: Bertsize) -> None
     assert found
     assert all(form.trainable <= 550_000 for form in count_again(frozen, found))
     declare(f"{frozen}budget.trainable = {{ exact = 1 }}")
-    said = "no tried shape is within total 900K and trainable =1; write a larger limit"
+    said = "no shape of the search is within total 900K and trainable =1; write a larger limit"
     assert said in bertsize.refused("fit", "small")
 
 

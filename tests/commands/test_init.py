@@ -46,7 +46,7 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
     assert started(tmp_path)[:2] == (NOTHING, "")
     (line,) = by_hand(tmp_path)
     assert line.startswith(
-        'config.json: no class of the library reads the key "fusion_layer", and models/fusion.py names it: '
+        'config.json: no class of the library reads the key "fusion_layer", but models/fusion.py names it: '
     )
 
 

@@ -79,7 +79,7 @@ def test_each_commit_that_moved_a_count_is_a_row_with_its_key(history: History) 
     assert re.fullmatch(rf"  {last[:10]}  .*  76,671     \+490  ten words", lines[5])
     assert lines[6] == "    vocab_size 101 → 111: +490 (embeddings.word +480, head.decoder +10)"
     assert " ".join(said.split()).endswith(
-        "- 1 other commit touches the table or its files, and changed none of these counts"
+        "- 1 other commit touches the table or its files without a change of these counts"
     )
 
 
@@ -95,7 +95,7 @@ def test_a_merge_is_one_row_of_all_that_it_brought_and_the_rows_add_up(history: 
     assert [row["subject"] for row in rows] == ["begin", "wider"]
     assert rows[1]["change"] == LAYER + 10 * WORD
     assert {key["key"]: key["total"] for key in rows[1]["keys"]} == {"num_hidden_layers": LAYER, "vocab_size": 490}
-    assert rows[1]["said"][-1] == "a merge: this is all that it brought"
+    assert rows[1]["said"][-1] == "a merge: the sum of its changes"
     assert len(rows[1]["parents"]) == 2
     assert [row["subject"] for row in history.rows("fits", "main^1..wide")] == ["begin", "a layer more", "ten words"]
 

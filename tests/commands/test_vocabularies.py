@@ -98,8 +98,8 @@ def test_names_that_only_bert_has_are_refused_for_another_family(tmp_path: Path,
     config = tmp_path / "config.json"
     config.write_text('{"model_type": "roberta", "architectures": ["RobertaModel"]}', "utf-8")
     assert bertsize.refused("explain", str(config), "--names", "bert4keras") == (
-        "ERROR: --names bert4keras knows the family 'bert', and this is 'roberta'; "
-        "write --names transformers, which knows every family\n"
+        "ERROR: --names bert4keras has names for the family 'bert', but the model's family is 'roberta'; "
+        "write --names transformers, which has names for every family\n"
     )
     out = bertsize.printed("explain", str(config), "--names", "transformers")
     assert "encoder.layer.k.attention.self.query.weight"[-20:] in out

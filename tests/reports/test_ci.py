@@ -222,6 +222,6 @@ def test_a_page_is_not_made_longer_than_github_takes(tmp_path: Path) -> None:
     append_to_summary(path, run(passing()))
     assert path.stat().st_size == LARGEST_SUMMARY
     path.write_bytes(b"x" * (LARGEST_SUMMARY - size - 1))
-    with pytest.raises(OSError, match=r"has 1,04\d,\d{3} bytes already, and GitHub takes 1,048,576"):
+    with pytest.raises(OSError, match=r"has 1,04\d,\d{3} bytes already, and GitHub accepts at most 1,048,576"):
         append_to_summary(path, run(passing()))
     assert path.stat().st_size == LARGEST_SUMMARY - size - 1

@@ -257,7 +257,7 @@ def test_the_address_holds_what_is_set_and_sets_what_it_holds(show: Show) -> Non
 )
 def test_what_an_address_should_not_hold_is_said_and_left_alone(show: Show, address: str, said: str) -> None:
     shown = show(address)
-    assert text(shown, "#unread") == f"Of the address, this was not taken: {said}"
+    assert text(shown, "#unread") == f"Ignored in the address: {said}"
     assert text(shown, "#total") in {"109,514,298", "116,602,170"}
 
 

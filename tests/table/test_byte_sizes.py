@@ -68,7 +68,7 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
         ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not a dtype by its full name: write "float16"'),
         (
             {"dtype": "float16", "torch_dtype": "float32"},
-            'the config says dtype "float16" and torch_dtype "float32": keep one',
+            'the config has dtype "float16" and torch_dtype "float32": keep one',
         ),
     ],
 )

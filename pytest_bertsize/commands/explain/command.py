@@ -78,8 +78,9 @@ def _check_names(names: str, chosen: Explained) -> None:
         fix = did_you_mean(names, VOCABULARIES, f"write one of {known}", written=str)
         raise refuse(f"--names {shown(names)}: there are {known}", fix)
     if names != "transformers" and chosen.derivation.family.name != FAMILY:
-        message = f"--names {names} knows the family {FAMILY!r}, and this is {chosen.derivation.family.name!r}"
-        raise refuse(message, "write --names transformers, which knows every family")
+        family = chosen.derivation.family.name
+        message = f"--names {names} has names for the family {FAMILY!r}, but the model's family is {family!r}"
+        raise refuse(message, "write --names transformers, which has names for every family")
 
 
 def _write_markdown(chosen: Explained) -> str:
@@ -168,7 +169,7 @@ def _wrap_sum(text: str, width: int) -> str:
 
 
 def _fill_lines(parts: Iterable[str], width: int) -> list[str]:
-    """Put parts on as few lines as they fit on, one after the other; a part is never broken."""
+    """Put parts on as few lines as possible; a part is never broken."""
     lines = [""]
     for part in parts:
         if lines[-1] and cell_len((lines[-1] + part).rstrip()) > width:

@@ -1,7 +1,7 @@
 """List the lines of an explanation by other names of BERT's tensors: those of ``model.summary()`` or a checkpoint.
 
 bert4keras has a layer for each, Google's checkpoints a variable. Sources: ``variable_mapping`` of bert4keras, which
-says both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
+has both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Naming:
 
     @property
     def has_layers(self) -> bool:
-        """Tell whether a line is a layer of Keras, not a tensor."""
+        """Return whether a line is a layer of Keras, not a tensor."""
         return self.vocabulary == "bert4keras"
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:

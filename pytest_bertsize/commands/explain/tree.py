@@ -42,7 +42,7 @@ class Line:
     in_all: int | None = None
     """The count of all layers, inside ``one layer``."""
     minor: bool = False
-    """Below the level of components: a kind of parameter, a tensor, or nothing at all."""
+    """The level below components: a kind of parameter, a tensor, or ``""``."""
     tensor: bool = False
     """True for the name of a tensor, which a narrow terminal may shorten."""
 
@@ -51,7 +51,7 @@ class Line:
 
 
 class Leaf(NamedTuple):
-    """One tensor of one layer, alike in all layers: its integers and the symbols behind them."""
+    """One tensor of one layer, alike in all layers: its integers and their symbols."""
 
     name: str
     """The name, with ``*`` for the index of a layer."""

@@ -68,13 +68,13 @@ class _Definition(NamedTuple):
     file: str
     node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     names: set[str]
-    """Every name inside of it, and each part of dotted ones."""
+    """Every name inside it, and each part of dotted names."""
     bases: set[str]
     """The last parts of the names of its bases."""
     holds: bool
     """True if a model of the library is among the names."""
     is_module: bool
-    """True if one is among the bases, or a module of torch."""
+    """True if one is among the bases, or a module of torch is."""
 
 
 class Code:
@@ -125,7 +125,7 @@ class Code:
         return found
 
     def is_foreign(self, architecture: str) -> bool:
-        """Tell whether files use the library, and none names a class or the Auto class that makes it."""
+        """Return whether files use the library, and none names a class or the Auto class that makes it."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
@@ -137,7 +137,7 @@ class Code:
         name = re.escape(key)
         words = re.compile(rf"(?i:\w*(?:conf|cfg|config|args|params))\.{name}\b|([\"']){name}\1".encode())
         file = next((path for path, content in self._contents.items() if words.search(content)), "")
-        what = f"no class of the library reads the key {shown(key)}, and {printable(file)} names it"
+        what = f"no class of the library reads the key {shown(key)}, but {printable(file)} names it"
         return f"{what}: if you run a class of your own, declare that class by a factory" if file else ""
 
     # classes and calls of the project
@@ -148,7 +148,7 @@ class Code:
         return {file: dict(_list_models(tree)) for file, tree in self._trees.items()}
 
     def list_classes(self) -> list[Class]:
-        """Return the model classes that hold a model of the library, and are no part of another."""
+        """Return the model classes that hold a model of the library and are not a part of another class."""
         definitions = [each for file, tree in self._trees.items() for each in self._list_definitions(file, tree)]
         holding = _reach({each.node.name for each in definitions if each.holds}, definitions, lambda each: each.names)
         of_torch = {each.node.name for each in definitions if each.is_module}

@@ -60,7 +60,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
                 rewrite.replace_pyproject(before.path, before.text, after)
                 _say_written(before, found, out)
             else:
-                appended = "\n" + "\n".join(map(str, found.tables))  # perhaps to a file without a newline at its end
+                appended = "\n" + "\n".join(map(str, found.tables))  # the file may lack a newline at its end
                 print_toml(after if before.is_new else appended, out)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
@@ -112,7 +112,7 @@ def warn_of_roots(project: Project) -> Iterator[str]:
         yield f"the new [tool.pytest.ini_options] makes {here} a root: {no_longer}"
     else:
         yield (
-            f"pytest takes {_name_folder(above)} for the root of {here}: for pytest to read this table, give "
+            f"pytest uses {_name_folder(above)} as the root of {here}: for pytest to read this table, give "
             f'pyproject.toml a [tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
         )
 

@@ -70,7 +70,7 @@ class ByHand(NamedTuple):
     """A place that is or may be a model, without a proposed table."""
 
     place: str
-    """A file, perhaps with a line or a key of it."""
+    """A file, with a line or a key of it if there is one."""
     why: str
     """The reason, and the fix."""
 
@@ -94,7 +94,7 @@ class Configs:
         """Files of unknown families, by their model_type."""
         self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
         self._of_others: set[str] = set()
-        """Configs in a folder of several modules, or beside an adapter, which are no models of their own."""
+        """Configs in a folder of several modules, or beside an adapter, which are not models of their own."""
         for file, content in files.read_all(files.configs, "JSON and YAML"):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._read(file, content)

@@ -218,7 +218,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
         named = ", ".join(map(printable, numbers))
-        yield f"{named}: the sizes written as numbers are no sums of keys of a config or of kwargs"
+        yield f"{named}: the sizes written as numbers are not sums of keys of a config or of kwargs"
     of_configs = {key: value for each in built.finished for key, value in each.config.items()}
     if read := [key for key, value in found.numbers.items() if found.extra and of_configs.get(key, value) != value]:
         yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
@@ -249,7 +249,7 @@ def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
 
 
 def _is_ignored(root: Path, path: str) -> bool:
-    """Tell whether git ignores an existing file, or the config in a folder."""
+    """Return whether git ignores an existing file, or the config in a folder."""
     file = root / path / CONFIG if (root / path).is_dir() else root / path
     listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(file.relative_to(root)))
     return file.exists() and listed is not None and listed.returncode == 0 and not listed.stdout
@@ -334,7 +334,7 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 
 def _is_meant(model: Model, wish: Wish) -> bool:
-    """Tell whether the command line describes or names a declared model, or the script names it."""
+    """Return whether the command line describes or names a declared model, or the script names it."""
     here = wish.factory, wish.config, dict(wish.kwargs)
     is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
     return bool(model.init_command) and (is_as_declared or bool(wish.name))

@@ -67,7 +67,7 @@ class Files:
         return b""
 
     def has_name(self, folder: str, pattern: re.Pattern[str]) -> bool:
-        """Tell whether a folder has a file with such a name, even one that git ignores."""
+        """Return whether a folder has a file with such a name, even one that git ignores."""
         try:
             return any(map(pattern.fullmatch, os.listdir(self.root / folder)))  # noqa: PTH208  (names alone)
         except OSError:
@@ -131,7 +131,7 @@ class _Foreign:
         self._known: dict[str, bool] = {"": False}
 
     def has(self, path: str) -> bool:
-        """Tell whether a path leads through such a folder; a folder ends with a slash."""
+        """Return whether a path leads through such a folder; a folder ends with a slash."""
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
@@ -152,7 +152,7 @@ def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:
 
 
 def _is_regular(path: str, found: Files) -> bool:
-    """Tell whether a path is a regular file: no symlink, and not deleted since git listed it."""
+    """Return whether a path is a regular file: no symlink, and not deleted since git listed it."""
     try:
         mode = (found.root / path).lstat().st_mode
     except (OSError, ValueError):

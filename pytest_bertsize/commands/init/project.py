@@ -60,7 +60,7 @@ class Project:
 
     @property
     def is_here(self) -> bool:
-        """Tell whether init was started in this folder."""
+        """Return whether init was started in this folder."""
         return os.path.realpath(self.root) == os.path.realpath(os.curdir)
 
     @property
@@ -74,7 +74,7 @@ class Project:
 
     @property
     def becomes_root(self) -> bool:
-        """Tell whether the file is new and gets settings of pytest, because no other file of this folder has any."""
+        """Return whether the file is new and gets settings of pytest, because no other file of this folder has any."""
         return self.is_new and not self.is_root
 
     def parse_beside(self, tables: str) -> Settings:
@@ -162,7 +162,7 @@ def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
 
 
 def _has_lock(text: str, lock: str) -> bool:
-    """Tell whether a text is TOML, and its table of ours names this lock, if there is one to name."""
+    """Return whether a text is TOML, and its table of ours names this lock, if there is one to name."""
     try:
         table = tomli.loads(text)["tool"]["bertsize"]
     except tomli.TOMLDecodeError:

@@ -24,11 +24,11 @@ LONGEST = 1_500
 MOST_MOVED = 4
 """Components that one key moved."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
-"""Limits of what is shown of a model: cells of one bar, tensors of one layer. The JSON report has the rest."""
+"""Most entries of a model: cells of one bar, tensors of one layer. The JSON report has the rest."""
 
 
 def render_page(report: RunReport) -> str:
-    """Return the page of a run. It counts what it leaves out; the JSON report has everything."""
+    """Return the page of a run. It counts the entries that it leaves out; the JSON report has all."""
     ordered = sorted(report.models, key=lambda model: model.verdict == "passed")
     numbered = [(f"model-{index}", model) for index, model in enumerate(ordered, 1)]
     return (
@@ -80,6 +80,7 @@ def load_templates() -> Environment:
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
         "where": lambda components: sentences.name_moved(components, MOST_MOVED),
+        "cause": sentences.name_change,
         "former": sentences.describe_former,
         "reason": sentences.describe_reason,
     }
@@ -185,7 +186,7 @@ def _show_count(count: int | None) -> str:
 
 
 def _is_limit_wrong(row: Component) -> bool:
-    """Tell whether a row fails for its limit alone, and not for its count or its closed form."""
+    """Return whether a row fails for its limit alone, and not for its count or its closed form."""
     return row.failed and not row.form_delta and (row.room_left or 0) >= 0
 
 
@@ -194,7 +195,7 @@ def _show_room(row: Component) -> str:
 
 
 def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
-    """Tell whether a row consists of one part of the same name, as in the ``layers.layers`` of a TransformerEncoder."""
+    """Return whether a row consists of one part of the same name, as ``layers.layers`` in a TransformerEncoder."""
     part = f"{row.name}.{row.name.rpartition('.')[2]}"
     return not row.limit and counts.get(part) == counts.get(row.name)
 

@@ -11,7 +11,7 @@ function element(tag, className, ...inside) {
   return made
 }
 
-// numbers as they are read
+// numbers in words
 
 const readable = text => /^\d+$/.test(text) ? grouped(text) : text
 const signed = count => (count > 0n ? '+' : '') + grouped(count)
@@ -27,7 +27,7 @@ function inBytes(count) {
   return `${unit && value < 99.95 ? value.toFixed(1).replace(/\.0$/, '') : Math.round(value)}${units[unit]}`
 }
 
-// sliders: where heads divide the width, and otherwise in even steps up to four times what the config has
+// sliders: widths that the heads divide, otherwise even steps up to four times the config's value
 
 const known = text => /^\d{1,9}$/.test(text) ? Number(text) : null
 const common = (a, b) => b ? common(b, a % b) : a
@@ -59,7 +59,7 @@ function placeSliders() {
   })
 }
 
-// what is set
+// the state
 
 function set(place, text) {
   written[place] = text
@@ -71,7 +71,7 @@ function address() {
   return changed.length ? `#${changed.join('&')}` : ''
 }
 
-// Only keys that there are, each once, with a whole number: anything else in an address is said and left alone.
+// Only known keys, each once, with a whole number: anything else in an address is reported and ignored.
 function readAddress() {
   const unread = [], seen = new Set()
   written = [...START]
@@ -82,10 +82,10 @@ function readAddress() {
     written[place] = text
   }
   $('unread').hidden = !unread.length
-  $('unread').textContent = unread.length ? `Of the address, this was not taken: ${unread.slice(0, 5).join(', ')}` : ''
+  $('unread').textContent = unread.length ? `Ignored in the address: ${unread.slice(0, 5).join(', ')}` : ''
 }
 
-// what is seen
+// the display
 
 function show() {
   const {found, wrong, rows} = judge(written)
@@ -121,7 +121,7 @@ function showFigures(rows) {
   value.children[1].textContent = left === null ? '' : `${grouped(left < 0n ? -left : left)} ${side(limit, total)}`
 }
 
-// What is left to the nearer bound that counts: below zero where it is broken.
+// The room to the nearer bound: negative if the bound is exceeded.
 function room({min, max}, count) {
   if (max === null || (min !== null && count < min)) return count - BigInt(min)
   return BigInt(max) - count
@@ -156,14 +156,14 @@ function showRow(row, {name}, rows, largest) {
   row.classList.toggle('failed', left < 0n)
   row.lastElementChild.classList.toggle('bad', left < 0n)
   fill(row, grouped(count), share(count, rows.get('total')), change, limit ? limit.said : '', left === null ? '' : grouped(left))
-  const [bar, mark] = row.querySelectorAll('.track *') // the mark is where the bar ends in the config
+  const [bar, mark] = row.querySelectorAll('.track *') // the mark shows the end of the config's bar
   if (!bar) return
   bar.style.width = `${part(count, largest)}%`
   mark.style.left = `${part(before, largest)}%`
   mark.hidden = count === before
 }
 
-// Two bars on one scale, as in the report: the config, and what is set.
+// Two bars on one scale, as in the report: the config, and the sizes on the page.
 function showBars(rows) {
   const sides = [['the config', AT_START], ['these sizes', rows]], limit = MODEL.limits.total?.max
   const longest = sides.map(([, counts]) => counts.get('total')).reduce(larger)
@@ -180,7 +180,7 @@ function showBars(rows) {
   $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : beyond ? ` The budget of ${MODEL.limits.total.said} is far beyond the right edge.` : ''}`
 }
 
-// A part stands below its component, which may have parameters beside those of its parts.
+// A part is below its component, which may have parameters beside those of its parts.
 function bar(label, counts, scale, limit) {
   const rows = MODEL.rows.filter(({name, depth}) => depth < 2 && counts.get(name)), tops = rows.filter(row => !row.depth)
   const above = element('div', 'level above'), below = element('div', 'level below')
@@ -224,7 +224,7 @@ function kept() {
   return [...(MODEL.table ? [`[${MODEL.table}]`] : []), ...MODEL.sizes.map(({key}, place) => `overrides.${bare(key)} = ${grouped(written[place]).replaceAll(',', '_')}`)].join('\n')
 }
 
-// what is done
+// the actions
 
 function changed() {
   history.replaceState(null, '', address() || location.pathname + location.search)

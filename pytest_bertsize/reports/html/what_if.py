@@ -149,7 +149,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 
 
 def _is_counted(limit: Limit) -> bool:
-    """Tell whether the page counts what a limit bounds: not bytes, FLOPs or trainable parameters."""
+    """Return whether the page counts what a limit bounds: not bytes, FLOPs or trainable parameters."""
     return limit.measure is None and limit.component != TRAINABLE
 
 
@@ -222,8 +222,8 @@ def _say_why(variants: Variants, key: str, value: object) -> str:
         return f"{shown(not value)} is refused here"
     change = other.total - variants.form.total
     if not change:
-        return f"{shown(not value)} would change no count here"
-    return f"{shown(not value)} would be another formula: {signed(change)} parameters here"
+        return f"{shown(not value)} changes no count here"
+    return f"{shown(not value)} has another formula: {signed(change)} parameters here"
 
 
 def _list_widths() -> Iterable[tuple[int, str]]:

@@ -1,4 +1,4 @@
-// A whole quotient, rounded down as Python's // does it: a BigInt is cut towards zero.
+// A quotient, rounded down as by Python's //: a BigInt is rounded towards zero.
 function floor(above, below) {
   const cut = above / below
   return above % below !== 0n && (above < 0n) !== (below < 0n) ? cut - 1n : cut
@@ -6,7 +6,7 @@ function floor(above, below) {
 
 const grouped = count => count.toString().replace(/\B(?=(\d{3})+$)/g, ',')
 
-// What Python's reader, the rules of the class and the gate's bounds say to some values: sentences, or else counts.
+// Check values by Python's reader, the rules of the class and the gate's bounds: return sentences, or else counts.
 function judge(written) {
   const values = written.map(text => /^-?\d{1,24}$/.test(text) ? BigInt(text) : null)
   const found = [], wrong = new Set()
@@ -15,7 +15,7 @@ function judge(written) {
     if (!said) return
     wrong.add(size.key)
     found.push(said)
-    values[place] = BigInt(size.example) // as the reader takes it, for rules about other keys
+    values[place] = BigInt(size.example) // a valid value, for rules about other keys
   })
   MODEL.rules.forEach(({keys, words, said}, number) => {
     if (keys.some(key => wrong.has(key)) || computed(() => HOLDS[number](values), false)) return
@@ -30,7 +30,7 @@ function judge(written) {
   return said ? {found: [said], wrong} : {found, wrong, rows}
 }
 
-// A division by zero is the one thing that goes wrong in whole numbers.
+// A division by zero is the only error of whole numbers.
 function computed(what, otherwise) {
   try { return what() } catch (error) {
     if (error instanceof RangeError) return otherwise
@@ -38,7 +38,7 @@ function computed(what, otherwise) {
   }
 }
 
-// What is wrong and what to write, with names in braces replaced.
+// Replace the names in braces in a message and its fix.
 function filled(templates, said) {
   return templates.map(text => text.replace(/\{([^{}]+)\}/g, (_, name) => said(name)))
 }
@@ -52,7 +52,7 @@ function outside({key, example, least, most, deepest}, value, text) {
   return deepest && value > deepest ? say(deep, {most: grouped(deepest)}) : null
 }
 
-// Every component at every level, and the total.
+// Return every component at every level, and the total.
 function rolledUp(own) {
   const rows = new Map([...MODEL.rows.map(row => [row.name, 0n]), ['total', 0n]])
   MODEL.own.forEach((name, place) => {
@@ -63,7 +63,7 @@ function rolledUp(own) {
   return rows
 }
 
-// What would take minutes to build, or is no model.
+// Return the message for a model that is too large to build, or null.
 function absurd(counts, total, values) {
   const {tensor, label, labels, most, megabyte} = MODEL.memory, {much, many} = MODEL.words
   const names = labels === null ? 0n : values[labels], bytes = counts.tensors * BigInt(tensor) + names * BigInt(label)
