@@ -185,7 +185,7 @@ def _severity(call: ast.Call) -> object:
 def test_what_counts_as_ci_is_told() -> None:
     page = DOCUMENTS["docs/reference/command-line.md"].read_text("utf-8")
     (told,) = re.findall(
-        r"^In CI is a run in which one of .+?: ((?:`\w+`,?\s)+|.+?)\.$", page, flags=re.MULTILINE | re.DOTALL
+        r"^A run is in CI if one of .+?: ((?:`\w+`,?\s)+|.+?)\.$", page, flags=re.MULTILINE | re.DOTALL
     )
     assert tuple(re.findall(r"`(\w+)`", told)) == VARIABLES
 
