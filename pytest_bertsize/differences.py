@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from pytest_bertsize.folding import fold_names, group_indices, join_indices, split_indices, write_folded
 from pytest_bertsize.inventory import Inventory, Tensor, levels
@@ -28,8 +29,7 @@ MOST_NAMED = 3
 AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One difference, which may concern many tensors."""
 
     kind: Kind

@@ -11,10 +11,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
@@ -28,8 +30,7 @@ MOST_MARKS = 3_000_000
 tokenizer of 256,000 tokens with their ids and 580,000 merges has 2.3 million."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True, dict=True):
     """The place where a file should be, and the way to report a mistake in it."""
 
     root: Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
@@ -207,8 +206,7 @@ def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)]))
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """Tensors that differ only in their layer's index, as one row."""
 
     pattern: str
@@ -216,7 +214,7 @@ class Fold:
     component: str
     shape: tuple[int, ...]
     times: int
-    count: int
+    owned: int
     """Parameters of all of them together."""
     tied_to: str | None
     trainable: bool = True

@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from pytest_bertsize.base.run_base import read_lock
 from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import cached_property
+
+from msgspec import Struct
 
 from pytest_bertsize.wording import BadValue, printable
 
@@ -34,8 +35,7 @@ _MOST_DECIMALS = 18
 _DIGITS = rf"(?P<digits>(?:[0-9]{{1,3}}(?:_[0-9]{{3}})+|[0-9]{{1,25}})(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
-@dataclass(frozen=True)
-class Quantity:
+class Quantity(Struct, frozen=True, dict=True):
     """A kind of count, and the units that it is written in."""
 
     noun: str

@@ -157,7 +157,7 @@ def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None
 @given(inventories())
 def test_the_folded_rows_sum_to_the_total_and_stand_for_every_tensor(inventory: Inventory) -> None:
     rows = fold(inventory.tensors)
-    assert sum(row.count for row in rows) == inventory.unique
+    assert sum(row.owned for row in rows) == inventory.unique
     assert sum(row.times for row in rows) == len(inventory.tensors)
 
 

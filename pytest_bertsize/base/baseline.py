@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import find_renames
@@ -58,8 +60,7 @@ class Left(NamedTuple):
         return not self.reason and (self.former is None or bool(self.former.model.limits))
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The project as it was at a revision."""
 
     revision: str
@@ -70,7 +71,7 @@ class Baseline:
     is_asked_for: bool = True
     """True if somebody named it, and not CI alone."""
     project: ProjectAtCommit = _NOTHING
-    became: Mapping[str, str] = field(default_factory=dict)
+    became: Mapping[str, str] = {}
     """The models' names at the base, by their names today."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()

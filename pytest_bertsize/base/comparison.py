@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
@@ -33,13 +34,12 @@ CODE = "code"
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class PutBack:
+class PutBack(Struct, frozen=True):
     """The changed keys, and the builds that measure what each of them moved."""
 
     keys: tuple[tuple[str, str, str], ...] = ()
     """Name, and both values as a report shows them."""
-    requests: Mapping[int | None, Request] = field(default_factory=dict)
+    requests: Mapping[int | None, Request] = {}
     """Requests by index of the one key that keeps today's value, all others put back; ``None``: all are put back."""
     problem: str = ""
     """Why nothing is built with keys put back."""
@@ -58,8 +58,7 @@ class Shares(NamedTuple):
     said: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True, dict=True):
     """A model as it was at the base, and the changes since."""
 
     revision: str

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
@@ -100,15 +101,14 @@ class Row(NamedTuple):
     """The way in which keys that act together share the change."""
 
 
-@dataclass
-class ModelHistory:
+class ModelHistory(Struct):
     """A model through all commits."""
 
     name: str
     """Its last name."""
-    names: dict[str, None] = field(default_factory=dict)
+    names: dict[str, None] = {}
     """All its names."""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row] = []
     then: ModelAtCommit | None = None
     """The model in the last commit; ``None``: not declared there, or not counted."""
     why: str = ""

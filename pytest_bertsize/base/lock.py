@@ -11,7 +11,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from math import prod
@@ -72,8 +71,7 @@ class BadLock(SettingsError):
     """An unreadable lock; the message has its file, line and fix."""
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
+class Locked(Struct, frozen=True):
     """A model as it was last accepted."""
 
     tensors: tuple[Tensor, ...]
@@ -82,7 +80,7 @@ class Locked:
     """Hash of everything that its table names for the build."""
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
-    sizes: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = {}
     """Sizes of the built backbones by key, if no file has them."""
 
     def is_same(self, other: Locked | None) -> bool:
@@ -92,15 +90,14 @@ class Locked:
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Struct, frozen=True):
     """The lock of a project."""
 
     file: str
     """The file as the table names it."""
     strict: bool = False
     """True if a difference fails the model."""
-    models: Mapping[str, Locked] = field(default_factory=dict)
+    models: Mapping[str, Locked] = {}
     text: str | None = None
     """``None``: there is no such file yet."""
 

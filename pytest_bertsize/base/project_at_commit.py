@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import PurePosixPath
 from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.lock import find_sizes, read_lock_at, refuse_untrue
@@ -47,8 +49,7 @@ class Missing(Exception):
     """The error for a file that a model needs and the commit does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAtCommit:
+class ModelAtCommit(Struct, frozen=True):
     """A model as a commit declares it."""
 
     model: Model
@@ -292,8 +293,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
 # matching the models of two commits
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True, dict=True):
     """A model of one of two sides, which may match a model of the other."""
 
     model: Model

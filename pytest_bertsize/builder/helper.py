@@ -7,10 +7,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import Built, Frame, NotBuilt, Request, Why, explain_death
@@ -33,8 +34,7 @@ CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 """Forks at once; elsewhere one after the other, since libraries of macOS may crash in forks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Time and memory that the helper may take before it is killed."""
 
     importing: float = 120.0  # seconds
@@ -52,8 +52,7 @@ class Limits:
         return request.memory or (self.on_cpu if request.device == "cpu" else usual)
 
 
-@dataclass
-class Task:
+class Task(Struct):
     """One model that a fork is building."""
 
     request: Request
@@ -62,25 +61,24 @@ class Task:
     most_memory: int = 0  # bytes, as soon as its imports are done
 
 
-@dataclass
-class Helper:
+class Helper(Struct, eq=False):
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
     It imports torch and transformers, and then forks for each model. A fork that dies, hangs or answers nonsense fails
     its model. If the helper process itself is lost, its current model fails, and another process builds the rest.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
-    versions: dict[str, str] = field(default_factory=dict)  # of torch and transformers, once they are imported
+    versions: dict[str, str] = {}  # of torch and transformers, once they are imported
     memory: Memory | None = None  # of builds of earlier runs
     _child: Child | None = None
     _is_ready: bool = False  # true once all is imported
-    _numbers: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, int] = {}
     """The number of each model; equal requests share one number, and one build."""
-    _waiting: dict[int, Request] = field(default_factory=dict)
-    _tasks: dict[int, Task] = field(default_factory=dict)
-    _results: dict[int, Built | NotBuilt] = field(default_factory=dict)
+    _waiting: dict[int, Request] = {}
+    _tasks: dict[int, Task] = {}
+    _results: dict[int, Built | NotBuilt] = {}
     _at_once: int = CORES
     _since: float = 0.0
     _looked: float = 0.0

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.files import PICKLE, ZIP, Place
@@ -72,8 +71,7 @@ class _Entry(msgspec.Struct):
     data_offsets: tuple[_Size, _Size]
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """The tensors of a checkpoint."""
 
     file: str

@@ -8,8 +8,9 @@ index of layers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from pytest_bertsize.closed_forms.symbols import Sum, evaluate, subtract, symbol, symbols_of, terms_of
 from pytest_bertsize.findings import Finding, Unusable
@@ -39,15 +40,13 @@ class NeedsNumber(Exception):
         self.symbols = frozenset(symbols)
 
 
-@dataclass(frozen=True, slots=True)
-class End(Generic[T]):
+class End(Struct, Generic[T], frozen=True):
     """The result of one way."""
 
     value: T
 
 
-@dataclass(frozen=True, slots=True)
-class Branch(Generic[T]):
+class Branch(Struct, Generic[T], frozen=True):
     """Two ways: by whether a sum is zero, or by whether it is more than zero."""
 
     count: Sum
@@ -78,12 +77,11 @@ def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
     return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
 
 
-@dataclass(slots=True)
-class _Trail:
+class _Trail(Struct):
     """The questions of one way, and their answers: the given ones first, then always yes."""
 
     given: tuple[bool, ...]
-    answered: dict[tuple[Sum, bool], bool] = field(default_factory=dict)
+    answered: dict[tuple[Sum, bool], bool] = {}
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
         """Decide whether a count is zero, or else whether it is positive.
@@ -145,8 +143,7 @@ class Ruled(NamedTuple):
     holds: Ways[bool | None]
 
 
-@dataclass(frozen=True, slots=True)
-class AllSizes:
+class AllSizes(Struct, frozen=True):
     """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]

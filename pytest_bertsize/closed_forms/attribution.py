@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import shown
@@ -25,8 +26,7 @@ Counts: TypeAlias = Mapping[str, int]
 """Parameters by component, without those of the components below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """The parameters that one changed key added or removed, by component."""
 
     key: str
@@ -45,8 +45,7 @@ class Moved:
         return {name: count for name, count in roll_up(dict(self.own)).items() if count}
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """The changed keys, the largest effect first; their totals sum to the change of the closed form."""
 
     moved: tuple[Moved, ...]

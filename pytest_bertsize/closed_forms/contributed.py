@@ -14,9 +14,10 @@ No code in it runs: expressions are parsed and counted (:mod:`pytest_bertsize.cl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.expressions import BadExpression

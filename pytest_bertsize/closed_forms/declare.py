@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
@@ -85,7 +86,7 @@ def family(
     :param tree_rules: further rules of classes with a tree, by the tree, as :func:`read_rules` reads them.
     :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
-    named = {each.name for each in fields(ConfigKeys)} | {"activations"}
+    named = {*ConfigKeys.__struct_fields__, "activations"}
     said = {"inert": inert_keys().get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
     like = like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
     keys = read_keys(like.keys, **said)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.expressions import BadExpression

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
@@ -29,8 +30,7 @@ class BadExpression(ValueError):
     """An expression that is not arithmetic of a config's sizes; its text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """All names that an expression can use."""
 
     dims: Dims
@@ -38,7 +38,7 @@ class Scope:
     """Names that the text itself defines: ``W := H // A * A``."""
     arguments: Mapping[str, Any]
     """Arguments that the class passes to its body, and variables of ``for``."""
-    counted: dict[str, Any] = field(default_factory=dict, compare=False)
+    counted: dict[str, Any] = {}
     """Values of :attr:`formulas`, each counted once."""
 
     def __getitem__(self, name: str) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.config.dims import Dims
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(Struct, frozen=True):
     """One model class: its name in transformers and its terms."""
 
     name: str
@@ -30,13 +30,13 @@ class Architecture:
     """A function that returns its terms, with integers or with symbols."""
     labels: bool = False
     """True if its size depends on C, the number of labels."""
-    options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    options: Mapping[str, bool] = {}
     """Constructor arguments that change its size, with their defaults."""
     defined_in: str = "transformers"
     """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
     """Rules of this class on the config's values, beside its family's."""
-    added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
+    added: Mapping[str, Sequence[str]] = {}
     """Additions of a project's table to the class, in words, by the table's keys."""
     since: tuple[int, ...] = ()
     """The first release of transformers with the class; empty if all known ones have it."""
@@ -44,30 +44,25 @@ class Architecture:
     """Numbers that a project's table adds as sizes: one that equals a key's value may depend on that key, or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """A ``model_type``: the config keys that it reads, and its architectures."""
 
     name: str
     keys: ConfigKeys
     architectures: tuple[Architecture, ...]
-    release: Release = field(default=NEWEST, kw_only=True)
+    release: Release = NEWEST
     """The release of transformers to which :attr:`keys` belong."""
-    since: tuple[int, ...] = field(default=(), kw_only=True)
+    since: tuple[int, ...] = ()
     """The first release with the family; empty if all known ones have it."""
-    classes: str = field(default="", kw_only=True, repr=False)
+    classes: str = ""
     """The text of :attr:`architectures`, for reuse by a similar family."""
-    trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
+    trees: Mapping[str, str] = {}
     """The texts of its trees and of their parts."""
-    arguments: frozenset[str] = field(default=frozenset(), kw_only=True, repr=False)
+    arguments: frozenset[str] = frozenset()
     """The arguments that a class may give a tree."""
-    tree_rules: Mapping[str, str | tuple[Rule, ...]] = field(
-        default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False
-    )
+    tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
     """Further rules of classes with a tree, by the tree."""
-    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = field(
-        default=None, kw_only=True, repr=False
-    )
+    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
     """A function that derives missing keys from the written ones, as the config class does."""
 
     def at(self, release: Release) -> Self:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.symbols import (
     ONE,
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 
-@dataclass(frozen=True)
-class Formula:
+class Formula(Struct, frozen=True, dict=True):
     """A sum of products, written as text or LaTeX."""
 
     products: tuple[Product, ...]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.changes import put_below
@@ -52,8 +54,7 @@ projection if its input and output differ in width.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One model of several, or one module."""
 
     name: str
@@ -67,7 +68,7 @@ class Part:
     """The component around its own components; all its tensors are in it if it has none of its own."""
     family: Family
     architecture: Architecture
-    config: ModelConfig = field(compare=False, repr=False)
+    config: ModelConfig
 
     @property
     def keys(self) -> ConfigKeys:
@@ -105,8 +106,7 @@ class Part:
         return finding._replace(table_key=("overrides", self.name, *finding.table_key[1:]))
 
 
-@dataclass(frozen=True, slots=True)
-class Several(Family):
+class Several(Family, frozen=True, kw_only=True):
     """The family of one model of several parts, which reads the keys of its parts."""
 
     parts: tuple[Part, ...]

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, islice, zip_longest
 from math import inf, lcm, log
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.derive import with_adapter
@@ -74,8 +76,7 @@ class Wish(NamedTuple):
     """Tokens of the forward pass whose FLOPs are compared, if no limit sets them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """Other sizes under every limit, counted by the closed form itself."""
 
     changes: Mapping[str, Any]

@@ -10,23 +10,23 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(Struct, frozen=True):
     """A quotient, rounded down."""
 
     quotient: Sum
 
 
-@dataclass(frozen=True, slots=True)
-class Monomial:
+class Monomial(Struct, frozen=True):
     """A summand, ``4·D²`` or ``D/2``."""
 
     number: Fraction
@@ -199,8 +199,7 @@ class Oracle(Protocol):
         """Return the value of a sum."""
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """Answers with the numbers of the symbols."""
 
     sizes: Mapping[str, Any]

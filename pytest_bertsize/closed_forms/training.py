@@ -8,8 +8,9 @@ layer runs. A frozen parameter takes its own bytes alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pytest_bertsize.dtypes import bytes_of
 
@@ -21,8 +22,7 @@ STEP = 4
 MOMENTS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingStates:
+class TrainingStates(Struct, frozen=True):
     """Bytes of a model that is trained."""
 
     parameters: int

@@ -33,11 +33,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.expressions import (
@@ -110,8 +111,7 @@ def fill(text: str, /, **parts: str) -> str:
     return filled
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Struct, frozen=True, dict=True):
     """The text of the modules of a model, or of a part of it."""
 
     text: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.config.keys import LABELS, Size
@@ -35,8 +36,7 @@ class Cost(NamedTuple):
     total: int
 
 
-@dataclass(frozen=True)
-class Variants:
+class Variants(Struct, frozen=True, dict=True):
     """A model with other values of its keys."""
 
     derivation: Derivation

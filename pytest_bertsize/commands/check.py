@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from msgspec.structs import replace
 
 from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import find_sizes, read_lock, refuse_untrue
 from pytest_bertsize.builder.published import is_name as is_hub_name
@@ -54,8 +56,7 @@ class Named(NamedTuple):
     """The file's own names of keys, with the keys that they mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """A config and its closed form."""
 
     model: Model

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.text_files import parse_json
@@ -45,8 +44,7 @@ Bias: TypeAlias = Literal["none", "all", "lora_only"]
 Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"]
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+class Adapter(Struct, frozen=True):
     """All of a LoRA adapter that changes a count, a name, a shape or what trains."""
 
     r: Rank = 8
@@ -57,7 +55,7 @@ class Adapter:
     bias: Bias = "none"
     use_dora: bool = False
     lora_bias: bool = False
-    rank_pattern: Ranks = field(default_factory=dict)
+    rank_pattern: Ranks = {}
     """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
     task_type: Task | None = None
     layers_to_transform: Indices = ()
@@ -70,7 +68,7 @@ class Adapter:
     """The family whose targets PEFT takes, where the adapter leaves them out."""
     method: str = "LORA"
     """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
-    passed_on: Mapping[str, object] = field(default_factory=dict)
+    passed_on: Mapping[str, object] = {}
     """Keys without a closed form, for a model that is compared with its budget alone."""
 
     @property

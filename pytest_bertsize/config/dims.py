@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pytest_bertsize.release import NEWEST, Release
 
 
-@dataclass(frozen=True, slots=True)
-class Dims:
+class Dims(Struct, frozen=True):
     """``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown; switches are always known."""
 
     sizes: Mapping[str, Any]

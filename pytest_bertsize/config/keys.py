@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
@@ -182,8 +184,7 @@ _KINDS = ("sizes", "switches", "choices", "lists", "indices")
 """The fields of :class:`ConfigKeys` that hold keys whose values are read."""
 
 
-@dataclass(frozen=True)
-class ConfigKeys:
+class ConfigKeys(Struct, frozen=True, dict=True):
     """All that a family reads from its config."""
 
     sizes: tuple[Size, ...]
@@ -196,7 +197,7 @@ class ConfigKeys:
     equal: tuple[tuple[str, str], ...] = ()
     """Pairs of size keys that the class refuses unless they are equal."""
     rules: tuple[Rule, ...] = ()
-    ignored: Mapping[str, Ignored] = field(default_factory=lambda: MappingProxyType({}))
+    ignored: Mapping[str, Ignored] = {}
     """Keys that look as if they changed a count, and do not."""
     labels: int = 2
     """Default of ``num_labels``."""
@@ -206,7 +207,7 @@ class ConfigKeys:
     """True if the project's own code may read unknown keys, so that they need no warning."""
     until: tuple[Until, ...] = ()
     """Differences in older releases."""
-    refused: Mapping[str, Refused] = field(default_factory=lambda: MappingProxyType({}))
+    refused: Mapping[str, Refused] = {}
     """Keys whose values no closed form follows."""
     padding: Index | None = None
     """The row of padding, behind which the positions of a text are numbered; ``None``: they are from the first row."""

@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
@@ -37,8 +39,7 @@ OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 """Keys of the whole if all parts agree on them."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ModelConfig:
+class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     """One object of a config file, unchanged. Two are equal only if they are the same object."""
 
     file: str
@@ -50,9 +51,9 @@ class ModelConfig:
     """The hash of the file's bytes; of canonical JSON, without a file."""
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
-    by_own_names: dict[str, object] = field(default_factory=dict)
+    by_own_names: dict[str, object] = {}
     """The object as the file has it, where keys of :attr:`data` are renamed."""
-    names_in_file: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    names_in_file: Mapping[KeyPath, KeyPath] = {}
     """Paths of keys in the file, by full path, where they differ."""
     pair: str = '"{}": {}'
     """The form of a key with its value in the file."""
@@ -60,7 +61,7 @@ class ModelConfig:
     """The source of a config by a name of the hub; ``""`` for a file, and for anything else without such a name."""
     by_hub: bool = False
     """True where ``hub`` of the table gives that name this config."""
-    parts: Mapping[str, ModelConfig] = field(default_factory=dict)
+    parts: Mapping[str, ModelConfig] = {}
     """The parts of a composed config, by their names."""
     primary: str = ""
     """The part whose keys are the whole's own, without its name before them."""
@@ -68,7 +69,7 @@ class ModelConfig:
     """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()
     """The modules of a folder of sentence-transformers."""
-    unknown: Mapping[KeyPath, tuple[str, str]] = field(default_factory=dict)
+    unknown: Mapping[KeyPath, tuple[str, str]] = {}
     """Full paths of values that only other code knows: the problem, and the fix."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Refused, Size, Until
 

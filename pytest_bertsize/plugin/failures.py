@@ -6,10 +6,10 @@ import os
 import sys
 import textwrap
 from collections.abc import Generator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
+from msgspec.structs import asdict
 from rich.cells import cell_len
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE

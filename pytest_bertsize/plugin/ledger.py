@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.reports.outcome import Outcome, name_unchecked, summarize_run

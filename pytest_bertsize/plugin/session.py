@@ -7,13 +7,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result

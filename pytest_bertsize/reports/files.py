@@ -11,11 +11,11 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize import files
@@ -64,8 +64,7 @@ def render_json(report: RunReport) -> str:
 # files of a run
 
 
-@dataclass(frozen=True)
-class ReportFiles:
+class ReportFiles(Struct, frozen=True, dict=True):
     """The report files of one run."""
 
     paths: tuple[Path, ...]
@@ -78,7 +77,7 @@ class ReportFiles:
     """True if the run builds its models."""
     asked: AskedAbout | None = None
     """The release of transformers that closed forms describe; a build reports the one that it imported."""
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = []
     """One sentence for each file that could not be written."""
 
     @cached_property

@@ -220,8 +220,8 @@ def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[
             name=row.pattern,
             shape=list(row.shape),
             layers=row.times,
-            expected=theirs[key].count if key in theirs else None,
-            actual=ours[key].count if key in ours else None,
+            expected=theirs[key].owned if key in theirs else None,
+            actual=ours[key].owned if key in ours else None,
         )
         for key, row in {**theirs, **ours}.items()
     ]

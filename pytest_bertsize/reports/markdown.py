@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.report import Component, FindingRow, Layer, ModelReport, Removed, RunReport, urgent_rows
@@ -72,8 +74,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
 # the page
 
 
-@dataclass
-class Part:
+class Part(Struct):
     """A paragraph, a list or a table."""
 
     text: str

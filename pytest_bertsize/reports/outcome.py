@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from pytest_bertsize.reports import ci, sentences, terminal
 from pytest_bertsize.reports.drawing import to_terminal
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True, dict=True):
     """A run with its results."""
 
     checked: Sequence[ModelReport]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 Verb = Literal["update", "tighten"]
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A failing limit that is not changed."""
 
     model: str
@@ -26,14 +26,13 @@ class Refused:
     why: str
 
 
-@dataclass(frozen=True)
-class BudgetChanges:
+class BudgetChanges(Struct, frozen=True):
     """The limits of one model that a run changes or leaves."""
 
     review: Review
     """Findings with the current budget."""
-    changes: list[Change] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    changes: list[Change] = []
+    refused: list[Refused] = []
     asks_why: bool = False
     """True if a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pytest_bertsize.base.comparison import WRITTEN, Today, compare_with_base
 from pytest_bertsize.base.loosening import (

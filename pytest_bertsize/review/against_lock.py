@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import ANEW, MOST_NAMED
 from pytest_bertsize.differences import Difference, compare_inventories
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
 
-@dataclass(frozen=True, slots=True)
-class AgainstLock:
+class AgainstLock(Struct, frozen=True):
     """The differences of a model from the lock."""
 
     file: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import inventory_of

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import hash_sources, lock_model, refuse_untrue
 from pytest_bertsize.checkpoint.tokenizer import check_rows
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Struct, frozen=True, dict=True):
     """Everything about a declared model that needs no build."""
 
     model: Model

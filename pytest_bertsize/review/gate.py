@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import find_sizes, render_model
 from pytest_bertsize.builder.messages import Built
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """The options of a run."""
 
     formulas: bool = False
@@ -53,7 +54,7 @@ class Gate:
         registry: Registry,
         result: Callable[[str], Built | NotBuilt] | None,
         baseline: Baseline | None = None,
-        mode: Mode = Mode(),
+        mode: Mode | None = None,
         lock: Lock | None = None,
     ) -> None:
         """Examine nothing yet: a worker of xdist examines only the models of its own tests.
@@ -63,7 +64,7 @@ class Gate:
         :param lock: the table's lock; ``None`` if it names none.
         """
         self.settings = settings
-        self.mode = mode
+        self.mode = mode or Mode()
         self.lock = lock
         self._registry = registry
         self._baseline = baseline

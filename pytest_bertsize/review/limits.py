@@ -112,15 +112,15 @@ def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> st
 
 def _guess_component(rows: list[Fold]) -> Iterator[tuple[int, str]]:
     without = [row for row in rows if not row.pattern.endswith(".bias") or "LayerNorm" in row.pattern]
-    weights = sum(row.count for row in without)
-    biases = sum(row.count for row in rows) - weights
+    weights = sum(row.owned for row in without)
+    biases = sum(row.owned for row in rows) - weights
     yield weights, f"the limit leaves out the biases, {exact(biases)}"
     layers = max((row.times for row in rows), default=1)
     if layers > 1:
-        one_layer = sum(row.count // row.times for row in rows)
+        one_layer = sum(row.owned // row.times for row in rows)
         yield one_layer, f"the limit is one layer: ×{layers} is {exact(one_layer * layers)}"
         yield (
-            sum(row.count // row.times for row in without),
+            sum(row.owned // row.times for row in without),
             f"the limit is one layer without biases: ×{layers} is {exact(weights)}, and the biases are {exact(biases)}",
         )
 

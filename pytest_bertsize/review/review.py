@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import UNCHECKED, Finding, Kind, describe_limit
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(Struct, frozen=True, dict=True):
     """The findings about one model, and the verdict on it."""
 
     subject: Subject
@@ -40,7 +41,7 @@ class Review:
     """True if neither build, closed form nor lock counts the model, so that its budget is not checked."""
     actual: Inventory | None = None
     """The built inventory, or that of the lock if nothing is built; ``None`` if neither counts it."""
-    components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    components: Mapping[str, str] | None = None
     """The component of each tensor of today and the base, if no closed form has it."""
     answered: tuple[Answered, ...] = ()
     seconds_ago: int | None = None
@@ -52,7 +53,7 @@ class Review:
     """``None``: the table names no lock, or nothing was built to compare with it."""
     comparison: Comparison | None = None
     """The comparison with the base; ``None``: the run has none."""
-    in_hand: Any = field(default=None, repr=False, compare=False)
+    in_hand: Any = None
     """The module that ``check_model`` got; ``None``: a run built it."""
 
     def with_findings(self, *findings: Finding) -> Review:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli
+from msgspec import Struct
 
 from pytest_bertsize import files
 from pytest_bertsize.table.limits import unit_of
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """A new value for one bound of a budget. Plain data, because an xdist worker sends it as a dict."""
 
     model: str

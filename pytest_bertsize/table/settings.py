@@ -9,12 +9,12 @@ import re
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tomli
+from msgspec import Struct
 
 from pytest_bertsize.files import NotRegular, name_slip, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
@@ -50,23 +50,22 @@ class NothingDeclared(SettingsError):
         """True if a table was probably meant to be ours."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True, dict=True):
     """The project's table after all its checks."""
 
     path: Path
     """The pyproject.toml that was read."""
     text: str
     models: Mapping[str, Model]
-    table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    table: Mapping[str, Any] = {}
     """The parsed table."""
-    removed: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, str] = {}
     """Reasons for models that are no longer in the table, by name."""
     interpreter: Interpreter | None = None
     """The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest."""
     transformers: str | None = None
     """The release of transformers that the project runs, for an environment without transformers."""
-    hub: Mapping[str, str] = field(default_factory=dict)
+    hub: Mapping[str, str] = {}
     """Config files by the names of models on the hub."""
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import BadLock, Locked, merge_accepted, parse_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor

@@ -12,11 +12,11 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 import pytest_bertsize.builder.child as folder_of_child
 from pytest_bertsize.builder import own_process

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.lora import adapt

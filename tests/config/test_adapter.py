@@ -10,6 +10,7 @@ from typing import Any
 
 import peft
 import pytest
+from msgspec.structs import replace
 from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
 
 from pytest_bertsize.builder.child.lora import adapt
@@ -46,7 +47,7 @@ def test_everything_that_counts_is_read() -> None:
     data = {"r": 4, "target_modules": r".*\.(query|value)", "exclude_modules": ["crossattention"], "use_dora": True}
     data |= {"modules_to_save": ["classifier"], "bias": "lora_only", "rank_pattern": {"query": 16}}
     expected = Adapter(4, r".*\.(query|value)", ("crossattention",), ("classifier",), "lora_only", use_dora=True)
-    ranked = dataclasses.replace(expected, rank_pattern={"query": 16}, task_type="SEQ_CLS")
+    ranked = replace(expected, rank_pattern={"query": 16}, task_type="SEQ_CLS")
     assert parse({**data, "task_type": "SEQ_CLS"}) == ranked
     layers = parse({**PLAIN, "layers_to_transform": 3, "layers_pattern": "layer"})
     assert (layers.layers_to_transform, layers.layers_pattern) == ((3,), ("layer",))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from msgspec.structs import replace as replace_field
 
 from pytest_bertsize.config.which_release import AskedAbout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import Lock, Locked, hash_sources, read_lock, render_lock
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm

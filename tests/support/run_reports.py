@@ -6,10 +6,10 @@ Every count is a closed form's; :data:`GROWN` and the shares of the three keys a
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pytest_bertsize import __version__
 from pytest_bertsize.findings import Finding

@@ -7,9 +7,10 @@ family.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
+
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.families import FAMILIES
@@ -33,8 +34,7 @@ CROSS_WIDTH = "cross_attention_hidden_size"
 NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, but the encoder is {{encoder}} wide: the class refuses that"
 
 
-@dataclass(frozen=True, slots=True)
-class Side(Part):
+class Side(Part, frozen=True):
     """One half of a pair: a class of its own family."""
 
     def component_of(self, own: str) -> str:
@@ -45,8 +45,7 @@ class Side(Part):
         return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Several):
+class Pair(Several, frozen=True, kw_only=True):
     """The family of one pair, which reads the keys of both sides."""
 
     cross_width: object = None
@@ -117,8 +116,7 @@ class Pair(Several):
         return parents_first({level: None for name in names for level in levels(name)})
 
 
-@dataclass(frozen=True, slots=True)
-class PairFamily(Family):
+class PairFamily(Family, frozen=True):
     """The family of pairs, which are read by their sides."""
 
     def of_config(

@@ -4,7 +4,7 @@ V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a hea
 (arXiv 2305.13245). Norms before attention and before a gated feed-forward part, and one after the last layer.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, rotary

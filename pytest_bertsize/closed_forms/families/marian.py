@@ -4,7 +4,7 @@ V·D of word embeddings if the stacks share them, untied 2·V·D + Vd·D; else V
 always gives the decoder a copy of the encoder's V. R is the number of rows that the decoder embeds.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.families import bart

@@ -6,7 +6,8 @@ stack has the table of distances of all layers: a row for each of B buckets, a n
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_keys
 from pytest_bertsize.closed_forms.tree import fill

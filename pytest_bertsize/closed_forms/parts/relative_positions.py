@@ -6,8 +6,9 @@ and ignores the key: https://github.com/huggingface/transformers/pull/41170.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Refused, Until
 from pytest_bertsize.config.older_releases import V4

@@ -6,8 +6,9 @@ has both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pytest_bertsize.closed_forms.symbols import ONE
 from pytest_bertsize.commands.explain.tree import TIED, Leaf, Line, Tensors, group_by, write_shape, write_sums
@@ -79,8 +80,7 @@ def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
     return [*lines, Line(0, TOTAL, count=form.total)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Naming:
+class _Naming(Struct, frozen=True):
     of: Tensors
     vocabulary: str
 

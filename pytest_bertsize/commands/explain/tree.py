@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.closed_forms.symbols import ONE, symbols_of, terms_of
@@ -28,8 +29,7 @@ STACKS = ("encoder", "decoder")
 """Components that consist of layers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line."""
 
     depth: int
@@ -107,8 +107,7 @@ def group_by(members: Iterable[Leaf], key: Callable[[Leaf], Key]) -> dict[Key, l
     return groups
 
 
-@dataclass(frozen=True)
-class Tensors:
+class Tensors(Struct, frozen=True, dict=True):
     """All tensors of a closed form, and the sums of some."""
 
     form: ClosedForm
@@ -188,8 +187,7 @@ def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> lis
     return [*lines, Line(0, TOTAL, count=form.total)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(Struct, frozen=True):
     of: Tensors
     layers: frozenset[str]
     """Symbols of the family's numbers of layers."""

@@ -7,9 +7,10 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from pytest_bertsize.builder.published import find_in, in_catalogue
 from pytest_bertsize.config import yaml
@@ -49,8 +50,7 @@ _UNNAMEABLE = "*?[#"
 """Characters with another meaning in a path of a table."""
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A file, a folder or an adapter for which a table can be proposed."""
 
     reference: str

@@ -6,13 +6,13 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import tomli
+from msgspec.structs import replace
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.git import ask_git, find_repository

@@ -6,8 +6,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.config.model_config import LARGEST
@@ -30,15 +31,14 @@ _OF_TESTS = re.compile(
 )
 
 
-@dataclass
-class Files:
+class Files(Struct):
     """The files of a project by their paths, ``/`` between folders, those near the root first."""
 
     root: Path
-    configs: list[str] = field(default_factory=list)
+    configs: list[str] = []
     """JSON and YAML; ``config.json`` and ``bert_config.json`` come first."""
-    python: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    python: list[str] = []
+    left_out: list[str] = []
     """A line for each place that is not searched although it may hold a model."""
 
     def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:

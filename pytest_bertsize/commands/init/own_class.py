@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.commands.init.project import write_table
@@ -36,8 +38,7 @@ ROWS_OF_MODULES = 20
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """The table of a model, so far as it is known."""
 
     name: str
@@ -48,17 +49,17 @@ class Draft:
     """The family, for a config without a model_type."""
     device: str = ""
     """The device of the build; ``""`` for the meta device."""
-    backbones: Mapping[str, str] = field(default_factory=dict)
+    backbones: Mapping[str, str] = {}
     """The class at each attribute, ``""`` for the model itself; empty without a closed form."""
-    options: Mapping[str, bool] = field(default_factory=dict)
+    options: Mapping[str, bool] = {}
     without: tuple[str, ...] = ()
-    tied: Mapping[str, str] = field(default_factory=dict)
+    tied: Mapping[str, str] = {}
     frozen: tuple[str, ...] = ()
     extra: tuple[Row, ...] = ()
     limits: tuple[tuple[str, str], ...] = ()
     why: str = ""
     """The reason for no closed form."""
-    kept: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = {}
     """Other keys of the table that declares it, as TOML."""
 
     @property
@@ -332,8 +333,7 @@ def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
 # sizes as keys: the change of a row when a size changes
 
 
-@dataclass(frozen=True)
-class Variation:
+class Variation(Struct, frozen=True):
     """One size with another value, and the request that builds the model with it."""
 
     key: str

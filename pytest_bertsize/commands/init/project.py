@@ -6,12 +6,13 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import tomli
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.table.model import FOUND, TABLE
 from pytest_bertsize.table.settings import (
@@ -43,8 +44,7 @@ _OF_PYTEST = {
 """Files that pytest reads its settings from, and the text that makes each count."""
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """The present pyproject.toml."""
 
     path: Path

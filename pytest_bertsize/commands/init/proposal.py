@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.commands.init.classes import Code

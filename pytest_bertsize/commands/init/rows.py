@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
@@ -31,16 +33,15 @@ def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list
     return rows if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row of ``extra``."""
 
     name: str
     block: str
     sizes: tuple[int | str, ...]
     """Numbers, or keys of the config and sums of them."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    tied: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = {}
+    tied: Mapping[str, str] = {}
     count: int | str = 0
     """The number of them in a list; 0 for one that is in none."""
 
