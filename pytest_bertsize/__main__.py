@@ -37,8 +37,11 @@ def _run_init(given: argparse.Namespace) -> int:
 
         wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, given.project is not None)
         return declare(root, wish, Helper(), sys.stdout, sys.stderr)
+    from pytest_bertsize.commands.console import print_mistakes
     from pytest_bertsize.commands.init.command import start
 
+    if idle := [f"--{option}" for option in ("name", "config", "kwargs") if vars(given)[option]]:
+        return print_mistakes([f"{idle[0]} is for one class or function: name it, as in module:function"], sys.stderr)
     return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
 
 
@@ -183,13 +186,10 @@ def _read_test_id(written: str) -> str:
 
 
 def _read_arguments(written: str) -> dict[str, Any]:
-    try:
-        found = json.loads(written)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{written!r} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"{written!r} is not an object: write '{{\"labels\": 9}}', for example")
-    return found
+    with contextlib.suppress(ValueError):
+        if isinstance(found := json.loads(written), dict):
+            return found
+    raise argparse.ArgumentTypeError(f"{written!r} is not a JSON object: write '{{\"labels\": 9}}', for example")
 
 
 class _Once(argparse.Action):

@@ -162,7 +162,7 @@ def _explain_unknown(revision: str, folder: Path) -> str:
     if not is_name and not revision.startswith("^"):
         return f"git knows no revision {name}; git log --oneline --all lists the commits"
     references = ask_git(folder, "for-each-ref", "--format=%(refname:short)")
-    known = references.stdout.decode("utf-8", "replace").split() if references else []
+    known = ["HEAD", *(references.stdout.decode("utf-8", "replace").split() if references else [])]
     fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
     return f"git knows no revision {name}; {fetch if fetched else did_you_mean(revision, known, fetch)}"
 

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_bertsize.wording import nearest_to
+
 CATALOGUE = Path(__file__).with_name("published.json")
 """Repositories on the hub, each with its publisher, the keys of its config that a count needs, and their source.
 
@@ -149,8 +151,10 @@ class Fetching(NamedTuple):
 
 def suggest_fetching(name: str, revision: str | None = None) -> Fetching:
     """:param revision: one other than the default."""
+    near = nearest_to(name, _read_catalogue(), cutoff=0.9)
+    meant = f'did you mean "{near}"? If not, ' if near and not revision and near != name else ""
     at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")
     folder = f"configs/{name.rpartition('/')[2]}{at}"
-    command = f"run hf download {name} {CONFIG}{option} --local-dir {folder}"
+    command = f"{meant}run hf download {name} {CONFIG}{option} --local-dir {folder}"
     key = f'hub = {{ "{name}{at}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
     return Fetching(command, f"{command}, commit the file, and write {key}")

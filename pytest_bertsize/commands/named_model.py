@@ -292,6 +292,8 @@ def _read_on_disk(reference: str) -> ModelConfig:
             return read_file(Path(), reference)
         except Unusable as unusable:
             raise _suggest_declared(location, unusable) from None
+    if not os.path.lexists(path):
+        Disk(Path()).refuse_near(location, "config", NAMES)
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
         path = inside[0] if len(inside) == 1 and not (path / MODULES).is_file() else path
@@ -302,7 +304,7 @@ def _read_on_disk(reference: str) -> ModelConfig:
     is_file = real.is_file()
     root, name = (real.parent, real.name) if is_file or not real.is_dir() else (real, ".")
     try:
-        config = read_file(root, f"{name}{hash_sign}{inner}")
+        config = read_file(root, f"./{name}{hash_sign}{inner}")  # a path, and no name of the hub
     except Unusable as unusable:
         found = unusable.findings
         named = f"{printable(name)}: "  # the beginning of a message that has the table's line in a run

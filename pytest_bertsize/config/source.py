@@ -98,7 +98,7 @@ class Disk:
         if is_name(location) and not self._has_file(location):
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
-            self._refuse_near(location, "config", NAMES)
+            self.refuse_near(location, "config", NAMES)
             self._refuse_unknown(location)
         return self._read_file(location)
 
@@ -126,11 +126,11 @@ class Disk:
             "config",
             what_to_name="model's config.json",
         )
-        self._refuse_near(location, "config", NAMES)
+        self.refuse_near(location, "config", NAMES)
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
 
-    def _refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
+    def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
         """Refuse a misspelt path.
 
         :param names: files that make a folder one of those that the key may name.
@@ -138,7 +138,7 @@ class Disk:
         if not self._has_file(location) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
             kind = "file" if PurePosixPath(location).suffix else "folder"
-            message = f"{printable(location)}: there is no such {kind}"
+            message = f"{printable(location.removeprefix('./'))}: there is no such {kind}"
             raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def _find_near(self, location: str, names: Sequence[str]) -> str:
@@ -154,7 +154,7 @@ class Disk:
                 ]
                 return nearest_to(location, folders, cutoff=0.8)
             alike = find_matches(self.root, f"**/{path.name}")
-            beside = find_matches(self.root, str(path.with_name(f"*{path.suffix}")))
+            beside = find_matches(self.root, str(path.with_name("*")))
             in_another = nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
             return in_another or nearest_to(location, beside, cutoff=0.8)
         except (Mistake, OSError, ValueError):
@@ -167,7 +167,7 @@ class Disk:
         return _read_start(place)
 
     def adapter(self, location: str) -> bytes:
-        self._refuse_near(location.removesuffix(f"/{ADAPTER}"), "adapter", [ADAPTER])
+        self.refuse_near(location.removesuffix(f"/{ADAPTER}"), "adapter", [ADAPTER])
         place = Place(self.root, location, ADAPTER, "config-invalid", table_key="adapter")
         return place.content(LARGEST)
 

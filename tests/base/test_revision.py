@@ -242,6 +242,7 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
     ("revision", "said"),
     [
         ("mian", "mian: git knows no revision \"mian\"; did you mean 'main'?"),
+        ("HAED", "HAED: git knows no revision \"HAED\"; did you mean 'HEAD'?"),
         ("release", 'release: git knows no revision "release"; run git fetch origin *release*'),
         ("--output=x", '--output=x: git knows no revision "--output=x"; *git branch*'),
         ("", ': git knows no revision ""; *git branch*'),

@@ -62,5 +62,16 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
         closed_form("config.json")
     with pytest.raises(ValueError, match=r"^nowhere\.json: .*there is no such file"):
         closed_form("nowhere.json")
+    Path("bert").mkdir()
+    Path("bert/config.json").write_text(json.dumps(config))
+    for slip in ("bert/config.jsn", f"../{Path.cwd().name}/bert/config.jsn", "brt/config.json"):
+        with pytest.raises(
+            ValueError, match=rf"""^{slip}: there is no such file; did you mean "(bert/)?config\.json"\?"""
+        ):
+            closed_form(slip)
+    with pytest.raises(
+        ValueError, match=r"""; did you mean "bert-base-uncased"\? If not, run hf download bert-base-un"""
+    ):
+        closed_form("bert-base-uncase")
     with pytest.raises(ValueError, match=r"run hf download nowhere config\.json --local-dir configs/nowhere, "):
         closed_form("nowhere")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.__main__ import make_parser
+from pytest_bertsize.__main__ import main, make_parser
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms.shapes import Wish as Sizes
@@ -675,6 +675,10 @@ def test_a_size_is_a_sum_of_the_keys_that_it_follows(
         ),
         (["explain", "cls", "--report", "a.json"], "explain: error: unrecognized arguments: --report a.json\n"),
         (["chekc"], "did you mean 'check'?\n"),
+        (
+            ["init", "a:b", "--kwargs", "labels=9"],
+            """'labels=9' is not a JSON object: write '{"labels": 9}', for example\n""",
+        ),
     ],
 )
 def test_a_command_line_with_a_slip_names_what_was_meant(
@@ -683,3 +687,12 @@ def test_a_command_line_with_a_slip_names_what_was_meant(
     with pytest.raises(SystemExit):
         make_parser().parse_args(typed)
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--config", "configs/cls"], ["--name", "cls"], ["--kwargs", '{"labels": 9}']])
+def test_an_option_for_one_class_needs_that_class(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", *option]) == MISTAKEN
+    assert capsys.readouterr() == (
+        "",
+        f"ERROR: {option[0]} is for one class or function: name it, as in module:function\n",
+    )
