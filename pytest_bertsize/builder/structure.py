@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
-LOOSE, OTHERS = "parameters", "others"  # tensors in no module, and modules that are too many for rows of their own
+LOOSE, OTHERS = (
+    "parameters",
+    "others",
+)  # tensors in no module or beside modules, and modules that are too many for rows of their own
 _WILD = frozenset("*?[")
 
 
@@ -57,11 +60,13 @@ def find_components(
         for level in levels(path):
             counts[level] += by_name[name].owned
     rows = _choose_rows(counts, asked, MOST_ROWS - len(set(found.values())))
+    divided = {row.rpartition(".")[0] for row in rows}
     deepest = {
         path: max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
         for path in set(rest.values())
     }
-    return found | {name: deepest[path] for name, path in rest.items()}
+    own = {path: f"{path}.{LOOSE}" for path, row in deepest.items() if path == row and row in divided}
+    return found | {name: own.get(path) or deepest[path] for name, path in rest.items()}
 
 
 def name_module(name: str) -> str:

@@ -56,6 +56,12 @@ def made_in(root: Path) -> list[str]:
         ({"two words.py": TAGGER}, "two words.py:5 defines Tagger"),
         (
             {
+                "t.py": f"{TAGGER}\n\ndef of(width):\n    return Tagger(width)\n\n\ndef build(width=9):\n    return Tagger(width)\n"
+            },
+            "t.py:5 defines Tagger: bertsize init t:build",
+        ),
+        (
+            {
                 "t.py": "import pytorch_lightning as pl\nimport transformers as hf\n\nclass A(pl.LightningModule):\n"
                 "    def __init__(self, name):\n        self.bert = hf.AutoModel.from_pretrained(name)\n"
             },

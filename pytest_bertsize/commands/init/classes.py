@@ -60,6 +60,8 @@ class Class(NamedTuple):
     """The module that it is imported from; ``""`` if none can be named."""
     folder: str
     """The folder on the path that has the module; ``""`` for the root of the project."""
+    maker: str
+    """The class itself, or a function of that module that returns one of it and needs no argument."""
 
 
 class _Definition(NamedTuple):
@@ -157,7 +159,11 @@ class Code:
         models = [each for each in models if not (_LOSS.search(each.node.name) or each.node.name in self._families)]
         parts = {name for each in models for name in each.names - {each.node.name}}
         whole = [each for each in models if each.node.name not in parts] or models
-        found = [Class(each.file, each.node.lineno, each.node.name, *self._find_import(each.file)) for each in whole]
+        found = []
+        for each in whole:
+            makers = (other.node.name for other in definitions if other.file == each.file and _makes(other.node, each))
+            named = each.file, each.node.lineno, each.node.name, *self._find_import(each.file)
+            found.append(Class(*named, next(makers, each.node.name)))
         return sorted(found, key=lambda each: (each.file.count("/"), each))
 
     def _list_definitions(self, file: str, tree: ast.Module) -> Iterator[_Definition]:
@@ -246,6 +252,15 @@ def _read_maker(call: ast.Call) -> str:
     made = call.func
     is_method = isinstance(made, ast.Attribute) and made.attr in {"from_pretrained", "from_config"}
     return _read_name(made.value if is_method and isinstance(made, ast.Attribute) else made)
+
+
+def _makes(node: ast.AST, definition: _Definition) -> bool:
+    """Tell whether a function without required arguments ends in ``return Tagger(…)``."""
+    if not isinstance(node, ast.FunctionDef) or not isinstance(node.body[-1], ast.Return):
+        return False
+    made, taken = node.body[-1].value, node.args
+    needed = len(taken.posonlyargs) + len(taken.args) - len(taken.defaults) + taken.kw_defaults.count(None)
+    return not needed and isinstance(made, ast.Call) and _read_maker(made) == definition.node.name
 
 
 def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:

@@ -179,7 +179,7 @@ def wrap_text(text: str, first: str = "", others: str = "") -> str:
 def _describe_class(each: Class) -> str:
     where = f"{printable(each.file)}:{each.line} defines {each.name}"
     path = f' (with pythonpath = ["{each.folder}"] in pytest\'s options)' if each.folder not in {"", "src"} else ""
-    return f"{where}: bertsize init {each.module}:{each.name}{path}" if each.module else where
+    return f"{where}: bertsize init {each.module}:{each.maker}{path}" if each.module else where
 
 
 def _describe_call(call: Call) -> str:
