@@ -41,7 +41,7 @@ _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
 
 
 def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
-    """``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M``.
+    """``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M``.
 
     :param verdict: the review's own line, for a failed model without a base.
     :param failure: the model's worst error, without its name and its fix.

@@ -47,9 +47,9 @@ def show_difference(delta: int | None) -> str:
 
 
 def show_percent(change: int, before: int) -> str:
-    """``(7_087_872, 109_514_298)`` → ``'+6.5 %'``; ``'<0.1 %'`` for less."""
+    """``(7_087_872, 109_514_298)`` → ``'+6.5%'``; ``'<0.1%'`` for less."""
     share = _in_tenths(change, before)
-    return f"{share:+,} %" if share else "<0.1 %"
+    return f"{share:+,}%" if share else "<0.1%"
 
 
 def show_share(part: int | None, whole: int | None) -> str:

@@ -211,7 +211,7 @@ def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(j
     use = job.use()
     assert use.statuses == {CHECK: 0, COUNTS: 0}, use.log
     assert "num_hidden_layers 3 → 4: +16,632" in use.log
-    line = "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"  # a layer of conftest's model
+    line = "fits: 59,549 → 76,181, +16,632 (+27.9%), num_hidden_layers 3 → 4; within its 90K"  # a layer of conftest's model
     assert f"<!-- pytest-bertsize report -->\n\n## ✅ {line}\n" in use.summary
     assert line in use.log
     outputs = use.outputs

@@ -83,7 +83,7 @@ def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(
     written = "bertsize.json written; bertsize.html written"
     counted, line = done.stdout.splitlines()[-2:]
     assert counted == f"1 configured, 1 checked, 0 failed; {written}"
-    assert line == "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"
+    assert line == "fits: 59,549 → 76,181, +16,632 (+27.9%), num_hidden_layers 3 → 4; within its 90K"
     named = JOB["artifacts"]["paths"]
     assert sorted(runner.project.git("ls-files", "--others").split()) == sorted(named)
 
@@ -97,7 +97,7 @@ def test_a_model_over_its_budget_fails_at_its_line(runner: Runner, tiny: dict[st
     runner.variables["BERTSIZE_PROJECT"] = "all services"
     done = runner.run()
     assert done.returncode == 1
-    told = "fits: 59,549 → 92,813, +33,264 (+55.9 %), num_hidden_layers 3 → 5; over its 90K"
+    told = "fits: 59,549 → 92,813, +33,264 (+55.9%), num_hidden_layers 3 → 5; over its 90K"
     assert done.stdout.endswith(f"\n{told}\n")
     assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
     (model,) = json.loads((runner.folder / "bertsize.json").read_text("utf-8"))["models"]

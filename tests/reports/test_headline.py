@@ -58,7 +58,7 @@ def retold(model: ModelReport, failure: str = "", **base: Any) -> str:
 
 def test_it_says_the_change_in_numbers_and_per_cent_the_largest_cause_and_the_verdict() -> None:
     assert grown(total="110M").headline == (
-        "encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"
+        "encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M"
     )
 
 
@@ -143,10 +143,10 @@ def unbuilt() -> ModelReport:
             failing().headline,
             ", tie_word_embeddings true → false and 3 more; head.decoder 23,502,708, closed form 23,501,940 (+768); ",
         ),
-        (retold(grown(total="120M"), changes=[]), "(+6.5 %), encoder.feed_forward +4,722,432 and 2 more; "),
+        (retold(grown(total="120M"), changes=[]), "(+6.5%), encoder.feed_forward +4,722,432 and 2 more; "),
         (
             retold(grown(total="120M"), changes=[], tensors=[TensorChange(kind="new", name="l.12", count=1, said="")]),
-            "(+6.5 %), new l.12; ",
+            "(+6.5%), new l.12; ",
         ),
         (
             retold(passing(), changes=[Change(key="heads", before="12", after="8", total=0, components={})]),
@@ -160,7 +160,7 @@ def test_a_line_says_what_is_known_which_cause_is_the_largest_and_what_is_not_kn
 
 @pytest.mark.parametrize(
     ("change", "before", "said"),
-    [(LAYER, BASE, "+6.5 %"), (-LAYER, BASE, "-6.5 %"), (1, BASE, "<0.1 %"), (-1, BASE, "<0.1 %"), (9, 3, "+300.0 %")],
+    [(LAYER, BASE, "+6.5%"), (-LAYER, BASE, "-6.5%"), (1, BASE, "<0.1%"), (-1, BASE, "<0.1%"), (9, 3, "+300.0%")],
 )
 def test_a_change_in_per_cent_is_never_rounded_to_nothing(change: int, before: int, said: str) -> None:
     assert show_percent(change, before) == said
@@ -181,7 +181,7 @@ def test_it_names_who_failed_and_the_worst_and_the_second_line_who_changed_most(
     report = run(grown("a", 14, total="130M"), grown("b", total="110M"))
     assert report.headline == "1 of 2 models failed: b (6.6M over 110M)"
     assert report.news == (
-        "2 changed; a: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
+        "2 changed; a: 109,514,298 → 123,690,042, +14,175,744 (+12.9%), num_hidden_layers 12 → 14; within its 130M"
     )
 
 
@@ -231,13 +231,13 @@ def loosened(component: str | None = None) -> ModelReport:
             "All 3 models passed",
             (
                 "2 changed; "
-                "c: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
+                "c: 109,514,298 → 123,690,042, +14,175,744 (+12.9%), num_hidden_layers 12 → 14; within its 130M"
             ),
         ),
         (
             run(passing("a"), grown("b", total="110M")),  # its own line says the net
             "1 of 2 models failed: b (6.6M over 110M)",
-            ("1 changed; b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"),
+            ("1 changed; b: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M"),
         ),
         (run(passing("a"), unread()), "1 of 2 models failed: b (its config is refused)", "1 unchanged since main"),
         (

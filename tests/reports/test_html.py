@@ -78,7 +78,7 @@ SAYS: list[tuple[ModelReport, str]] = [
         failing(),
         "encoder: BertForMaskedLM from models/encoder/config.json, main (bbbbbbbbbb) → this branch (aaaaaaaaaa)",
     ),
-    (failing(), "Parameters 147,555,444 +38,041,146 against main (+34.7 %)"),
+    (failing(), "Parameters 147,555,444 +38,041,146 against main (+34.7%)"),
     (failing(), "Budget 110M 37,555,444 over"),
     (failing(), "Weights in fp32 590 MB 295 MB in bf16"),
     (failing(), "Formula check +768 actual against closed form"),
@@ -151,7 +151,7 @@ LEFT = compared(removed=[gone("old", 5000, "6K"), gone("older")])
         (run(plain(passing()), base=NO_BASE), "Not compared with origin/main git has no such commit: fetch it"),
         (run(passing(), base=LEFT), "old (old.json, 5,000 parameters under a limit of 6K) older (older.json) "),
         (run(passing("a"), passing("b")), "with main (bbbbbbbbbb) Nothing changed against main"),
-        (run(GOOD, BAD), "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), "),
+        (run(GOOD, BAD), "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7%), "),
         (
             run(GOOD, BAD),
             "closed form 23,501,940 (+768); 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its",

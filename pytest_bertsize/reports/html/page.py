@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import compact_left
@@ -69,7 +69,6 @@ def load_templates() -> Environment:
     )
     found.filters |= {
         "exact": _show_count,
-        "line": _keep_percent,
         "behind_name": lambda model: model.headline.removeprefix(f"{model.name}: "),
         "break_behind": lambda name, sign: Markup(f"{sign}<wbr>").join(printable(name, LONGEST).split(sign)),  # noqa: S704
         "signed": show_difference,
@@ -85,11 +84,6 @@ def load_templates() -> Environment:
         "reason": sentences.describe_reason,
     }
     return found
-
-
-def _keep_percent(headline: str) -> Markup:
-    """Keep each percent sign on the line of its number."""
-    return Markup(str(escape(printable(headline, LONGEST))).replace(" %", "&nbsp;%"))  # noqa: S704  (escaped)
 
 
 def _show_bytes(count: int) -> str:
