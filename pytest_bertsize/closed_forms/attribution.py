@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_SAID = 3
 """Most rows to name if a list of the table differs in several."""
 NO_ENTRY = "nothing"
-"""The value of a list of the table that has no entry of its own, but the other side has."""
+"""The value of a list of the table without entries of its own."""
 TOGETHER = "together"
 """The key of the row for changes that no key explains alone: wider layers, and more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"

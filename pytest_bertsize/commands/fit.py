@@ -112,7 +112,9 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
         ways = ["a larger limit", *(["fewer --keep"] if wish.keep else [])]
         if words and not list_of_adapter(chosen.derivation, limits):
             ways.append(f"a smaller {words}")
-        raise refuse(f"no shape of the search is within {_list_limits(limits)}", f"write {' or '.join(ways)}")
+        *first, last = ways
+        fix = f"write {', '.join(first)} or {last}" if first else f"write {last}"
+        raise refuse(f"no shape of the search is within {_list_limits(limits)}", fix)
     adapter, limited = chosen.derivation.adapter, list_of_adapter(chosen.derivation, limits)
     now = {key: getattr(adapter, key) if key in OF_ADAPTER else variants.now(key) for key in found.varied}
 

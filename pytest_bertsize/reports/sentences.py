@@ -147,9 +147,9 @@ def name_change(row: Change | Moved) -> str:
         return "the code, or a file that it reads"
     if row.key == "together":
         return "these keys together, beyond each of them alone"
-    if NO_ENTRY in (row.before, row.after):
-        return f"{row.key} {f'now has {row.after}' if row.before == NO_ENTRY else f'no longer has {row.before}'}"
     before, after = (exact(int(each)) if each.isdecimal() else each.strip('"') for each in (row.before, row.after))
+    if NO_ENTRY in (before, after):
+        return f"{row.key} {f'now has {after}' if before == NO_ENTRY else f'no longer has {before}'}"
     return f"{row.key} {before} → {after}"
 
 

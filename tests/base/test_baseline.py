@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.reports.sentences import name_change
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
@@ -241,6 +242,16 @@ def test_a_backbone_that_grows_is_told_by_its_key(tmp_path: Path, tiny: dict[str
     (row,) = comparison.moved
     assert (row.key, row.before, row.after, row.total) == ("other.num_hidden_layers", "3", "4", LAYER)
     assert {name.partition(".")[0] for name in row.own} == {"other"}
+
+
+def test_a_module_that_is_frozen_is_told_by_its_key(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    table = '[tool.bertsize.models.fits]\nconfig = "config.json"\nfactory = "own:build"\nbudget = "report-only"\n'
+    project = committed(tmp_path / "project", tiny, table)
+    project.declare(f'{table}frozen = ["bert.embeddings"]\n')
+    assert [*map(name_change, compared(project).moved)] == ["frozen now has bert.embeddings"]
+    project.commit()
+    project.declare(table)
+    assert [*map(name_change, compared(project, asked="HEAD").moved)] == ["frozen no longer has bert.embeddings"]
 
 
 def test_a_backbone_that_is_not_there_at_the_base_leaves_nothing_to_compare_with(
