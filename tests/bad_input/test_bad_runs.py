@@ -125,8 +125,8 @@ def _parametrized(topic: str) -> pytest.MarkDecorator:
 
 
 def _marks(topic: str, case: Case) -> tuple[pytest.MarkDecorator, ...]:
-    """What surrounds a process of its own is such a test's subject; so are workers of xdist that run tests."""
-    own = (topic == "surroundings" and case.subprocess) or (topic == "markers" and "-n2" in case.args)
+    """A helper and its surroundings are such a test's subject; so are workers of xdist that run tests."""
+    own = topic == "surroundings" or (topic == "markers" and "-n2" in case.args)
     return (pytest.mark.process,) if own else ()
 
 

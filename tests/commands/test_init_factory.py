@@ -567,6 +567,7 @@ def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -
     assert "a checkout lacks it" not in err
 
 
+@pytest.mark.process  # whose surroundings are not those of the warm one
 def test_a_config_of_the_hub_cache_is_copied_into_the_project(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

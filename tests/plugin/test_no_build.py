@@ -112,6 +112,7 @@ def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project
     assert report("outer.json") == report("inner.json")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
 def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build(
     pytester: pytest.Pytester, name: str

@@ -29,6 +29,8 @@ from tests.support.runs_beside import (
 if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
 
+pytestmark = pytest.mark.tool
+
 Full = Callable[[str], Told]
 Quick = Callable[[pytest.Pytester, str], Told]
 BOTH = pytest.mark.parametrize("verdict", [*LAYERS])
@@ -118,7 +120,6 @@ def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the
     assert json.loads(told.report)["not_checked"] == ["plain"]
 
 
-@pytest.mark.process
 def test_no_warning_is_ours(pytester: pytest.Pytester, full: Full) -> None:
     verdict = "fails"
     lay(verdict)
@@ -141,7 +142,7 @@ def test_a_marker_is_known_where_markers_have_to_be(pytester: pytest.Pytester) -
 
 @pytest.mark.parametrize(
     ("verdict", "distribution"),
-    [pytest.param("passes", "load", marks=pytest.mark.process), ("fails", "each")],
+    [("passes", "load"), ("fails", "each")],
 )
 def test_workers_change_nothing(pytester: pytest.Pytester, quick: Quick, distribution: str, verdict: str) -> None:
     lay(verdict)
@@ -184,9 +185,7 @@ def covered() -> float:
     return float(json.loads(Path("coverage.json").read_text())["totals"]["percent_covered"])
 
 
-@pytest.mark.parametrize(
-    ("verdict", "workers"), [("passes", []), pytest.param("fails", ["-n2"], marks=pytest.mark.process)]
-)
+@pytest.mark.parametrize(("verdict", "workers"), [("passes", []), ("fails", ["-n2"])])
 def test_coverage_is_measured_in_the_same_run(
     warm: Warm, pytester: pytest.Pytester, workers: list[str], verdict: str
 ) -> None:
@@ -240,7 +239,7 @@ def test_a_rerun_never_turns_a_model_green(
         assert told.tests("rerun") == (4 if verdict == "fails" and "--rerun-except=BudgetFailure" not in options else 0)
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=["alone", "-n2"])
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
 def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
     pytester: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
@@ -251,7 +250,7 @@ def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
     assert (told.tests("failed"), told.tests("rerun")) == (2, 2 * 3)
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=["alone", "-n2"])
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
 def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     factory = """
         from torch import nn
@@ -274,7 +273,6 @@ def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, wor
 # all of them at once
 
 
-@pytest.mark.process
 @BOTH
 def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
     warm: Warm, pytester: pytest.Pytester, shuffling: None, full: Full, verdict: str

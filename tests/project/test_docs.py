@@ -40,9 +40,8 @@ def bin_folder(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs(warm, tmp_path_factory.mktemp("bin"))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.process if "how-to" in name else ()) for name in DOCUMENTS]
-)
+@pytest.mark.process
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_block_does_what_it_says(name: str, tmp_path: Path, bin_folder: Path) -> None:
     evaluated = evaluate(DOCUMENTS[name], tmp_path, bin_folder)
     assert evaluated >= DOCUMENTS[name].read_text("utf-8").count("\n```") // 2

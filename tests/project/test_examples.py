@@ -146,6 +146,7 @@ def test_a_by_hand_fails_and_says_what_its_author_forgot(pytester: pytest.Pytest
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("example", "file", "old", "new", "headline"),
     [
