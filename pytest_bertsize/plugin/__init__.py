@@ -85,7 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-no-cache",
         **_FLAG,
-        help="with --bert-budget: build also what an earlier run built from the same files",
+        help="with --bert-budget: build also models that an earlier run built from the same files",
     )
     add(
         "--bert-budget-cache",
@@ -186,7 +186,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Fail a module that skips itself, as none of its tests is seen."""
+    """Fail a module that skips itself, because pytest then sees none of its tests."""
     report = yield
     skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
     if skips and b"bert_budget" in collector.path.read_bytes():
@@ -214,7 +214,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Check the marker's model: one over its budget fails the test before its first line."""
+    """Check the marker's model: a model over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
         _arm_tests(item.config)
         from pytest_bertsize.plugin import items
@@ -261,7 +261,7 @@ class FailureReports:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Runs before pytest's own hook draws what failed."""
+        """Draw the findings that failures share, before pytest's own hook draws the failures."""
         if self.failed:
             from pytest_bertsize.plugin.failures import draw_common, shorten_summary_lines
 

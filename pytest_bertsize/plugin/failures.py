@@ -157,7 +157,7 @@ def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
 
 
 def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Draw once what failed models have alike, and leave it out of each; one that has nothing left is not drawn."""
+    """Draw findings that failed models share once, and not in each; a model without others is not drawn."""
     if terminalreporter.config.option.tbstyle == "no":
         return
     failures = [cast("Failure", report.longrepr) for report in reports]

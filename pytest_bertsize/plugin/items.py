@@ -96,7 +96,7 @@ class BudgetItem(pytest.Item):
 # tests with the marker or the fixture
 
 EXAMPLE = '@pytest.mark.bert_budget("NAME")'
-_MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  (what the marker takes)
+_MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  (the marker's parameters)
 
 
 def hold_marked(item: pytest.Item) -> None:
@@ -118,7 +118,7 @@ def review_for_test(item: pytest.Item) -> Review:
 
 
 def review_by_name(config: pytest.Config, name: str) -> Review:
-    """Return the review of a name for ``bert_budgets``."""
+    """Return the review of a model by its name, for ``bert_budgets``."""
     try:
         gate = _armed_gate(config)
         name = find_declared(name, gate.settings, "bert_budgets", 'bert_budgets("NAME")')
@@ -147,7 +147,7 @@ def _armed_gate(config: pytest.Config) -> Gate:
 
 
 def _review_named(item: pytest.Item) -> list[Review]:
-    """Review the models that a test asks for, that of the nearest marker first."""
+    """Review the models that a test asks for, the nearest marker's first."""
     try:
         gate = _armed_gate(item.config)
         limits: dict[str, tuple[Limit, ...]] = {}

@@ -87,4 +87,4 @@ class Notice:
     """Reports that a run for other tests checked no model."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_line(f"NOT CHECKED: any model of bert_budget = true: {SELECTED}", yellow=True)
+        terminalreporter.write_line(f"NOT CHECKED: every declared model (bert_budget = true): {SELECTED}", yellow=True)

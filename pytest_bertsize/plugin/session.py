@@ -209,7 +209,7 @@ def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
         try:
             built, failed = read_answers()[name]
         except OSError as error:
-            return NotBuilt(Why.NONSENSE, f"the xdist worker cannot read what was built: {error}")
+            return NotBuilt(Why.NONSENSE, f"the xdist worker cannot read the builds: {error}")
         return built or failed or NotBuilt(Why.NEVER_ASKED)
 
     return result
