@@ -41,7 +41,7 @@ class NetworkRefused(Refused):
     """An attempt to reach another machine."""
 
 
-REFUSED: list[Refused] = []  # refusals that fail a model even where its code catches the exception
+REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
 
 
 class Counted:
@@ -51,7 +51,7 @@ class Counted:
         """:param name: the declared one; ``""`` for any, ``None`` for none."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
-        self.others: dict[str, None] = {}  # other names that it was given
+        self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
 
     def take(self, name: str, model: Any) -> None:
         """:raises HandedOver: if ``check_model`` is given the model by this name, or by any if it has none."""
@@ -76,9 +76,9 @@ def refuse(refusal: Refused) -> NoReturn:
 
 
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to whom it is connected
-        refusal = NetworkRefused(f"it reached for the network ({event})")
-        if event == "socket.bind":  # libraries use it to find out whether there is IPv6
+    if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to its connected peer
+        refusal = NetworkRefused(f"it tried to use the network ({event})")
+        if event == "socket.bind":  # libraries bind a socket to test for IPv6
             raise refusal
         refuse(refusal)
 
@@ -202,7 +202,7 @@ def collector_paused() -> Iterator[None]:
 def describe_error(error: BaseException, root: str = "") -> str:
     """Return ``KeyError: 'hidden_size' (tagger/model.py:12)``; for our own refusals the sentence alone.
 
-    :param root: the project's folder, whose line that raised is named; ``""`` if none of its code ran.
+    :param root: the project's folder, to name the line in it that raised; ``""`` if none of its code ran.
     """
     cause = error.__cause__ or error
     place = find_place(cause, root) if root else ""
@@ -259,7 +259,7 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 """``BPF_LD|W|ABS``, ``BPF_JMP|JEQ|K``, ``BPF_JMP|JGE|K`` and ``BPF_RET|K`` of linux/bpf_common.h."""
 _CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 """Offsets in ``struct seccomp_data`` of linux/seccomp.h, on a little-endian machine."""
-_AF_UNIX, _AF_NETLINK = 1, 16  # within the machine; by the latter the kernel is asked, about its interfaces say
+_AF_UNIX, _AF_NETLINK = 1, 16  # within the machine; the latter asks the kernel, about its interfaces say
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h
 
@@ -267,7 +267,7 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h a
 def cut_off() -> bool:
     """Let this process, which has one thread, open only sockets within the machine.
 
-    :returns: whether the system can; else only Python's own hook refuses.
+    :returns: whether the system supports it; else only Python's own hook refuses.
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _OF_THE_MACHINE:
         return False
@@ -284,10 +284,10 @@ def cut_off() -> bool:
 
 
 def _make_filter(architecture: int, socket_call: int) -> bytes:
-    """Return the filter: each step's operation, how many steps to skip if it holds and if not, and its number."""
+    """Return the filter: each step has an operation, the steps to skip if it is true and if not, and a number."""
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
-        (_EQUAL, 0, 9, architecture),  # the calls of another one have other numbers
+        (_EQUAL, 0, 9, architecture),  # another architecture has other numbers of calls
         (_LOAD, 0, 0, _CALL),
         (_AT_LEAST, 7, 0, _X32),
         (_EQUAL, 6, 0, _IO_URING_SETUP),

@@ -30,7 +30,7 @@ _CONTENTS: Mapping[str, Any] = {
 def read_content(frame: Frame) -> Any:
     """Decode a frame of the helper process.
 
-    :raises ValueError: for any other.
+    :raises ValueError: for any other kind or content.
     """
     if frame.kind == "answer":
         return read_answer(frame.content)
@@ -94,7 +94,7 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
 """Values of ``build`` that allow a model more, the least first: MB and seconds."""
 _IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
-    Why.ON_WINDOWS: "check it without a build there (--no-build), and with one on Linux, WSL or macOS",
+    Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",
     Why.NO_TORCH: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
         "[tool.bertsize]), or check budgets by the closed form alone (--bert-budget-no-build, check --no-build)"
@@ -127,7 +127,7 @@ def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
     """Suggest a fix for a model that was not built.
 
     :param own: whether a function of the project builds it.
-    :param on_cpu: whether it has values.
+    :param on_cpu: whether its parameters have values.
     """
     if failed.fix:
         return failed.fix

@@ -64,8 +64,9 @@ class Task(Struct):
 class Helper(Struct, eq=False):
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
-    It imports torch and transformers, and then forks for each model. A fork that dies, hangs or answers nonsense fails
-    its model. If the helper process itself is lost, its current model fails, and another process builds the rest.
+    It imports torch and transformers, and then forks for each model. A fork that dies, hangs or sends an unreadable
+    answer fails its model. If the helper process itself is lost, its current model fails, and another process builds
+    the rest.
     """
 
     limits: Limits = Limits()
@@ -202,13 +203,13 @@ class Helper(Struct, eq=False):
         if kind == "died":
             return explain_death(content, process)
         if kind == "nonsense":
-            return NotBuilt(Why.NONSENSE, f"{process} answered nonsense")
+            return NotBuilt(Why.NONSENSE, f"{process} sent an unreadable answer")
         is_lacking = isinstance(content, NotBuilt) and content.kind is Why.NO_TORCH
         result: Built | NotBuilt = content._replace(python=self._python) if is_lacking else content
         return result
 
     def _listen_anew(self) -> None:
-        """Start the clocks: nobody has listened meanwhile."""
+        """Restart the clocks: nobody has listened meanwhile."""
         self._since = monotonic()
         for task in self._tasks.values():
             task.since = self._since
@@ -242,7 +243,7 @@ class Helper(Struct, eq=False):
         started is not started again.
         """
         if not self.versions:
-            detail = f"does not run as Python does: {why.reason}"
+            detail = f"does not run as a Python interpreter: {why.reason}"
             self._fail_all(NotBuilt(Why.NO_PYTHON, detail, python=self._python) if self._python else why)
             return
         if len(self._tasks) == 1:

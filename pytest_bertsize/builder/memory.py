@@ -1,4 +1,4 @@
-"""The memory of builds at the desk: what a class of the library builds from a config, until something changes.
+"""The memory of builds outside CI: each model that a class of the library built, until one of its inputs changes.
 
 A build is remembered only if it runs no code of the project. Its key hashes the request, the interpreter, the platform,
 the environment and our own files; its entry names a list with the size and time of every file of transformers and
@@ -85,7 +85,7 @@ class Memory:
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Remember a build of this run, if every file that it loaded is older than the run.
 
-        :returns: the same, with its agreement.
+        :returns: the same build, which now has its agreement with its closed form.
         """
         stamps = [self._stamp(path) for path in built.loaded]
         if request.runs_own_code or not stamps or any(time_of >= _STARTED for _, _, time_of in stamps):
@@ -118,7 +118,7 @@ class Memory:
         return msgspec.json.decode(content, type=kind)
 
     def _write(self, content: object, suffix: str, name: str = "") -> str:
-        """Write a file, after the oldest made room for it, and return its name: its checksum, if it is given none."""
+        """Write a file, after the oldest are dropped, and return its name, by default its checksum."""
         import msgspec
 
         encoded = msgspec.json.encode(content)
@@ -146,7 +146,7 @@ def _hash_key(request: Request, command: Sequence[str]) -> str:
 
 @cache
 def _hash_surroundings() -> str:
-    """Return a hash of everything beside a request that its build may depend on, and that is known without a build."""
+    """Return a hash of everything beside a request that affects its build and is known without one."""
     variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
     own = sorted(_stamp(str(path)) for path in _OWN.rglob("*.py"))
     found = sys.version, platform.machine(), platform.release(), variables, own

@@ -22,7 +22,7 @@ _LONGEST_HEAD = 40
 
 
 class Module(NamedTuple):
-    """One module of a folder of several."""
+    """One module of a folder that has several."""
 
     kind: str
     path: str
@@ -44,7 +44,7 @@ class Request(NamedTuple):
     factory: str = ""  # ``module:function`` or a command of the project, which builds the model in place of the class
     command: tuple[str, ...] = ()  # the words of a command after ``python``, whose script hands its model over
     declared: str | None = None  # the name by which ``check_model`` ends its code; ``""``: any, ``None``: none
-    config_given: bool = True  # true where a factory that takes an argument is called with the config
+    config_given: bool = True  # true if a factory that takes an argument is called with the config
     kwargs: Mapping[str, Any] = {}  # the keyword arguments of a factory
     paths: tuple[str, ...] = ()  # folders, beside the root, from which a module of the project is imported
     modules: tuple[Module, ...] = ()
@@ -59,13 +59,13 @@ class Request(NamedTuple):
     hub: Mapping[str, Mapping[str, Any]] = {}
     """Answers for ``from_pretrained`` by name: a ``config``, its ``file`` and ``folder``, or the ``error`` in it."""
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
-    seconds: float = 0.0  # the time that it may take; 0: that of every model
-    memory: int = 0  # the bytes that it may take; 0: those of every model of its kind
+    seconds: float = 0.0  # the time that it may take; 0 for the limit of every model
+    memory: int = 0  # the bytes that it may take; 0 for the limit of every model of its kind
     closed_form: str = ""  # its hash, by which a build is recalled; the process that builds does not get it
 
     @property
     def runs_own_code(self) -> bool:
-        """True where code of the project runs: a function, or a class that is no library's."""
+        """True if code of the project runs: a function, or a class of its own."""
         return bool(self.factory) or self.module != "transformers"
 
 
@@ -80,17 +80,17 @@ class ConfigSaid(NamedTuple):
     said: Mapping[str, Any]
     """Values of the keys that it was asked for and has: a number, a boolean, a word, ``None``, or a list of them."""
     read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
-    by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class that is no library's
+    by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class of the project
 
 
 class Buffer(NamedTuple):
-    """A tensor of a module that is no parameter."""
+    """A tensor of a module that is not a parameter."""
 
     name: str
     numbers: int  # 0 under a second name of the same tensor
     dtype: str
     bytes: int
-    saved: bool  # true where a checkpoint has it (``persistent``)
+    saved: bool  # true if a checkpoint has it (``persistent``)
 
 
 class Finished(NamedTuple):
@@ -113,13 +113,13 @@ class Answered(NamedTuple):
     origin: str  # the source of the config that answered it
     tokens: int | None = None
     """The length that its tokenizer is assumed to have; ``None`` if nobody asked, or the tokenizer exists."""
-    by_hub: bool = False  # true where ``hub`` of the table gives the name another config
+    by_hub: bool = False  # true if ``hub`` of the table gives the name another config
 
 
 class Untied(NamedTuple):
     """A tie that a class of the project declares for another release of transformers, and that is missing here."""
 
-    path: str  # of the module that is of this class; "" for the model itself
+    path: str  # of the module of this class; "" for the model itself
     name: str  # of a tensor below it
     source: str
     by: str  # ``"Tagger.get_output_embeddings"``
@@ -137,7 +137,7 @@ class Built(NamedTuple):
     config: ConfigSaid | None = None
     """``None`` if nothing was asked, as for a model that a function of the project builds."""
     loading: Loading | None = None
-    """The way that transformers loads a checkpoint; ``None`` for a model that is none of its classes."""
+    """The way that transformers loads a checkpoint; ``None`` for a model of another class."""
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
@@ -149,7 +149,7 @@ class Built(NamedTuple):
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()
-    """Files of the libraries that decided what was built; empty if they are unknown."""
+    """Files of the libraries that the build depends on; empty if they are unknown."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
     agreed: bool = False

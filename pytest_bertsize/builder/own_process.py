@@ -111,7 +111,7 @@ class Child:
             self._unwritten.clear()
 
     def lose_in_nonsense(self) -> Lost:
-        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered nonsense"))
+        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} sent an unreadable answer"))
 
     def check_memory(self, most: int) -> None:
         """:raises Lost: if it takes more bytes."""

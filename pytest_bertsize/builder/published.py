@@ -1,7 +1,7 @@
 """Names of the hub, and their configs without a network: from this package's catalogue, or a machine's cache.
 
 The gate looks up the names in a table, the helper process those of ``from_pretrained``. A name is data of a pull
-request: it is no path, and leads only to files in the catalogue or inside the cache.
+request: it is not a path, and leads only to files in the catalogue or inside the cache.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Published(NamedTuple):
     """A config by a name of the hub, and its origin."""
 
     name: str
-    config: bytes  # jSON
+    config: bytes  # JSON
     origin: str  # ``the catalogue (org/name by its publisher, …)``, or ``the hub cache, revision 86b5e0934494``
     folder: Path | None = None  # its other cached files
     by_hub: bool = False  # true if ``hub`` of the table names it
@@ -69,7 +69,7 @@ def is_without(name: str, file: str) -> bool:
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:
-    """Return the one of these names that means a model, in this spelling or the hub's."""
+    """Return the one of these names that means the same model: this spelling, else another of the hub's."""
     same = [each for each in names if normalize_name(each) == normalize_name(name)]
     return name if name in same else next(iter(same), None)
 
@@ -77,7 +77,7 @@ def find_in(names: Iterable[str], name: str) -> str | None:
 def find_published(name: str, revision: str = MAIN) -> Published | None:
     """Look a name up in the catalogue, else in the cache of this machine; ``None`` if neither has it.
 
-    :param revision: that of the cache; the catalogue has one of each name.
+    :param revision: the revision in the cache; the catalogue has one for each name.
     """
     return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 

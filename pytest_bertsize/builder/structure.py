@@ -1,4 +1,4 @@
-"""Components of a built model: those of the closed form, else its modules, folded into few rows, and the table's."""
+"""Components of a built model: the closed form's, else the table's and its modules, folded into few rows."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def list_modules(names: Iterable[str]) -> Iterator[str]:
 def inventory_of(
     built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
 ) -> Inventory:
-    """Give every tensor its component: that of the closed form, else the nearest enclosing one.
+    """Give every tensor its component: the closed form's, else the nearest enclosing one.
 
     :param expected: ``None`` without a closed form.
     :param components: by name, without a closed form; ``None`` to take its modules.

@@ -206,7 +206,9 @@ def test_no_other_process_looks_into_it(building: Building, tmp_path: Path) -> N
 def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Building, tmp_path: Path) -> None:
     body = "import time\nheld = bytes(200_000_000)\nheld = bytearray(held)\ntime.sleep(60)"
     helper = building(environment(tmp_path / ".venv", {"torch/__init__.py": body}), another=100 * 1024**2)
-    assert helper.result("tiny") == is_no_python("does not run as Python does: it took more than 100 MB of memory")
+    assert helper.result("tiny") == is_no_python(
+        "does not run as a Python interpreter: it took more than 100 MB of memory"
+    )
 
 
 # what it may lack
@@ -235,8 +237,11 @@ def test_a_python_that_is_too_old_says_so(building: Building, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("#!/bin/sh\nexit 3\n", "does not run as Python does: the helper process ended early, with status 3"),
-        ("#!/bin/sh\necho Python 3.12\n", "does not run as Python does: the helper process answered nonsense"),
+        ("#!/bin/sh\nexit 3\n", "does not run as a Python interpreter: the helper process ended early, with status 3"),
+        (
+            "#!/bin/sh\necho Python 3.12\n",
+            "does not run as a Python interpreter: the helper process sent an unreadable answer",
+        ),
         ("\0", "cannot be started: Exec format error"),
     ],
     ids=["a program that fails", "a program that prints", "no program"],

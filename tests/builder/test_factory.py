@@ -221,9 +221,12 @@ FAILS: dict[str, tuple[str, str]] = {
     # the network
     "looks_up_a_name": (
         "import socket; socket.getaddrinfo('example.org', 443)",
-        "it reached for the network (socket.getaddrinfo) (own.py:*)",
+        "it tried to use the network (socket.getaddrinfo) (own.py:*)",
     ),
-    "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
+    "connects": (
+        "import socket; socket.create_connection(('127.0.0.1', 9))",
+        "it tried to use the network (socket.*)*",
+    ),
     "downloads": (
         "return BertModel.from_pretrained('acme/none')",
         "neither hub in * has the config of from_pretrained('acme/none') (own.py:*); run hf download acme/none config.json *",
@@ -238,7 +241,7 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "connects_and_goes_on": (
         "import socket\n    try: socket.create_connection(('127.0.0.1', 9))\n    except Exception: pass\n    return line()",
-        "it reached for the network (socket.*)*",
+        "it tried to use the network (socket.*)*",
     ),
 }
 
@@ -564,7 +567,7 @@ def test_a_function_may_be_in_a_package_a_class_a_method_and_read_what_is_beside
 def test_a_module_by_a_name_of_pythons_own_is_not_what_is_built(of_all: dict[str, Any], name: str) -> None:
     said = of_all[f"{name}:build"]
     assert isinstance(said, str), said
-    assert fnmatchcase(said, f"{name} is *, and not the project's {name}.py: rename the project's")
+    assert fnmatchcase(said, f"{name} is *, and not the project's {name}.py: rename the project's module")
 
 
 # the whole gate
@@ -672,8 +675,8 @@ STOOD_IN = [
     "not in the installed transformers and not used: transformers.modeling_bert",
     "not installed, and called at import, which returned nothing: acme_logs.get",
     (
-        f"calling init_weights() where transformers {version('transformers')} needs post_init(), which was done for it "
-        "(that release alone does not build it): Ends"
+        "calling init_weights() and not post_init(), without which "
+        f"transformers {version('transformers')} itself does not build it: Ends"
     ),
 ]
 

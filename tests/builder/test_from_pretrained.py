@@ -168,7 +168,7 @@ REFUSALS = {
         "copy its config into the project, and name its folder in place of 'acme/tiny'"
     ),
     'AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)': (
-        "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, and none are loaded; leave load_in_4bit out"
+        "from_pretrained('acme/tiny', load_in_4bit=…) packs weights, and no weights are loaded here; leave load_in_4bit out"
     ),
     'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
         "'.' holds an adapter, which from_pretrained would add; "

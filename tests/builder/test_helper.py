@@ -395,7 +395,7 @@ ECHO = """
             NotBuilt(Why.NONSENSE, "the helper process answered more than 16,777,216 bytes"),
         ),
         *(
-            (bad, NotBuilt(Why.NONSENSE, "the helper process answered nonsense"))
+            (bad, NotBuilt(Why.NONSENSE, "the helper process sent an unreadable answer"))
             for bad in (
                 "print('Downloading…', flush=True)",
                 "say('answer', number, {})",
@@ -407,7 +407,7 @@ ECHO = """
         ),
         ("say('answer', number, [[[], {}], None])", NotBuilt(Why.RAISED, "it has no parameters")),
         ("say('died', number, 3)", NotBuilt(Why.CRASHED, "the process that builds it ended early, with status 3")),
-        ("say('nonsense', number, 0)", NotBuilt(Why.NONSENSE, "the process that builds it answered nonsense")),
+        ("say('nonsense', number, 0)", NotBuilt(Why.NONSENSE, "the process that builds it sent an unreadable answer")),
     ],
 )
 def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(

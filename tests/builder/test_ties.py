@@ -210,7 +210,7 @@ def test_a_list_where_transformers_5_reads_a_dict_is_refused(monkeypatch: pytest
     for name in ("init_weights", "get_expanded_tied_weights_keys"):  # which are put back
         monkeypatch.setattr(transformers.PreTrainedModel, name, getattr(transformers.PreTrainedModel, name))
     complete_init_weights()
-    said = f"Listing lists _tied_weights_keys as transformers 4 reads them, and transformers {transformers.__version__} does not"
+    said = f"Listing._tied_weights_keys is a list, which transformers {transformers.__version__} does not read"
     with pytest.raises(Refused, match=f"^{said}$"):
         type("Listing", (Tagger,), {"_tied_weights_keys": ["output.weight"]})()
 

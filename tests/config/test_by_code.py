@@ -192,7 +192,7 @@ CODE = {
     "import pytest; pytest.skip('not here')": (f"{NOT_MADE}it raised Skipped: not here (pkg/cfg.py:3)", MEND),
     "os._exit(0)": (f"{NOT_MADE}its process ended early, with status 0", CALL),
     "os.kill(os.getpid(), 9)": (f"{NOT_MADE}its process was killed by SIGKILL", CALL),
-    "os.write(3, b'[]\\n')": (f"{NOT_MADE}its process answered nonsense", CALL),
+    "os.write(3, b'[]\\n')": (f"{NOT_MADE}its process sent an unreadable answer", CALL),
     "pass": (f"{NOT_MADE}it returned None, not a config", RETURN),
     "return object()": (f"{NOT_MADE}it returned an object, not a config", RETURN),
     "import numpy; return {'a': {'b': [1, numpy.int64(3)]}}": (

@@ -101,7 +101,7 @@ def test_the_shards_of_fsdp_are_refused(declare: Declare, *, original: bool) -> 
     declare()
     wrapped = FullyShardedDataParallel(make(), use_orig_params=original, device_id=torch.device("cpu"))
     said = fail(wrapped, "encoder")
-    assert "the model is sharded by FSDP, and its shapes here are those of a shard" in said
+    assert "the model is sharded by FSDP: its shapes here are a shard's" in said
     assert "→ call check_model before the model is wrapped" in said
 
 
@@ -116,7 +116,7 @@ def test_the_partitions_of_zero_3_are_refused(declare: Declare) -> None:
 def test_a_quantised_model_is_refused(declare: Declare) -> None:
     declare()
     model = torch.ao.quantization.quantize_dynamic(make(), {nn.Linear}, dtype=torch.qint8)
-    assert "is quantised: its weights are no parameters" in fail(model, "encoder")
+    assert "is quantised: its weights are not parameters" in fail(model, "encoder")
 
 
 def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:

@@ -2,7 +2,7 @@
 
 It imports both with the garbage collector paused, forks for each requested model, and exits by ``os._exit``:
 collection and interpreter shutdown are half the cost of a plain import. It reads questions from standard input and
-writes answers to a descriptor of their own, so that the output of a library is never read as an answer.
+writes answers to a separate descriptor, so that the output of a library is never read as an answer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Fork:
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Pass on its messages under its number; return whether the last was among them, after which it is killed."""
+        """Pass on its messages under its number, and kill it after the last; return whether that has come."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -130,7 +130,7 @@ def serve(asked: int, answers: int) -> None:
 def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
     """Fork a process that keeps none of our descriptors but the pipe for its answers.
 
-    One that finds names missing answers with these; another fork then runs with stand-ins for them from the start.
+    A fork that finds missing names answers with them; another fork then has stand-ins for them from the start.
     """
     if not request.runs_own_code:
         with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
@@ -152,7 +152,7 @@ def start_fork(number: int, request: Request, answers: int, missing: Sequence[st
 
 
 def _import_libraries() -> dict[str, str]:
-    """Return the versions of torch and of transformers, which a project with classes of its own may lack."""
+    """Return the versions of torch and transformers; a project with its own classes may lack transformers."""
     import torch
 
     try:
@@ -204,7 +204,7 @@ def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
 
 
 def list_loaded() -> tuple[str, ...]:
-    """Return the files that decided what was built, and the folders where Python looks for others.
+    """Return the files that the build depends on, and the folders where Python looks for others.
 
     Empty if torch, transformers or PEFT is not installed from a wheel: an editable checkout may change at any time.
     """

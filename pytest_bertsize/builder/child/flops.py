@@ -50,7 +50,7 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     stays in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many for its
     decoder, and a multiple choice has one choice.
 
-    :param model: on the meta device. A part that is called if it is not registered counts for its caller.
+    :param model: on the meta device. A module that is called but not registered counts for its caller.
     :raises Uncountable: if the forward pass fails, takes other arguments, or multiplies nothing.
     """
     for name, module in model.named_modules():

@@ -131,7 +131,7 @@ def _name_at(name: str, revision: str | None) -> str:
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
     """Find the config, and its folder, for a name that is no folder of the project; ``None`` if nothing has it.
 
-    :raises Refused: for a file that ``hub`` names and nobody can read.
+    :raises Refused: for a file that ``hub`` names and that cannot be read.
     """
     if (mapped := find_in(hub, _name_at(name, revision))) is None:
         return find_published(name, revision or MAIN) if is_name(name) else None
@@ -143,7 +143,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find the same, or refuse.
+    """Find the config and its folder for a name.
 
     :raises Refused: if nothing has it.
     """
@@ -223,7 +223,7 @@ def _make_model(
 
     name = None if pretrained_model_name_or_path is None else os.fspath(pretrained_model_name_or_path)
     if packed := next((key for key in PACKED if named.pop(key, None)), None):
-        packs = f"from_pretrained({name!r}, {packed}=…) packs the weights, and none are loaded"
+        packs = f"from_pretrained({name!r}, {packed}=…) packs weights, and no weights are loaded here"
         raise Refused(packs, f"leave {packed} out")
     of_adapter = {**named, **(named.get("adapter_kwargs") or {})}
     _refuse_adapter(hub, name, **{key: of_adapter[key] for key in ("revision", "subfolder") if key in of_adapter})

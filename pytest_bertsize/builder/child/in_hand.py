@@ -21,7 +21,7 @@ BEFORE = "call check_model before the model is wrapped, after the line that make
 
 
 class NoModule(TypeError):
-    """The error for an object that is no module; its message names the object to pass instead."""
+    """The error for an object that is not a module; its message names the object to pass instead."""
 
 
 class InHand(NamedTuple):
@@ -46,7 +46,7 @@ class InHand(NamedTuple):
 
     @property
     def classes(self) -> list[type]:
-        """Its class and those that it derives from, without what sharding puts before them."""
+        """Its class and the bases, without the classes that sharding puts before them."""
         module = getattr(self.base, "_fsdp_wrapped_module", self.base)
         return [each for each in type(module).__mro__ if not each.__module__.startswith("torch.distributed.")]
 
@@ -142,8 +142,8 @@ def _refuse_shards(modules: Mapping[str, Any]) -> None:
     """Refuse tensors that are shards: each process has one part."""
     for path, module in modules.items():
         if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
-            raise Refused(f"{path or 'the model'} is sharded by FSDP, and its shapes here are those of a shard", BEFORE)
+            raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", BEFORE)
         for name, parameter in module._parameters.items():  # noqa: SLF001
             if hasattr(parameter, "ds_id"):
                 where = join_path(path, name)
-                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3, and its shape here is not full", BEFORE)
+                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one", BEFORE)

@@ -36,7 +36,7 @@ PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngin
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
-    """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
+    """List every parameter by name, the ties that the class declares, and its buffers.
 
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
     class declares, whatever was registered first. Methods of a class are not called: they might leave something out.
@@ -71,7 +71,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch)
     if not own:
         return built
-    # a module that is no library's declares nothing: its ties are the tensors with several names
+    # a module of the project declares nothing: its ties are the tensors with several names
     declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
@@ -150,7 +150,7 @@ LONGEST = 1_000  # characters of a text, entries of a list
 def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
     """Yield the models of transformers in a module, with their present configs: after any resize.
 
-    A model inside a class of the library is a part of that one; inside a class of the project it is one of its own.
+    A model inside a class of the library is a part of that model; inside a class of the project it is separate.
 
     :param modules: by path, each before those in it.
     """
@@ -233,9 +233,9 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
     """Return the ties that classes of transformers 4 list: names that ``save_pretrained`` leaves out if they share.
 
     They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A listed name that
-    shares with none is declared as well if the class's config ties, so that a lost tie is seen; an unlisted one that
-    shares is not. If word embeddings are listed themselves, as those of a Marian that shares none, only its output is
-    known to be tied, to one matrix or another.
+    shares no tensor is declared as well if the class's config ties, so that a lost tie is seen; an unlisted name is
+    not. If the word embeddings are listed themselves, as in a Marian that shares none, only the output is known to be
+    tied, to one matrix or another.
     """
     named = {name: names for names in groups for name in names}
     listed: set[str] = set()
@@ -305,7 +305,7 @@ def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
 
 
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
-    """Pair the names of the words' output and input matrices, and in a head of the library those of its biases."""
+    """Pair the names of the output and input embeddings, and in a head of the library the names of its biases."""
 
     def find_name(held: Any) -> str:
         while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
@@ -328,7 +328,7 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
     inside = dict(walk_modules(module))
     before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
     was = dict(_walk_tensors(inside, "_parameters"))
-    with contextlib.suppress(Exception):  # of code that nobody calls any more
+    with contextlib.suppress(Exception):  # transformers 5 does not call this code any more
         module._tie_weights()  # noqa: SLF001
     now = dict(_walk_tensors(inside, "_parameters"))
     for path, each in inside.items():
@@ -344,7 +344,7 @@ WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
 """Attributes of a class by which a release of transformers ties, each with the function that finds the ties."""
 
 
-# what would make it a lie
+# refusals of parameters that the list would count wrongly
 
 
 EMPTY = "registered as None; a module that replaces it later is not counted"
@@ -471,7 +471,7 @@ def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
         if any(each.__module__.partition(".")[0] == "keras" for each in classes):  # with torch as its backend
             raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
         if hasattr(module, "_packed_params"):
-            raise Refused(f"{where} is quantised: its weights are no parameters", "build it unquantised")
+            raise Refused(f"{where} is quantised: its weights are not parameters", "build it unquantised")
         in_classes = [item for each in classes for item in vars(each).items()]
         slots = {
             name: getattr(module, name, None) for name, each in in_classes if isinstance(each, MemberDescriptorType)

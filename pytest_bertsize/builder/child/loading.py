@@ -19,7 +19,7 @@ Row = tuple[str, Optional[str], tuple[int, ...]]
 
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
-    """Ask the library how it loads a file; ``None`` for a model that is no class of the library."""
+    """Ask transformers how it loads a file; ``None`` for a model of a class that does not derive from its own."""
     transformers = sys.modules.get("transformers")  # a project with classes of its own may lack it
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
@@ -61,7 +61,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield the same for transformers 4, which renames alone.
+    """Yield the same for transformers 4, which only renames.
 
     The steps are those of ``_load_pretrained_model`` (modeling_utils.py, 4.40 to 4.57): rename TensorFlow's norms, and
     add or remove the base model's prefix.

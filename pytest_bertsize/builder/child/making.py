@@ -48,7 +48,7 @@ _MISSING = object()
 
 
 def import_maker(request: Request) -> None:
-    """Import the maker of a model before its memory is watched; on the CPU, import always the same."""
+    """Import the maker of a model before its memory is watched; on the CPU, with a fixed seed."""
     if request.device == "cpu":
         import torch
 
@@ -66,7 +66,7 @@ def import_maker(request: Request) -> None:
 
 @cache
 def make_a_first_module() -> None:
-    """Import 80 MB of torch and sympy, which are no model's, unless transformers 5 has done so already."""
+    """Import 80 MB of torch and sympy, which belong to no model, unless transformers 5 has done so already."""
     import torch
 
     with torch.device("meta"):
@@ -438,7 +438,7 @@ def _import_module(library: str, request: Request) -> Any:
     file = getattr(found, "__file__", None) or "a module of Python itself"
     if meant and os.path.realpath(file) not in map(os.path.realpath, meant):
         project = os.path.relpath(meant[0], request.root)
-        raise Refused(f"{library} is {file}, and not the project's {project}: rename the project's")
+        raise Refused(f"{library} is {file}, and not the project's {project}: rename the project's module")
     return found
 
 

@@ -49,19 +49,19 @@ class StandIn:
         return vars(self).setdefault(name, type(self)(f"{self.__name__}.{name}"))
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Return nothing while a file is imported, as where a logger is made; fail anywhere else."""
+        """Return nothing while a file is imported, as for a logger; fail anywhere else."""
         self._fail_unless_imported()
         if type(self) is StandIn:
             note_stand_in(CALLED_AT_IMPORT, self.__name__)
         return Result(f"{self.__name__}(…)")
 
     def __setitem__(self, *_: object) -> None:
-        """Keep nothing while a file is imported, as of ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
+        """Keep nothing while a file is imported, as for ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
         self._fail_unless_imported()
         note_stand_in("not installed, and set at import without effect", self.__name__)
 
     def __or__(self, other: object) -> Any:
-        """Return nothing while a file is imported, as of the annotation ``Run | None``; fail anywhere else."""
+        """Return nothing while a file is imported, as for the annotation ``Run | None``; fail anywhere else."""
         self._fail_unless_imported()
         return Result(f"{self.__name__} | …")
 
@@ -189,7 +189,7 @@ def load_extension(name: str, *_: object, **__: object) -> StandIn:
 
 
 class Fetched(dict[str, Any]):
-    """The weights of an address, none of which is there."""
+    """Weights that an address names, and that were not fetched."""
 
 
 def fetch_no_weights(url: str, *_: object, **__: object) -> Fetched:
@@ -234,17 +234,15 @@ def complete_init_weights() -> None:
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"calling init_weights() where {release} needs post_init(), which was done for it"
-            note_stand_in(f"{calls} (that release alone does not build it)", type(self).__name__)
+            calls = f"calling init_weights() and not post_init(), without which {release} itself does not build it"
+            note_stand_in(calls, type(self).__name__)
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
 
     def get_expanded_tied_weights_keys(self: Any, *arguments: Any, **named: Any) -> Any:
         listed = self._tied_weights_keys
         if listed and not isinstance(listed, dict) and getattr(self.config, "tie_word_embeddings", False):
-            lists = (
-                f"{type(self).__name__} lists _tied_weights_keys as transformers 4 reads them, and {release} does not"
-            )
+            lists = f"{type(self).__name__}._tied_weights_keys is a list, which {release} does not read"
             fix = "write a dict of each name and its source, or build it with transformers 4"
             refuse(Refused(lists, f"{fix} {THERE}"))
         return expand(self, *arguments, **named)
