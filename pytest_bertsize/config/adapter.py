@@ -1,7 +1,7 @@
 """Read a LoRA adapter of PEFT from PEFT's ``adapter_config.json``, or from a table with the same keys.
 
-Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:class:`Adapter`), it never
-changes a count, a name, a shape or what trains (:data:`INERT`), it changes them in a way that has no closed form
+Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes a count here (:class:`Adapter`), it never changes
+a count, a name, a shape or the trained tensors (:data:`INERT`), it changes them without a closed form
 (:data:`WITHOUT_CLOSED_FORM`), or it makes PEFT run code that the file names (:data:`REFUSED`).
 """
 
@@ -45,7 +45,7 @@ Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "
 
 
 class Adapter(Struct, frozen=True):
-    """All of a LoRA adapter that changes a count, a name, a shape or what trains."""
+    """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors."""
 
     r: Rank = 8
     target_modules: Pattern | Names = ()
@@ -56,28 +56,27 @@ class Adapter(Struct, frozen=True):
     use_dora: bool = False
     lora_bias: bool = False
     rank_pattern: Ranks = {}
-    """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
+    """Regular expressions over the end of a module's name, and the ranks of matching modules; the first match wins."""
     task_type: Task | None = None
     layers_to_transform: Indices = ()
     """Indices of layers; empty: all of them."""
     layers_pattern: Lists = ()
-    """Names of the lists that these indices are of; empty: of any."""
+    """Names of the lists that these indices count in; empty: any list."""
     start: str = ""
-    """``init_lora_weights`` where it says something of ranks: it begins with one of CUTTING or HANDED_OVER."""
+    """``init_lora_weights`` if it affects ranks: it begins with one of CUTTING or HANDED_OVER."""
     targets_of: str = ""
-    """The family whose targets PEFT takes, where the adapter leaves them out."""
+    """The family whose targets PEFT takes, if the adapter leaves them out."""
     method: str = "LORA"
-    """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
+    """PEFT's name of the method. If it is another, all its keys are in :attr:`passed_on`."""
     passed_on: Mapping[str, object] = {}
     """Keys without a closed form, for a model that is compared with its budget alone."""
 
     @property
     def for_build(self) -> dict[str, object]:
-        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` if it is not LoRA.
+        """Arguments for PEFT's class of the method, as JSON can hold them, and ``peft_type`` if it is not LoRA.
 
-        ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
-        adapter itself, and what a budget is about is the model in training. What says nothing is left out: PEFT has
-        not always had all of it (before 0.14).
+        ``inference_mode`` is always false: ``save_pretrained`` writes true, which freezes the adapter itself, but a
+        budget is for the model in training. Empty values are left out: PEFT before 0.14 lacks some of the keys.
         """
         if self.method != "LORA":
             return {"peft_type": self.method, **self.passed_on}
@@ -117,7 +116,7 @@ COUNTED = (*MUST_BE, *WORDS)
 SAID_BESIDE = ("peft_type", "init_lora_weights")
 ONE_OR_SEVERAL = ("layers_to_transform", "layers_pattern")
 MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
-"""Keys whose empty string means nothing."""
+"""Keys whose empty string has no effect."""
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -126,7 +125,7 @@ INERT = frozenset(
         "inference_mode",
     }
 )
-"""Never given to PEFT: scaling, dropout and initial values, where the file comes from, and that it is trained."""
+"""Keys that PEFT never gets: scaling, dropout and initial values, the origin of the file, and its mode."""
 WITHOUT_CLOSED_FORM = (
     *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
@@ -138,7 +137,7 @@ KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSE
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
 """Values of ``init_lora_weights`` beside true, false and ``pissa_niter_N``."""
 CUTTING = ("pissa", "olora", "loftq")
-"""Those that take a weight apart, which has no more parts than it has rows, or columns: a rank above that is cut."""
+"""Values that decompose a weight: a rank above its number of rows or columns is cut to that number."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
 """Values that PEFT gets: they cut a rank, or need an even one. LoftQ does not work on the meta device."""
 TARGETS: Mapping[str, tuple[str, ...]] = {
@@ -175,10 +174,10 @@ def parse(
     """Read an adapter.
 
     :param file: the ``adapter_config.json`` that has the keys; ``None`` for the project's own table.
-    :param family: the ``model_type`` that it goes on, for which PEFT may have targets of its own.
-    :param closed_form: ``False`` where the model is compared with its budget alone: keys without a closed form are then
+    :param family: the ``model_type`` of the adapted model, for which PEFT may have default targets.
+    :param closed_form: ``False`` if the model is compared with its budget alone: keys without a closed form are then
         passed on to PEFT.
-    :raises Unusable: with a finding for everything that is wrong, all at once.
+    :raises Unusable: with a finding for each mistake.
     """
     reading = _Reading(data, file, closed_form=closed_form)
     adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
@@ -247,7 +246,7 @@ class _Reading:
                 self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
 
     def _pass_on(self) -> dict[str, object]:
-        """The keys that PEFT has to be given if there is no closed form to compare with."""
+        """Return the keys that PEFT gets if there is no closed form to compare with."""
         found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
         start = self.data.get("init_lora_weights")
         is_mica = isinstance(start, str) and start.lower() == "mica"
@@ -293,7 +292,7 @@ class _Reading:
         return found
 
     def _read_start(self) -> str:
-        """PEFT compares some of these names in small letters, and others as they are written."""
+        """Return the value that affects ranks, else ``""``; PEFT ignores the case of some values."""
         value = self.data.get("init_lora_weights")
         if value is None or isinstance(value, bool):
             return ""
@@ -316,7 +315,7 @@ class _Reading:
                 re.compile(matched)
             except (re.error, RecursionError, OverflowError) as error:
                 ends = "the end of a module's name" if key == "rank_pattern" else "the ends of the names as a list"
-                message = f"{key}: {shown(written)} is no regular expression: {printable(str(error))}"
+                message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
                 self.note(key, message, f"write {ends}")
 
     def _check_together(self, adapter: Adapter) -> None:
@@ -342,11 +341,11 @@ def at_the_end(pattern: str) -> str:
 
 
 def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
-    """The adapter of a declared model, ``None`` if it has none.
+    """Return the adapter of a declared model, ``None`` if it has none.
 
-    :param config: of what it goes on.
+    :param config: the config of the adapted model.
     :param reader: ``None`` for the project's folder.
-    :raises Unusable: for a file that cannot be read, or for what it says.
+    :raises Unusable: for a file that cannot be read, or has a mistake.
     """
     if model.adapter is None:
         return None

@@ -1,7 +1,7 @@
 """The process in which the project's own code makes a config: imports it, answers with plain values.
 
-What is named is called, if it is a function or a class; else it is the config: a dict, a dataclass, a Namespace, a
-CfgNode, a DictConfig, a config of transformers, an object with attributes; or a text, which names one.
+A function or a class is called. Any other object is the config: a dict, a dataclass, a Namespace, a CfgNode, a
+DictConfig, a config of transformers, an object with attributes; or a text, which names one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RETURN = "return a dict with the keys of config.json, or a name of the hub"
 
 
 class NoConfig(Exception):
-    """The code made something that is no config."""
+    """The error for code that makes no config."""
 
     def __init__(self, message: str, fix: str) -> None:
         super().__init__(message)
@@ -58,7 +58,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     """Return the named object as a config.
 
-    :param inner: the keys that lead to the object that is wanted; nothing else is made plain.
+    :param inner: the keys that lead to the requested object; nothing else is converted.
     """
     path = reference.partition(":")[2]
     found = _find_named(reference)
@@ -66,7 +66,7 @@ def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config_or_name(found):
         return _describe_config(found, inner, root, is_strict=False)
     if not callable(found):
-        raise NoConfig(f"{path} is {_name_kind(found)}, which is no config and cannot be called", RETURN)
+        raise NoConfig(f"{path} is {_name_kind(found)}, which is not a config and cannot be called", RETURN)
     _refuse_arguments(found, path)
     made = found()
     if not _is_config_or_name(made):
@@ -89,9 +89,9 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the wanted object at its place, and its values that are not plain; or the name in its place.
+    """Return the requested object at its place, and its values that are not plain; or the name in its place.
 
-    :param is_strict: whether a function returned a dict, which then is a config and nothing else.
+    :param is_strict: whether every value has to be plain, as in a dict that a function returns.
     """
     node = made
     for depth, key in enumerate(inner):

@@ -37,7 +37,7 @@ class Size(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Other names that the family's config class itself takes for it (its ``attribute_map``)."""
     unread: tuple[str, ...] = ()
-    """Other names that the library took for it only later: beside the key itself they are harmless."""
+    """Other names that only later releases read: beside the key itself they are harmless."""
 
 
 class Switch(NamedTuple):
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
     null: bool = False
     """True if ``null`` is one more of the words."""
     taken_for: Mapping[str, str] = MappingProxyType({})
-    """Words that the config class replaces, and by which."""
+    """Words that the config class replaces, with their replacements."""
 
 
 class Listing(NamedTuple):
@@ -70,11 +70,11 @@ class Listing(NamedTuple):
     default: tuple[int, ...] | tuple[str, ...]
     of: type[int | str]
     words: Collection[str] = ()
-    """The words that there are; empty if any word that can be a module's name will do."""
+    """The known words; empty if any word is allowed that can be a module's name."""
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
-    """Another list, which has as many entries; left out, or null, it is that many ones."""
+    """Another list, which has as many entries; if this one is left out or null, it is that many ones."""
     may_be_empty: bool = True
 
     def takes(self, entries: Sequence[object]) -> bool:
@@ -88,14 +88,14 @@ class Listing(NamedTuple):
 
 
 class Index(NamedTuple):
-    """A key that names a row of the embeddings, which has to be there; ``null`` names none. It changes no count."""
+    """A key that names a row of the embeddings, which must exist; ``null`` names none. It changes no count."""
 
     key: str
     default: int
 
 
 class Rule(NamedTuple):
-    """A condition on the values of several keys, lest the class refuse them or build something else."""
+    """A condition on the values of several keys: without it, the class refuses them or builds another model."""
 
     keys: tuple[str, ...]
     """Keys of the condition; a message names the line of the first."""
@@ -126,14 +126,14 @@ class Ignored(NamedTuple):
     """Values that need no warning."""
     because: str = "transformers ≥ 5 builds the same model without it"
     cost: Callable[[Any, Dims], int | None] | None = None
-    """Parameters that the value would have added (or removed: negative), ``None`` for a value of no meaning."""
+    """Parameters that the value would have added (or removed: negative), ``None`` for a value without a meaning."""
     fix: str = "remove it"
     only: tuple[str, ...] = ()
     """Ends of the architectures in which it would have cost something; empty for all of them."""
 
 
 def multiple(key: str, of: str) -> Rule:
-    """One size must be a multiple of another, as the width is of the number of heads."""
+    """Require one size to be a multiple of another, as the width of the number of heads."""
     return Rule(
         (key, of),
         lambda values: values[key] % values[of] == 0,
@@ -143,7 +143,7 @@ def multiple(key: str, of: str) -> Rule:
 
 
 def same(key: str, of: str) -> Rule:
-    """Two sizes must be equal, as where a class asserts that its embeddings are as wide as its layers."""
+    """Require two sizes to be equal, as in a class that asserts that embeddings are as wide as layers."""
     return Rule(
         (key, of),
         lambda values: values[key] == values[of],
@@ -193,7 +193,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     lists: tuple[Listing, ...] = ()
     indices: tuple[Index, ...] = ()
     divisible: tuple[tuple[str, str], ...] = ()
-    """Pairs of size keys, of which the first must be a multiple of the second."""
+    """Pairs of size keys: the first must be a multiple of the second."""
     equal: tuple[tuple[str, str], ...] = ()
     """Pairs of size keys that the class refuses unless they are equal."""
     rules: tuple[Rule, ...] = ()
@@ -210,7 +210,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     refused: Mapping[str, Refused] = {}
     """Keys whose values no closed form follows."""
     padding: Index | None = None
-    """The row of padding, behind which the positions of a text are numbered; ``None``: they are from the first row."""
+    """The row of padding, after which the positions of a text begin; ``None``: they begin at the first row."""
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
         """Return the keys as a release of transformers reads them: later changes are undone, the latest first.
@@ -263,7 +263,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_ignored(self) -> Mapping[str, Ignored]:
-        """:attr:`ignored`, and what transformers 4 wrote into every config."""
+        """:attr:`ignored`, and the keys that transformers 4 wrote into every config."""
         ignored = {**EVERYWHERE_IGNORED, **self.ignored}
         return {key: each for key, each in ignored.items() if key not in self.refused}
 
@@ -278,7 +278,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
 
 class Asks(Protocol):
-    """An architecture, as far as it asks something of its config on top of its family."""
+    """The demands of an architecture on its config, beyond those of its family."""
 
     @property
     def name(self) -> str: ...
@@ -305,4 +305,4 @@ class Values(NamedTuple):
     """Values that the closed form assumes, by key, defaults among them; ``encoder.hidden_size`` for one in an object.
     Sizes that the library takes in place of a missing key are not assumed."""
     unknown: tuple[str, ...] = ()
-    """Keys of the file that the family does not know, which the config class does not get to see."""
+    """Keys of the file that the family does not know, and that the config class does not get."""

@@ -52,15 +52,15 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
     by_own_names: dict[str, object] = {}
-    """The object as the file has it, where keys of :attr:`data` are renamed."""
+    """The object as the file has it, if keys of :attr:`data` are renamed."""
     names_in_file: Mapping[KeyPath, KeyPath] = {}
-    """Paths of keys in the file, by full path, where they differ."""
+    """Paths of keys in the file, by full path, if they differ."""
     pair: str = '"{}": {}'
     """The form of a key with its value in the file."""
     origin: str = ""
     """The source of a config by a name of the hub; ``""`` for a file, and for anything else without such a name."""
     by_hub: bool = False
-    """True where ``hub`` of the table gives that name this config."""
+    """True if ``hub`` of the table gives that name this config."""
     parts: Mapping[str, ModelConfig] = {}
     """The parts of a composed config, by their names."""
     primary: str = ""
@@ -72,7 +72,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
     """Full paths of values that only other code knows: the problem, and the fix."""
     ignored: tuple[str, ...] = ()
-    """Keys of which the table says that other code reads them."""
+    """Keys that only other code reads, by the table."""
 
     @property
     def flat(self) -> dict[str, object]:
@@ -88,7 +88,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return found | {key: value for key, value in of_all.items() if all(o.data.get(key) == value for o in others)}
 
     def line(self, *path: str) -> int | None:
-        """The line on which a key of the object stands, or one of an object in it."""
+        """Return the line of a key of the object, or of a key of an object in it."""
         return self.line_of(self._path_in_file(path))
 
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
@@ -107,7 +107,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return f" (in the file, {key} is {printable(written)})" if written != key else ""
 
     def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
-        """The config that one of the object's keys holds."""
+        """Return the config in one of the object's keys."""
         return replace(self, key_path=(*self.key_path, key), data=data, by_own_names={})
 
     def _path_in_file(self, path: KeyPath) -> KeyPath:
@@ -148,7 +148,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
 
 
 class TextThere(Unusable):
-    """Keys lead to a text where they should lead to an object; it may name a config."""
+    """The error for keys that lead to a text in place of an object; the text may name a config."""
 
     def __init__(self, text: str, finding: Finding) -> None:
         super().__init__(finding)
@@ -186,11 +186,11 @@ def config_at(
     content: bytes | None = None,
     **more: Any,
 ) -> ModelConfig:
-    """Return the config to which keys lead in a file, or in what is said without one.
+    """Return the config to which keys lead in a file, or in a value without one.
 
-    :param value: what the file says.
+    :param value: the parsed file.
     :param content: its bytes; ``None`` if there is no file.
-    :raises Unusable: if there is no object, or one that is no config.
+    :raises Unusable: if there is no object, or it is not a config.
     """
     data = descend(value, key_path, file)
     if found := not_plain(data):
@@ -203,7 +203,7 @@ def config_at(
 
 
 class NotPlain(NamedTuple):
-    """The reason for which a value is no config."""
+    """The reason why a value is not a config."""
 
     path: KeyPath
     """The path of the offending key; a list's items have no path of their own."""
@@ -212,7 +212,7 @@ class NotPlain(NamedTuple):
 
 
 def not_plain(value: object) -> NotPlain | None:
-    """The first part of a value that JSON cannot express or that is too large; ``None`` for a config."""
+    """Return the first part of a value that JSON cannot hold or that is too large; ``None`` for a config."""
     waiting: list[tuple[object, KeyPath, int]] = [(value, (), 0)]
     containers = 0
     while waiting:
@@ -235,7 +235,7 @@ def not_plain(value: object) -> NotPlain | None:
 def _odd_scalar(node: object, path: KeyPath) -> NotPlain | None:
     where = printable(".".join(path)) or "it"
     if type(node) is float and not math.isfinite(node):
-        return NotPlain(path, f"{where} is {node}, which is no number", "write a number")
+        return NotPlain(path, f"{where} is {node}, which JSON cannot hold", "write a number")
     if type(node) is float and str(node) == "-0.0":  # equal to 0 and to false, and neither to a config class
         return NotPlain(path, f"{where} is -0.0, a negative zero", "write the value that the model has")
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
@@ -258,7 +258,7 @@ def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
 
 
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
-    """The object at ``key_path``.
+    """Return the object at ``key_path``.
 
     :raises Unusable: if there is none.
     """
@@ -286,18 +286,18 @@ def describe_kind(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-# training files with names of their own: ``keys = { num_blks = "num_hidden_layers" }``
+# training files with other names: ``keys = { num_blks = "num_hidden_layers" }``
 
 
 MOST_HINTS = 20
-"""Unknown names that are compared with each of the file's: it may have thousands of both."""
+"""Most unknown names that are compared with all names of the file: there may be thousands of both."""
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     """Rename the keys of a config to those of its family; its lines stay those of the file.
 
     :param keys: the config key by the file's own name, or by a path of names with dots.
-    :raises Unusable: with a finding for each of ``keys`` that cannot be.
+    :raises Unusable: with a finding for each of ``keys`` that cannot be renamed.
     """
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
     aliases = {path: alias for alias, path in paths.items()}
@@ -343,7 +343,7 @@ def value_at(data: object, path: Sequence[str]) -> object:
 
 
 def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
-    """A copy that lacks one value, and the objects that have become empty by that."""
+    """Return a copy without one value, and without the objects that this leaves empty."""
     key, *below = path
     inner = data[key]
     rest = _remove_value(inner, tuple(below)) if below and isinstance(inner, dict) else {}

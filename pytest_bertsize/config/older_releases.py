@@ -1,4 +1,4 @@
-"""How keys were read by releases of transformers before the newest: changes of keys back to what they were."""
+"""Keys as older releases of transformers read them: changes that undo those of later releases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIBRARY = "https://github.com/huggingface/transformers"
 
 
 def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str, kind: str = "modeling") -> Until:
-    """Return a change with its source: the library's file in the first release that has what it undoes.
+    """Return a change with its source: the library's file in the first release whose change it undoes.
 
     :param release: ``"5.4.0"``.
     :param kind: ``"modeling"`` or ``"configuration"``.
@@ -28,17 +28,17 @@ def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str
 
 
 def replaced(**changes: Any) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change of keys back to these parts of them."""
+    """Return the change that replaces fields of the keys."""
     return lambda keys: replace(keys, **changes)
 
 
 def without_rules_on(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change of keys back to when nothing was asked of one of them."""
+    """Return the change that removes all rules on a key."""
     return lambda keys: replace(keys, rules=tuple(rule for rule in keys.rules if key not in rule.keys))
 
 
 def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change of keys back to when the family did not read one of them, and took no notice of it."""
+    """Return the change that removes a key, which the family then ignores."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         sizes = tuple(each for each in keys.sizes if each.key != key)
@@ -60,7 +60,7 @@ def _each_changed(kind: str, change: Callable[[Any], Any]) -> Callable[[ConfigKe
 
 
 def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change of keys back to when a size had one name less."""
+    """Return the change that removes an alias of a size."""
 
     def change(size: Size) -> Size:
         if size.key != key:
@@ -76,8 +76,7 @@ def _tied_by_default(*, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
 
 
 def unmentioned(until: str, family: str) -> tuple[Until, Until]:
-    """Return the changes of a config class of transformers 5 that lacked ``tie_word_embeddings``: untied, unless the
-    file says it.
+    """Return the changes of a config class that lacked ``tie_word_embeddings`` in transformers 5: untied by default.
 
     :param until: the release that has it again, as all of transformers 4 had.
     """
@@ -86,7 +85,7 @@ def unmentioned(until: str, family: str) -> tuple[Until, Until]:
 
 
 TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
-"""Since when each config class says by itself whether it ties."""
+"""The change since which each config class has its own default for ties."""
 
 
 # of every family
@@ -100,10 +99,10 @@ BEFORE_5 = {
         (False, None), "transformers 4 then copies tied tensors", "write false, and set it in the code that traces"
     ),
     "tie_encoder_decoder": Refused(
-        (False, None), "transformers 4 then shares layer by layer, which no closed form follows", "write false"
+        (False, None), "transformers 4 then ties layer by layer, which has no closed form", "write false"
     ),
 }
-"""Keys of every config that transformers 5 takes no notice of."""
+"""Keys of every config that transformers 5 ignores."""
 
 ACTIVATIONS = "https://github.com/huggingface/transformers/commits/main/src/transformers/activations.py"
 ACTIVATIONS_SINCE = {

@@ -48,7 +48,7 @@ OF_LOADING = frozenset(
         *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
     }
 )
-"""Those of them that affect no size, or are read."""
+"""Those of these arguments that affect no size, or are read here."""
 BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"
@@ -78,9 +78,9 @@ class Module(NamedTuple):
 
 
 def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:
-    """Return the config of a model's backbone; one config of the configs of several.
+    """Return the config of a model's backbone, or one config for several backbones.
 
-    :param read: reads one of them, as that of a model.
+    :param read: reads the config of one backbone.
     :raises Unusable: if one of them cannot be read.
     """
     if not model.backbones:
@@ -115,7 +115,7 @@ def _join_parts(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = 
 
 
 def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str, alone: str = "") -> None:
-    """:param alone: how one of several is named by itself."""
+    """:param alone: the way to name one of several."""
     remove = partial(Finding, "config-invalid", fix="remove it")
     wrong = [
         remove(f"{key} is for one model, and this is {several}{alone}", table_key=(key,))
@@ -133,10 +133,10 @@ def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str,
 
 
 def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None = None) -> ModelConfig:
-    """One config of all modules that a folder's ``modules.json`` lists.
+    """Return one config for all modules that a folder's ``modules.json`` lists.
 
-    :param model: what the table says, if there is one.
-    :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
+    :param model: the declared model, if there is one.
+    :raises Unusable: for a file without a list, an unknown kind of module, or a config that cannot be read.
     """
     file = f"{printable(_join_path(folder, MODULES))}{reader.at}"
     entries = [*_check_entries(parse_json_list(content, file), file)]
@@ -163,7 +163,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
         fail(file, "none of its modules has parameters", way_out)
     own = {each.part: each.config for each in modules}
     if len(own) < len(modules):
-        fail(file, "two of its modules have one path", "give each a folder of its own")
+        fail(file, "two of its modules have the same path", "give each its own folder")
     transformers = [each.part for each in modules if each.is_transformer]
     primary = transformers[0] if len(transformers) == 1 else ""
     return replace(_join_parts(own, whole=file, primary=primary), modules=tuple(modules))
@@ -184,7 +184,7 @@ def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, st
         if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
             fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
         if name in names:
-            fail(file, f"two modules have the name {shown(name)}", "give each a name of its own")
+            fail(file, f"two modules have the name {shown(name)}", "give each its own name")
         names.add(name)
         if not isinstance(path, str) or not (path == "" or _PATH.fullmatch(path)):
             fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
@@ -195,7 +195,7 @@ def _read_module(kind: str, folder: str, part: str, at: str, reader: Reader) -> 
     config = _read_json(_join_path(folder, CONFIG), reader)
     if config is None:
         where = f"{printable(_join_path(folder, CONFIG))}{reader.at}"
-        fail(where, f"there is no such file, and a {kind} needs it", "write it, as it is saved")
+        fail(where, f"there is no such file, and a {kind} needs it", "write the file that sentence-transformers saves")
     names = SETTINGS if kind in TRANSFORMERS else ()
     found = next(filter(None, (_read_json(_join_path(folder, name), reader) for name in names)), None)
     settings = {key: value for key, value in found.data.items() if value is not None} if found else {}

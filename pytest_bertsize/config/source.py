@@ -1,4 +1,4 @@
-"""The sources of a model's config: a JSON or YAML file, the table itself, or a function of the project.."""
+"""The sources of a model's config: a JSON or YAML file, the table itself, or a function of the project."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class Found(NamedTuple):
     origin: str = ""
     """The source of a config by a name of the hub."""
     by_hub: bool = False
-    """True where ``hub`` of the table names the file."""
+    """True if ``hub`` of the table names the file."""
 
 
 class Reader(Protocol):
-    """A reader of a project's files: the disk of today, or a commit. Each raises Unusable for what cannot be read."""
+    """A reader of a project's files: the disk of today, or a commit. It raises Unusable for an unreadable file."""
 
     at: str
     """The end of a file's name in messages: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """Return the file that the table names, the one config in a folder, or the published one of that name."""
+        """Return the file that the table names, the only config in a folder, or the published config of that name."""
 
     def file(self, location: str) -> bytes | None:
         """Return the content of a small file; ``None`` if there is none."""
@@ -109,7 +109,7 @@ class Disk:
         """Refuse a name that only the hub can know, with the command that fetches its config."""
         folder, slash, _ = name.partition("/")
         if not (slash and self._has_file(folder)):
-            message = f"{shown(name)} is no file, and neither the catalogue nor the hub cache has it"
+            message = f"{shown(name)} is not a file, and neither the catalogue nor the hub cache has it"
             fetch = suggest_fetching(name)
             elsewhere = (f"{fetch.command}, and name that file",)
             raise Unusable(
@@ -133,7 +133,7 @@ class Disk:
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
         """Refuse a misspelt path.
 
-        :param names: files that make a folder one of those that the key may name.
+        :param names: names of files, one of which is in every folder that the key may name.
         """
         if not self._has_file(location) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
@@ -142,9 +142,9 @@ class Disk:
             raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def _find_near(self, location: str, names: Sequence[str]) -> str:
-        """Return the file of the same name in the nearest folder, else that of the nearest name in the same folder.
+        """Return the file of the same name in the nearest folder, else the nearest name in the same folder.
 
-        Without a suffix it is the nearest folder with one of the files.
+        For a path without a suffix, return the nearest folder with one of the files.
         """
         path = PurePosixPath(location)
         try:
@@ -182,10 +182,10 @@ def _read_start(place: Place) -> bytes:
 
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
-    """The published config of a name that is no file of the project; ``None`` if nothing has it.
+    """Return the published config of a name that is not a file of the project; ``None`` if nothing has it.
 
-    :param hub: the table's.
-    :param read: reads a file that it names.
+    :param hub: the table's key ``hub``.
+    :param read: reads a file that ``hub`` names.
     """
     if not is_name(name):
         return None
@@ -200,7 +200,7 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
     """Read the config of a declared model; code that makes one runs now.
 
-    :param settings: today's, whatever the reader reads.
+    :param settings: today's table, also if the reader reads a commit.
     :param reader: ``None`` for the project's folder.
     :raises Unusable: if there is none.
     """
@@ -214,7 +214,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
     if not model.config:
-        return config_at({}, settings.file)  # of a factory that is called without one
+        return config_at({}, settings.file)  # for a factory that takes no config
     if model.inline is not None:
         config = _read_inline(model.inline, model, settings, reader)
     elif model.is_made_by_code:
@@ -230,19 +230,20 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 
 
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
-    """The configs that the backbones of a built model have, as one config if there are several.
+    """Return the configs of a built model's backbones, as one config if there are several.
 
     :param finished: the library's models in it.
-    :raises Unusable: if the table names a backbone that is none of them.
+    :raises Unusable: if the table names a backbone that is not among them.
     """
     by_path = {each.path: each for each in finished}
 
     def read_one(each: Model) -> ModelConfig:
         backbone = each.backbone
         if (found := by_path.get(backbone)) is None:
-            what = f"at {printable(backbone)}" if backbone else "that is what the factory returns"
+            at = f"has no model of transformers at {printable(backbone)}"
+            lack = at if backbone else "is not a model of transformers itself"
             there = listed([path or "the whole" for path in by_path], 4) or "none"
-            message = f"the built model has no model of transformers {what}; there is {printable(there)}"
+            message = f"the built model {lack}; there is {printable(there)}"
             key = "backbone" if backbone else "factory"
             raise Unusable(
                 Finding("unknown-closed-form", message, "correct backbone and architecture", table_key=(key,))
@@ -256,7 +257,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
 
 
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
-    """The configs that the backbones of a model had when its lock was written.
+    """Return the configs of a model's backbones, as its lock has them.
 
     :raises Unusable: if it has none of them.
     """
@@ -283,9 +284,9 @@ def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:
-    """The config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
+    """Return the config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
 
-    :param reference: perhaps with ``#key.path`` behind it.
+    :param reference: a path, also with ``#key.path`` after it.
     :raises Unusable: if there is none.
     """
     if not reference:
@@ -294,13 +295,13 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 
 
 def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
-    """The config of a file; of a folder of several modules, that of all of them."""
+    """Return the config of a file, or one config for all modules of a folder."""
     location, hash_sign, _ = reference.partition("#")
     is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *CODE))
     try:
         modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
     except Unusable:
-        in_file(reader, reference)  # what is wrong with the folder is told of the folder
+        in_file(reader, reference)  # a mistake of the folder is reported for the folder
         raise
     if modules is None:
         return in_file(reader, reference)
@@ -308,7 +309,7 @@ def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = 
 
 
 def in_file(reader: Reader, reference: str) -> ModelConfig:
-    """The config of a file, wherever it is read.
+    """Return the config of a file from any reader.
 
     :raises Unusable: if there is none.
     """
@@ -327,23 +328,23 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 def refuse_code(reference: str) -> None:
     """Refuse a place in Python or in a script: only a run knows its value.
 
-    :raises Unusable: with what to write: the module that the file is, where it can be one.
+    :raises Unusable: with the fix: the name of the file as a module, if it can be one.
     """
     location, mark, place = reference.partition("#")
     if not mark and ":" in location:
         location, _, place = location.rpartition(":")  # train.py:CONFIG
     if not location.lower().endswith(CODE):
         return
-    # a class, such as BertConfig, makes its defaults, and not what a script gives it
+    # a class, such as BertConfig, has its defaults, and not the arguments of a script
     name = place if place.isidentifier() and (place.islower() or place.isupper()) else "NAME"
     path = PurePosixPath(location)
     names = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
-    names = names[1:] if names[:1] == ("src",) and names[1:] else names  # by which a module of src is installed
+    names = names[1:] if names[:1] == ("src",) and names[1:] else names  # a module in src is installed without it
     is_module = path.suffix == ".py" and all(each.isidentifier() for each in names)
     message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows its config"
     runs = f"{'.'.join(names)}:{name}" if is_module else "module:NAME"
-    fix = f'write config = "{runs}", which is run, the name of the hub itself, or a factory'
-    elsewhere = (f"name {runs}, which is run, or the name of the hub itself",)
+    fix = f'write config = "{runs}", which runs it, the name of the config on the hub, or a factory'
+    elsewhere = (f"name {runs}, which runs it, or the name of the config on the hub",)
     raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
 
 
@@ -401,8 +402,8 @@ def _made_by_code(
     """Run the module that a table names, and return the config that it has or makes, or the name of one.
 
     :param root: the project's folder, from which its module is imported.
-    :param reference: ``"pkg.cfg:make"``, perhaps with ``#key.path`` behind it.
-    :raises Unusable: if it has not made a config.
+    :param reference: ``"pkg.cfg:make"``, also with ``#key.path`` after it.
+    :raises Unusable: if it makes no config.
     """
     from pytest_bertsize.builder.own_process import Lost, answer_of
 
@@ -415,7 +416,7 @@ def _made_by_code(
     except Lost as lost:
         fail(file, f"the config was not made: {lost}", MEND)
     if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
-        fail(file, "the config was not made: its process answered nonsense", MEND)
+        fail(file, "the config was not made: its process sent an unreadable answer", MEND)
     if isinstance(name := said.get("name"), str):
         return name
     if "config" not in said:

@@ -31,9 +31,9 @@ from pytest_bertsize.wording import printable, reason, shown
 
 
 def decode_text(content: bytes, file: str) -> str:
-    """The text of a config file.
+    """Return the text of a config file.
 
-    :raises Unusable: if it is too large, or no UTF-8.
+    :raises Unusable: if it is too large, or not UTF-8.
     """
     if len(content) > LARGEST:
         fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
@@ -52,10 +52,10 @@ def decode_text(content: bytes, file: str) -> str:
 
 
 def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
-    """The bytes of a JSON file as a config.
+    """Return the bytes of a JSON file as a config.
 
     :param inner: the part of a reference after its ``#``.
-    :raises Unusable: with one finding that says what is wrong with them.
+    :raises Unusable: with one finding for the first mistake.
     """
     text = decode_text(content, file)
     lines = cache(lambda: lines_in_json(text))
@@ -63,13 +63,13 @@ def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
 
 
 def parse_json_list(content: bytes, file: str) -> list[object]:
-    """The bytes of a JSON file as a list.
+    """Return the bytes of a JSON file as a list.
 
-    :raises Unusable: if they are none.
+    :raises Unusable: if they are not a list.
     """
     value = _load_json(decode_text(content, file), file)
     if not isinstance(value, list):
-        fail(file, f"the file holds {describe_kind(value)}, not a list", "write a list of modules, as it is saved")
+        fail(file, f"the file holds {describe_kind(value)}, not a list", "write a list of modules")
     return value
 
 
@@ -96,12 +96,12 @@ def _load_json(text: str, file: str) -> object:
 
 
 MOST_TOKENS = 50_000
-"""Brackets and strings of a JSON file that are read; keys behind them have no line."""
+"""Most brackets and strings of a JSON file that are read; keys after them have no line."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
 
 
 def lines_in_json(text: str) -> dict[KeyPath, int]:
-    """The 1-based line of every key by its full path (the last one, where a key is repeated); a list is ``"[]"``."""
+    """Return the 1-based line of every key by its full path, the last one of a repeated key; a list is ``"[]"``."""
     return {path: line for line, path, _ in _list_keys(text)}
 
 
@@ -116,7 +116,7 @@ def repeated_in_json(text: str) -> tuple[str, int] | None:
 
 
 def _list_keys(text: str) -> Iterator[tuple[int, KeyPath, int]]:
-    """Line and full path of every object key, and where its object opens; ``[]`` stands for a list's items."""
+    """Yield line and full path of every key, and the position of its object; ``[]`` stands for a list's items."""
     path: list[str] = []
     opened: list[int] = []
     line, counted = 1, 0
@@ -147,9 +147,9 @@ def _unquote_key(token: str) -> str:
 
 
 def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
-    """The bytes of a TOML file as a config, of which only the object that is asked for is read.
+    """Return the bytes of a TOML file as a config; only the requested object is read.
 
-    :raises Unusable: with one finding that says what is wrong with them.
+    :raises Unusable: with one finding for the first mistake.
     """
     text = decode_text(content, file)
     try:

@@ -1,8 +1,7 @@
 """The values of a family's keys in config and overrides, and the keys that are passed to the class.
 
-The class gets what is written, under the names that are written, and nothing else: no default and no other name of
-ours. What a closed form takes for granted may not be what the library does, and both sides of the comparison would
-move together.
+The class gets the written values under their written names, and nothing else: no default and no other name of ours. The
+library may not do what a closed form assumes, and both sides of the comparison would change together.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
-    :param architecture: whether it has labels to count, and what it asks for on top of its family's rules.
-    :raises Unusable: with a finding for everything that is wrong, all at once.
+    :param architecture: its labels, and its rules beyond those of its family.
+    :raises Unusable: with a finding for each mistake.
     """
     reading = _Reading(keys, config, overrides, architecture)
     reading.check_ignored_entries()
@@ -76,7 +75,7 @@ def merge_overrides(
 
 
 def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[str, object]:
-    """Return every key that is written and that the family knows, in the file's order."""
+    """Return every written key that the family knows, in the file's order."""
     return withhold_steering_keys({key: value for key, value in written.items() if key in keys.known})
 
 
@@ -116,7 +115,7 @@ class _Reading:
         return own
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid", **more: Any) -> None:
-        """Add a finding at the place where the key stands: the table if it overrides, else the file."""
+        """Add a finding at the place of the key: the table if it overrides, else the file."""
         written = self._aliases.get(key, key)
         if key in self._overridden:
             finding = Finding(kind, message, fix, table_key=("overrides", written), **more)
@@ -130,7 +129,7 @@ class _Reading:
     # keys that give no value: refused, misspelt, ignored, or known to change no count
 
     def check_ignored_entries(self) -> None:
-        """Note every entry of the table's ``ignored`` that is no ignored key."""
+        """Note every entry of the table's ``ignored`` that is not an ignored key."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
@@ -144,7 +143,7 @@ class _Reading:
                 self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
 
     def check_unknown_values(self) -> None:
-        """Note every key whose value only other code can tell, and that the class would be given."""
+        """Note every key that the class would get, and whose value only other code knows."""
         config = self.config
         below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
         for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
@@ -154,7 +153,7 @@ class _Reading:
                 self.note(key, *why)
 
     def _check_other_keys(self) -> None:
-        """Note every key of file and table that the family does not read, with what was probably meant."""
+        """Note every key of file and table that the family does not read, with the key that is probably meant."""
         if ignored := [key for key in self.config.data if self._is_ignored(key)]:
             message = f"the key {shown(ignored[0])} is ignored: it changes no count"
             if ignored[1:]:
@@ -197,7 +196,7 @@ class _Reading:
         return True
 
     def _find_key_meant(self, key: str) -> str:
-        """The key that a name was probably meant for; another library's name only counts where ours is missing."""
+        """Return the key that is probably meant; another library's name only counts if the key is missing."""
         if own := find_synonym(key, self.keys.key_of_symbol):
             return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
@@ -291,7 +290,9 @@ class _Reading:
         value = self.values.get(index.key, index.default)
         if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
             return value
-        self.note(index.key, f"{index.key} is {shown(value)}, which is no index", f"write one, as in {index.default}")
+        self.note(
+            index.key, f"{index.key} is {shown(value)}, which is not an index", f"write one, as in {index.default}"
+        )
         return index.default
 
     def _read_switch(self, switch: Switch) -> bool:
@@ -336,7 +337,7 @@ class _Reading:
         return listing.default
 
     def _count_labels(self) -> int:
-        """``num_labels``, else the entries of ``id2label``, else two. An override replaces both of the file."""
+        """Return ``num_labels``, else the entries of ``id2label``, else two. An override replaces both of the file."""
         overrides = self.overrides
         place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.config.data
         named = self._count_label_names(place["id2label"]) if place.get("id2label") is not None else None
@@ -346,8 +347,10 @@ class _Reading:
             return named or self.keys.labels
         count = self._read_whole_number("num_labels", self.keys.labels, MOST_LABELS)
         if named not in {None, count} and "num_labels" not in self.wrong:
-            message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
-            self.note("num_labels", message, "make them agree")
+            builds = f"transformers 4 builds {named:,}, and 5 builds {count:,}"
+            self.note(
+                "num_labels", f"num_labels is {count:,} and id2label names {named:,}: {builds}", "make them agree"
+            )
         return count
 
     def _count_label_names(self, value: object) -> int | None:
@@ -364,7 +367,7 @@ class _Reading:
         return None
 
     def _check_layer_types(self, layers: int | None) -> None:
-        """Check the list that says of each layer how it attends, which changes no count."""
+        """Check the list with the kind of attention of each layer, which changes no count."""
         key, entries = "layer_types", self.values.get("layer_types")
         if key not in self.keys.inert or entries is None:
             return
@@ -375,7 +378,7 @@ class _Reading:
             self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
-        """Check how values go together, of those that are fine by themselves."""
+        """Check the values that are right by themselves against each other."""
         for switch in self.keys.switches:
             if switch.needs and values[switch.key] and not values[switch.needs]:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"

@@ -1,4 +1,4 @@
-"""Config keys by what they mean to a parameter count, whatever the family: inert, refused, withheld, synonyms."""
+"""Config keys of all families by their effect on a parameter count: inert, refused, withheld, synonyms."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
     "leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh prelu xielu".split()
 )
-"""The names that transformers knows (``ACT2FN``); ``prelu`` and ``xielu`` have parameters of their own."""
+"""The names that transformers knows (``ACT2FN``); ``prelu`` and ``xielu`` have parameters."""
 
 PASSED = frozenset(
     "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout initializer_range layer_norm_eps pad_token_id "
     "bos_token_id eos_token_id use_cache problem_type chunk_size_feed_forward".split()
 )
-"""Change no count, and may be overridden: the class may refuse their values."""
+"""Keys that change no count and may be overridden: the class may refuse their values."""
 
 WITHHELD = frozenset(
-    # what saved the file, and for whom
+    # the origin of the file
     "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
     "_num_labels sbert_ce_default_activation_function sentence_transformers transformers.js_config "
     # hydra's: the class that a training script makes of it
     "_target_ _partial_ _recursive_ _convert_ "
-    # in which number format, and by which code: what transformers looks up, loads or fetches
+    # the number format and the code, which transformers looks up, loads or fetches
     "dtype torch_dtype quantization_config "
     "attn_implementation _attn_implementation _attn_implementation_autoset".split()
 )
-"""Keys of published configs that change no count, and that the config class never gets to see."""
+"""Keys of published configs that change no count, and that the config class never gets."""
 
 INERT = WITHHELD | frozenset(
     "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
@@ -66,15 +66,15 @@ REFUSED = {
 """Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
-"""Parts of keys that say which code computes a layer; anything but a known word is a repository to run code from."""
+"""Parts of keys that choose the code of a layer; anything but a known word is a repository to run code from."""
 KNOWN_IMPLEMENTATIONS = frozenset(
     "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
     "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
 )
 DTYPE = frozenset({"dtype", "torch_dtype"})
-"""Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
+"""Keys whose value transformers looks up among all names of torch: ``"_dynamo"`` imports hundreds of modules."""
 QUANTIZATION = "quantization_config"
-"""The key of an object: the library cannot even print a config that has something else there."""
+"""A key that must be an object: the library cannot even print a config that has another value there."""
 KNOWN_DTYPES = frozenset(("auto", "double", "float", "half", *OF_PARAMETERS))
 
 SYNONYMS = {
@@ -87,24 +87,24 @@ SYNONYMS = {
     "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
     "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
 }
-"""The names that libraries have for one size, by its symbol: each family honours one of them and swallows the rest."""
+"""The names that libraries have for one size, by its symbol: each family reads one of them and ignores the rest."""
 
 
 def explain_refusal(key: str, value: object) -> str:
     """Return why a config may not have a key, ``""`` if it may."""
     if key.startswith("__"):
-        return "it is a name of Python's own"
+        return "Python itself has that name"
     if _says_which_code(key) and not _is_each(value, lambda one: isinstance(one, bool) or one in KNOWN_IMPLEMENTATIONS):
         return f"{shown(value)} is code to fetch and to run in place of the library's own"
     if key in DTYPE and not _is_each(value, lambda one: str(one).removeprefix("torch.") in KNOWN_DTYPES):
-        return f"{shown(value)} is no number format of torch"
+        return f"{shown(value)} is not a number format of torch"
     if key == QUANTIZATION and not isinstance(value, dict | None):
-        return f"{shown(value)} is no object"
+        return f"{shown(value)} is not an object"
     return REFUSED.get(key, "")
 
 
 def is_withheld(key: str) -> bool:
-    """Return whether a key steers the library: who saved the file, in which numbers or by which code it computes."""
+    """Return whether a key steers the library: the origin of the file, the number format, or the code."""
     return key in WITHHELD or _says_which_code(key)
 
 
@@ -147,7 +147,7 @@ def describe_what_json_lacks(value: object) -> str:
 
 
 def to_snake_case(key: str) -> str:
-    """``numHiddenLayers`` and ``num-hidden-layers`` → ``num_hidden_layers``."""
+    """Return ``num_hidden_layers`` for ``numHiddenLayers`` and for ``num-hidden-layers``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
 
 

@@ -26,18 +26,17 @@ class AskedAbout(NamedTuple):
     version: str
     """The version as the environment or the table writes it."""
     because: str = ""
-    """Why it is taken for the one that builds, if none is installed."""
+    """Why it is assumed to build, if none is installed."""
 
     def __str__(self) -> str:
         return f"{self.version} ({self.because})" if self.because else self.version
 
 
 def asked_about(settings: Settings | None) -> AskedAbout:
-    """The release that is installed where models are built; if none is, what the table says, else the newest whose
-    closed forms are known.
+    """Return the release that is installed where models are built, else the table's, else the newest known one.
 
     :param settings: ``None`` if no table is read.
-    :raises SettingsError: if no closed forms are known for it, or the table says another.
+    :raises SettingsError: if no closed forms are known for it, or the table names another.
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)
@@ -55,11 +54,11 @@ def asked_about(settings: Settings | None) -> AskedAbout:
         raise SettingsError(f"{printable(str(error))}; install transformers 4.40 or newer, 5.0 excepted") from None
 
 
-# what is installed, by its metadata, so that nothing of it is run
+# the installed release, by its metadata: no code of it runs
 
 
 def find_release(library: str, python: Path | None = None) -> str | None:
-    """Return the version that is installed, ``None`` if there is none, or if nobody can tell.
+    """Return the installed version; ``None`` if there is none, or it is unknown.
 
     :param python: the interpreter that builds, which is not run; ``None`` for this one.
     """
@@ -67,7 +66,7 @@ def find_release(library: str, python: Path | None = None) -> str | None:
         folders = map(Path, sys.path) if python is None else _find_folders(python)
         names = (each.name for folder in folders for each in folder.glob(f"{library}-*-info"))  # .dist-info, .egg-info
         return next((re.sub(r"(-py3[\d.]*)?\.\w+-info$", "", name[len(library) + 1 :]) for name in names), None)
-    except (OSError, ValueError):  # a NUL byte, a loop of symlinks: who runs it says so
+    except (OSError, ValueError):  # a NUL byte, a loop of symlinks: an error when it is run
         return None
 
 
@@ -96,7 +95,7 @@ def _read_lines(path: Path) -> list[str]:
 def _list_packages(python: Path, minor: str) -> list[Path]:
     """Return the folders of one installation, Debian's and Windows' among them, and those that a ``.pth`` adds.
 
-    Of several Pythons in one place nobody can tell which is meant where neither name nor settings say it.
+    If neither name nor settings tell which of several Pythons in one place it is, none of their folders counts.
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
     names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]

@@ -1,9 +1,8 @@
-"""An untrusted YAML file as a config: what PyYAML reads, of the few types that a config has, with the line of each key.
+"""An untrusted YAML file as a config: what PyYAML reads, if a config can have it, with the line of each key.
 
-PyYAML, because the training code that reads the same file does so with it nearly always: ``1e-12`` is a string to both,
-``no`` is false and ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string,
-and OmegaConf itself resolves ``${…}``. Of the file's values only the object that is asked for is read: a date or a tag
-that stands elsewhere in a training file is none of our business.
+PyYAML, because the training code that reads the same file nearly always uses it: ``1e-12`` is a string to both, ``no``
+is false and ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and
+OmegaConf itself resolves ``${…}``. Only the requested object is read: a date or a tag elsewhere does no harm.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
 """Digits; as many as Python reads from text."""
 MOST_EVENTS = 200_000
-"""Keys, values, beginnings and ends; of those that JSON takes a microsecond for, YAML takes ten."""
+"""Most keys, values, beginnings and ends; YAML takes ten microseconds for one, JSON takes one."""
 
 _TAG = "tag:yaml.org,2002:"
 _MAP, _SEQUENCE, _STRING, _MERGE = (f"{_TAG}{each}" for each in ("map", "seq", "str", "merge"))
@@ -46,10 +45,10 @@ _SCALARS = {f"{_TAG}{each}" for each in ("int", "float", "null", "bool", "str")}
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
-    """The bytes of a YAML file as a config.
+    """Return the bytes of a YAML file as a config.
 
     :param inner: the part of a reference after its ``#``.
-    :raises Unusable: with one finding that says what is wrong with them.
+    :raises Unusable: with one finding for the first mistake.
     """
     text = decode_text(content, file)
     document = _Document(file, is_omegaconf=_MARKS.search(text) is not None)
@@ -64,7 +63,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
 
 
 def write_number(text: str) -> str:
-    """Return a number that YAML 1.1 reads as text as it reads it: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
+    """Write a number that YAML 1.1 reads as text so that it is one: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
     if not _NUMBER.fullmatch(text):
         return ""
     digits, _, power = text.lower().partition("e")
@@ -84,11 +83,11 @@ class _Document:
         self.file = file
         self.is_omegaconf = is_omegaconf
         self.lines: dict[KeyPath, int] = {}
-        """The line of each key that was read by its full path; what an alias stands for has its lines at the anchor."""
+        """The line of each key that was read, by its full path; keys of an alias have their lines at the anchor."""
         self._containers = self._characters = 0
 
     def compose(self, text: str) -> Any:
-        """The root of the file's one document; what is nested too deep is refused before it is composed: in C."""
+        """Return the root of the file's only document; too deep nesting is refused before C code composes it."""
         loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             self._check_events(yaml.parse(text, Loader=loader))
@@ -122,7 +121,7 @@ class _Document:
                 self._fail_at(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
 
     def find(self, node: Any, key_path: KeyPath) -> Any:
-        """The node to which keys lead; ``${…}`` on the way, which stands for another."""
+        """Return the node to which keys lead, or a ``${…}`` on the way."""
         for depth, key in enumerate(key_path):
             if self.is_omegaconf and node.id == "scalar" and "${" in node.value:
                 return node
@@ -193,7 +192,7 @@ class _Document:
         found: dict[str, _Entry] = {}
         for each in reversed(merged or []):  # the first of a list wins
             if each.tag != _MAP:
-                self._fail_at(each, f"<< merges no object into {_name_path(path)}", "write an alias of one")
+                self._fail_at(each, f"<< in {_name_path(path)} is not an object", "write an alias of one")
             found |= self._list_entries(each, path, merges + 1)
         return found | own
 
@@ -202,7 +201,7 @@ class _Document:
         if node.id != "scalar":
             self._fail_at(node, f"a key of {_name_path(path)} is an object or a list", "write a string")
         if node.tag != _STRING and not is_label:
-            message = f"the key {printable(node.value)} is no string in YAML, but {_shorten_tag(node.tag)}"
+            message = f"the key {printable(node.value)} is not a string in YAML, but {_shorten_tag(node.tag)}"
             self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
         return str(self._read_scalar(node, path))
 
@@ -257,10 +256,10 @@ _MARKS = re.compile(
 def resolve(
     text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
 ) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
-    """Return an object of a file with its ``${…}`` resolved, and by their full paths why others are not.
+    """Return an object of a file with its ``${…}`` resolved, and the reason for each unresolved one by its full path.
 
-    :param text: of the file.
-    :param value: the object as it is written; a string, where ``${…}`` is at the keys or above them.
+    :param text: the text of the file.
+    :param value: the object as it is written; a string if ``${…}`` is at the keys or above them.
     :param key_path: the keys that lead to it.
     :raises Unusable: if the object itself is not known.
     """

@@ -197,7 +197,7 @@ def test_any_other_module_is_refused_by_its_type_and_sent_to_a_factory(tmp_path:
         ),
         (
             [("1_Dense", "Dense", DENSE), ("1_Dense", "Dense", DENSE)],
-            "two of its modules have one path",
+            "two of its modules have the same path",
             "sbert/modules.json",
         ),
     ],

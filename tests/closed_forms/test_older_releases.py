@@ -79,7 +79,7 @@ def test_a_class_that_came_later_is_named_with_the_release_that_is_there() -> No
         (
             "tie_encoder_decoder",
             True,
-            "tie_encoder_decoder = true is refused: transformers 4 then shares layer by layer",
+            "tie_encoder_decoder = true is refused: transformers 4 then ties layer by layer",
         ),
     ],
 )

@@ -199,7 +199,7 @@ CODE = {
         f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot hold",
         PLAIN,
     ),
-    "return {'a': float('nan')}": ("a is nan, which is no number", "write a number"),
+    "return {'a': float('nan')}": ("a is nan, which JSON cannot hold", "write a number"),
     "return {'a': 10**5000}": (f"{NOT_MADE}a is a number with thousands of digits", "return a number"),
     "return {None: 1}": (f'{NOT_MADE}it has the key "None", which is None', "make it a string"),
     "d = {}; d['d'] = d; return d": (f"{NOT_MADE}it is nested more than 64 deep", RETURN),
@@ -216,7 +216,7 @@ def test_whatever_the_code_does_there_is_one_sentence(root: Path, line: str) -> 
 
 NAMES = {
     "pkg.cfg:mak": (f"{NOT_MADE}pkg.cfg has no mak", "did you mean make?"),
-    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a list, which is no config and cannot be called", RETURN),
+    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a list, which is not a config and cannot be called", RETURN),
     "pkg.cfg:Sizes": (f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none"),
     "pkg.cfh:make": (
         (

@@ -191,8 +191,8 @@ def _nested(depth: int) -> dict[str, object]:
 
 MANY_LABELS = {str(label): "x" for label in range(2_001)}
 NOT_PLAIN: dict[str, tuple[Any, tuple[str, ...], str]] = {
-    "nan": ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which is no number"),
-    "infinity": (float("-inf"), (), "it is -inf, which is no number"),
+    "nan": ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which JSON cannot hold"),
+    "infinity": (float("-inf"), (), "it is -inf, which JSON cannot hold"),
     "digits": ({"a": [1, 1 << 14_280]}, ("a",), "a is a number with thousands of digits"),
     "tuple": ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot hold"),
     "first": ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot hold"),

@@ -87,7 +87,7 @@ def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, nam
     [
         (
             "acme/nowhere",
-            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file, and neither *',
+            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is not a file, and neither *',
         ),
         (
             "../config.json",
@@ -125,7 +125,7 @@ def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path,
     suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix.lower()
     assert refused(declared(tmp_path, config)) == (
         f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
-        f'config = "{WAYS_OUT[config]}", which is run, the name of the hub itself, or a factory'
+        f'config = "{WAYS_OUT[config]}", which runs it, the name of the config on the hub, or a factory'
     )
 
 

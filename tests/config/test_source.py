@@ -106,7 +106,7 @@ def test_a_config_in_the_table_has_the_lines_of_the_table(text: str, lines: tupl
 
 INLINE = {
     "2024-01-01": "attention.heads is 2024-01-01, which JSON cannot hold",
-    "nan": "attention.heads is nan, which is no number",
+    "nan": "attention.heads is nan, which JSON cannot hold",
     "0x" + "f" * 4_000: "attention.heads is a number with thousands of digits",
     "[" * 63 + "]" * 63: "nested more than 64 deep",
     "{" + ", ".join(f"k{i} = 1" for i in range(2_001)) + "}": "an object has 2,001 keys, more than 2,000",
@@ -233,7 +233,7 @@ def test_the_cache_comes_last_and_says_its_revision(tmp_path: Path, cache: Path)
 
 def test_of_a_name_that_nothing_has_it_is_said_how_to_fetch_one_file(tmp_path: Path) -> None:
     assert refused(model("acme/x"), hub_of(tmp_path)).sentence == (
-        '"acme/x" is no file, and neither the catalogue nor the hub cache has it; run hf download acme/x '
+        '"acme/x" is not a file, and neither the catalogue nor the hub cache has it; run hf download acme/x '
         "config.json --local-dir configs/x, commit the file, and write "
         'hub = { "acme/x" = "configs/x/config.json" } in [tool.bertsize]'
     )

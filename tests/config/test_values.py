@@ -270,7 +270,7 @@ def test_a_hundred_thousand_names_are_the_most() -> None:
 
 @pytest.mark.parametrize("key", [*REFUSED, "__class__"])
 def test_an_override_that_steers_the_library_is_refused_by_name(key: str) -> None:
-    because = REFUSED.get(key, "it is a name of Python's own")
+    because = REFUSED.get(key, "Python itself has that name")
     message = f"overrides.{key} is refused: {because}"
     assert refused(None, {key: 1}) == [error(message, "remove it", f"overrides.{key}", "config-refused")]
 
@@ -324,7 +324,7 @@ def test_a_number_format_is_passed_over_in_silence(key: str, value: object) -> N
 @pytest.mark.parametrize("key", ["dtype"])
 @pytest.mark.parametrize("value", ["nn", "manual_seed", "float33", 16, {"encoder": "nn"}])
 def test_what_torch_has_and_is_no_number_format_is_refused(key: str, value: object) -> None:
-    message = f'the key "{key}" is refused: {json.dumps(value)} is no number format of torch'
+    message = f'the key "{key}" is refused: {json.dumps(value)} is not a number format of torch'
     assert refused({key: value}) == [error(message, "remove it", kind="config-refused")]
 
 
