@@ -61,7 +61,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
         if name in then.wrong:
             raise refuse(f"at {printable(revision)}, {then.wrong[name]}")
         if name not in then.models:
-            names = f"there are {', '.join(then.models)}" if then.models else "it declares none"
+            names = f"it declares {', '.join(then.models) or 'none'}"
             message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
             raise refuse(message, did_you_mean(name, then.models, names))
         reader = AtCommit(files, revision, then.values.get("hub", {}))

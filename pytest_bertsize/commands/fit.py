@@ -143,7 +143,10 @@ def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, 
 def _check_wish(wish: Wish, variants: Variants) -> None:
     keys = [*variants.sizes, *(OF_ADAPTER if variants.derivation.adapter else ())]
     wrong = [
-        (f"--keep {shown(key)} is not a size of this model", did_you_mean(key, keys, f"there are {', '.join(keys)}"))
+        (
+            f"--keep {shown(key)} is not a size of this model",
+            did_you_mean(key, keys, f"its sizes are {', '.join(keys)}"),
+        )
         for key in sorted(wish.keep.difference(keys))
     ]
     numbers = {"--multiple": wish.multiple, "--head-width": wish.head, "--seq-len": wish.seq_len}

@@ -68,7 +68,7 @@ def _select_models(history: History, name: str) -> list[ModelHistory]:
     models = [each for each in history.models if not name or name in each.names]
     if name and not models:
         names = [known for each in history.models for known in each.names]
-        fix = did_you_mean(name, names, f"there are {listed(names, MOST_NAMED)}" if names else "it declares none")
+        fix = did_you_mean(name, names, f"they declare {listed(names, MOST_NAMED) if names else 'none'}")
         raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
     return models
 

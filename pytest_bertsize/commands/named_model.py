@@ -245,7 +245,7 @@ def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
         raise refuse(str(error)) from None
     if model := settings.models.get(declaration.name):
         return settings, model
-    fix = did_you_mean(declaration.name, settings.names, f"there are {listed(settings.names, MOST_NAMED)}")
+    fix = did_you_mean(declaration.name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
     raise refuse(f"{printable(declaration.file)} declares no model {shown(declaration.name)}", fix)
 
 
@@ -328,6 +328,6 @@ def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
     if not names:
         message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
         return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
-    known = f"there are {listed(names, MOST_NAMED)}"
+    known = f"it declares {listed(names, MOST_NAMED)}"
     message = f"{unfound.message}, and {printable(str(table))} declares no such model: {known}"
     return refuse(message, did_you_mean(name, names, unfound.fix))

@@ -267,7 +267,7 @@ def test_a_table_that_may_be_ours_is_not_passed_over(declaring: Path, below: str
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("clx", "declares no such model: there are cls; did you mean 'cls'?"),
+        ("clx", "declares no such model: it declares cls; did you mean 'cls'?"),
         ("HEAD:cls", "is not in a git repository"),
     ],
 )
