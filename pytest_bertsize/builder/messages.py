@@ -94,7 +94,7 @@ class Buffer(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A model of the library inside one that code of the project has built, with its config as it is now."""
+    """A model of the library inside one that code of the project has built, with its present config."""
 
     path: str  # of its module; "" for the model itself
     architecture: str  # its class; for one that the project derives, its parent in the library
@@ -132,7 +132,7 @@ class Built(NamedTuple):
     declared_ties: Mapping[str, str]  # each tied name and its source, as the class itself declares them
     buffers: tuple[Buffer, ...] = ()  # tensors that a checkpoint may hold beside parameters
     flops: tuple[tuple[str, int], ...] | None = None
-    """The operations of each module in a forward pass, without those of the modules in it."""
+    """The operations of each module in a forward pass, without its inner modules."""
     problems: Mapping[str, str] = {}  # the reason for a missing :attr:`loading` or :attr:`flops` that was asked for
     config: ConfigSaid | None = None
     """``None`` if nothing was asked, as for a model that a function of the project builds."""

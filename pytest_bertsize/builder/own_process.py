@@ -155,7 +155,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
 
 
 def start_process(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that leads a group of its own, by which :func:`end_process` finds its children."""
+    """Start a process that leads a new group, by which :func:`end_process` finds its children."""
     return subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
         list(command),
         cwd=folder,

@@ -116,7 +116,7 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
 
 
 def _is_config(value: Any) -> bool:
-    """Tell whether it has named values: a mapping, or an object with attributes of its own."""
+    """Tell whether it has named values: a mapping, or an object with its own attributes."""
     if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
         return True
     kind = type(value)

@@ -26,7 +26,7 @@ LARGEST = 1024 * 1024
 DEEPEST = 64
 """Nested objects and lists; transformers' own reader gives up in the hundreds."""
 MOST_CONTAINERS = 20_000
-"""Objects and lists, of which a config has a dozen."""
+"""Most objects and lists; a config has a dozen."""
 MOST_KEYS = 2_000
 """Keys in one object; the most that a published config has is about a hundred."""
 LONGEST_KEY = 200
@@ -206,7 +206,7 @@ class NotPlain(NamedTuple):
     """The reason why a value is not a config."""
 
     path: KeyPath
-    """The path of the offending key; a list's items have no path of their own."""
+    """The path of the offending key; a list's items have the path of the list."""
     message: str
     fix: str
 
@@ -294,7 +294,7 @@ MOST_HINTS = 20
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
-    """Rename the keys of a config to those of its family; its lines stay those of the file.
+    """Rename the keys of a config to the keys of its family; the lines stay as in the file.
 
     :param keys: the config key by the file's own name, or by a path of names with dots.
     :raises Unusable: with a finding for each of ``keys`` that cannot be renamed.

@@ -392,7 +392,7 @@ class _Reading:
 def find_keys_without_effect(
     ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
 ) -> list[Finding]:
-    """Return a warning for each key of a config that looks as if it changed a count, with what it would have cost.
+    """Return a warning for each key of a config that looks as if it changed a count, with its supposed cost.
 
     :param dims: ``None`` if the sizes are not known.
     """

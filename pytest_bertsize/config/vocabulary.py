@@ -60,7 +60,7 @@ REFUSED = {
     "attribute_map": "it renames the other keys of its file",
     "auto_map": "it names code to run in place of the library's class",
     "configuration_files": "it names another file to read in place of this one",
-    "per_layer_config": "it gives layers sizes of their own, which the class then ignores",
+    "per_layer_config": "it gives single layers other sizes, which the class ignores",
     "trust_remote_code": "a config does not decide whether code runs",
 }
 """Keys that steer transformers itself: with them the library may build another model than the file describes."""

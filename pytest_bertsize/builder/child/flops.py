@@ -43,7 +43,7 @@ class Uncountable(Refused):
 
 
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
-    """Count the FLOPs of a forward pass: the path of each module and its FLOPs, without those of the modules in it.
+    """Count the FLOPs of a forward pass: the path of each module and its FLOPs, without its inner modules.
 
     The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
     2 FLOPs for a multiply-add; ``nn.Bilinear`` makes one with each of its weights for each pair of vectors. The model

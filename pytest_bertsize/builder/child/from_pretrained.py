@@ -129,7 +129,7 @@ def _name_at(name: str, revision: str | None) -> str:
 
 
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
-    """Find the config, and its folder, for a name that is no folder of the project; ``None`` if nothing has it.
+    """Find the config, and its folder, for a name that is not a folder of the project; ``None`` if nothing has it.
 
     :raises Refused: for a file that ``hub`` names and that cannot be read.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
 PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
-INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is that of indices
+INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is for indices
 PACKED_SHARE = 100
 
 
@@ -98,7 +98,7 @@ def walk_modules(
 
 
 def unwrap(module: nn.Module) -> nn.Module:
-    """Return the module inside wrappers, which have no parameters of their own."""
+    """Return the module inside wrappers, which add no parameters."""
     while (inner := _find_wrapped(module)) is not None:
         module = inner
     return module
@@ -513,7 +513,7 @@ def _is_own(code: Any) -> bool:
 
 
 def _list_globals(function: FunctionType, code: CodeType) -> Iterator[Any]:
-    """Yield the values of the module's names that a function uses, and those of functions in it."""
+    """Yield the values of the module's names that a function and the functions in it use."""
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_GLOBAL":
             yield function.__globals__.get(str(instruction.argval))

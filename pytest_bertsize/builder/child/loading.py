@@ -20,7 +20,7 @@ Row = tuple[str, Optional[str], tuple[int, ...]]
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
     """Ask transformers how it loads a file; ``None`` for a model of a class that does not derive from its own."""
-    transformers = sys.modules.get("transformers")  # a project with classes of its own may lack it
+    transformers = sys.modules.get("transformers")  # a project with its own classes may lack it
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
     find_rows = _find_rows if hasattr(model, "all_tied_weights_keys") else find_rows_of_4
