@@ -1,5 +1,5 @@
 """Weights and tokenizers beside a config, read without loading them.
 
-In: paths, an Inventory. Out: Stored; a finding for each tensor and token that differs.
-Doors: ``headers``, ``differences``, ``tokenizer``.
+In: paths, an Inventory. Out: Stored, and findings on tensors and tokens that differ.
+Entry points: ``headers``, ``differences``, ``tokenizer``.
 """

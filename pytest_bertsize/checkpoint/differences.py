@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Loading
 
 MOST_NAMED = 4
-"""Differences, or tensors, that one sentence names before it counts the rest."""
+"""The most differences, or tensors, that one sentence names; it counts the rest."""
 
 MOST_COMPARED = 10_000
-"""Most tensors that only the file has; a file with more is of another model altogether."""
+"""The most tensors that the file has and the model lacks; a file with more belongs to another model altogether."""
 OTHER_CONFIG = "write the config that the checkpoint was saved with, or name the checkpoint of this model"
 
 NOT_PARAMETERS = re.compile(
@@ -40,12 +40,12 @@ SAVED_BY = {
     "qa_outputs.": "ForQuestionAnswering",
     "classifier.": "ForSequenceClassification or …ForTokenClassification",
 }
-"""Beginnings of names of heads, and ends of the names of classes that write them; the most specific first."""
+"""The beginnings of heads' names, each with the end of the name of the class that saves it; the most specific first."""
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
-"""The config's key for the number of rows of a table."""
+"""The config's key for the number of rows of each table of embeddings."""
 TABLE = 2
-"""Dimensions of a table of embeddings."""
+"""The number of dimensions of a table of embeddings."""
 
 
 def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
         *_find_left_out(left_out),
     ]
     if problem := built.problems.get("loading"):
-        message = "the names under which transformers loads the checkpoint are not known; its own names are compared"
+        message = "the names under which transformers loads the checkpoint are unknown; the file's names are compared"
         found.append(Finding("checkpoint-differs", f"{message}: {problem}", severity="warning"))
     return (each._replace(file=stored.file) for each in found)
 
@@ -74,7 +74,7 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
 def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
     """Return the file's tensors by the names under which transformers loads them, and the tensors that it ignores.
 
-    A second tensor for one name keeps its own name, and is one too many.
+    If two tensors of the file get the same name, the second keeps its name in the file, and counts as one too many.
     """
     tensors = stored.inventory.by_name
     if loading is None:
@@ -89,9 +89,9 @@ def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, 
 
 
 def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tensor, Tensor, str]]:
-    """Keep each tied tensor once, under its owner's name, even if the file has another of its names.
+    """Keep each tied tensor of the file once, under its owner's name, even if the file has it under another name.
 
-    :returns: the tensors that the file has twice: both, by the names in the file, and the component of the second.
+    :returns: for each tensor that the file has twice, both (with their names in the file) and the second's component.
     """
     copies = []
     for each in model.tensors:

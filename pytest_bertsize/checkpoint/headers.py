@@ -1,8 +1,8 @@
 """Read a checkpoint from its headers alone: names, shapes and dtypes, no weights.
 
-safetensors' own ``safe_open`` needs numpy for them and keeps the last of two equal keys; huggingface_hub's
+safetensors' own ``safe_open`` needs numpy and, of two equal keys, keeps the last; huggingface_hub's
 ``get_local_safetensors_metadata`` (2.4) accepts truncated files, overlapping tensors and negative sizes. So this module
-reads the format itself, as its README defines it: https://github.com/huggingface/safetensors#format.
+reads the format itself, as the README of safetensors defines it: https://github.com/huggingface/safetensors#format.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from pytest_bertsize.wording import listed, shown
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-"""Names that ``save_pretrained`` once gave checkpoints of ``torch.save``, which are not read."""
+"""File names of older checkpoints, which ``save_pretrained`` wrote with ``torch.save``; they are not read."""
 NAME_SAFETENSORS = "name a safetensors file"
 SAVE_AS_SAFETENSORS = (
-    f"{NAME_SAFETENSORS}; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
+    f"{NAME_SAFETENSORS}; to write one, use the model's class: Class.from_pretrained(folder).save_pretrained(folder)"
 )
 ONE_MODEL = "name the checkpoint of one model"
 WRITE_AGAIN = "write it again with safetensors"
 SAVE_AGAIN = "save the model again with save_pretrained, which writes the index"
 
 LARGEST_HEADER = 25_000_000
-"""Most bytes of all shards' headers, and of an index; BERT-large has 50,000, safetensors allows 100,000,000."""
+"""The most bytes of all headers of a checkpoint, and of an index; BERT-large needs 50,000, safetensors allows 10**8."""
 MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
-"""Commas and brackets in one tensor's entry, generously."""
+"""The most commas and brackets of one tensor's entry; a real entry has fewer."""
 MOST_DIMENSIONS = 64
 MOST_DOTS = 24
-"""Most dots in a tensor's name: modules in modules."""
+"""The most dots in a tensor's name, which are the levels of nested modules."""
 MOST_SHARDS = 1_000
 MOST_NAMED = 4
-"""Files that one sentence names before it counts the rest."""
+"""The most files that one sentence names; it counts the rest."""
 
 LENGTH = 8
-"""Bytes at the start of a file that hold the length of its header."""
+"""The number of bytes at the start of a file that give the length of its header."""
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
@@ -64,7 +64,7 @@ _Size = Annotated[int, Meta(ge=0)]
 
 
 class _Entry(msgspec.Struct):
-    """A tensor in a header."""
+    """The entry of one tensor in a header."""
 
     dtype: str
     shape: Annotated[list[_Size], Meta(max_length=MOST_DIMENSIONS)]
@@ -91,10 +91,10 @@ class Stored(Struct, frozen=True):
 
 
 def read_headers(root: Path, reference: str) -> Stored:
-    """Read the headers of a checkpoint, relative to the project's root.
+    """Read the headers of a checkpoint.
 
-    :param reference: a safetensors file, the index of a sharded one, or a folder that holds exactly one of
-        :data:`SINGLE` and :data:`INDEX`.
+    :param reference: the path, relative to the project's root, of a safetensors file, of the index of a sharded
+        checkpoint, or of a folder that contains exactly one of :data:`SINGLE` and :data:`INDEX`.
     :raises Unusable: with one finding about the file.
     """
     place = Place(root, reference, "checkpoint", "checkpoint-differs", table_key="checkpoint")
@@ -108,9 +108,9 @@ def read_headers(root: Path, reference: str) -> Stored:
 
 
 def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
-    """Return the tensors that a header lists, and its length.
+    """Return the tensors that a file's header lists, and the header's length.
 
-    :param room: the most bytes that it may have.
+    :param room: the most bytes that the header may have.
     """
     with place.opened() as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -156,7 +156,7 @@ def _read_entry(place: Place, name: str, value: object) -> _Entry:
 
 
 def _check_cover(place: Place, entries: Mapping[str, _Entry], size: int) -> None:
-    """Refuse a file with a byte after the header that belongs to no tensor, or to two."""
+    """Refuse a file in which a byte after the header belongs to no tensor, or to more than one."""
     reached = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
         begin, end = entry.data_offsets
@@ -187,14 +187,14 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
     for name in {**weight_map, **shard_of}:
         if weight_map.get(name) != shard_of.get(name):
             said, true = (
-                f"in {shown(where[name])}" if name in where else "nowhere" for where in (weight_map, shard_of)
+                f"in {shown(where[name])}" if name in where else "in no shard" for where in (weight_map, shard_of)
             )
-            place.fail(f"the index puts {shown(name)} {said}, and it is {true}", SAVE_AGAIN)
+            place.fail(f"the index puts the tensor {shown(name)} {said}, but it is {true}", SAVE_AGAIN)
     return found
 
 
 def _read_weight_map(place: Place) -> dict[str, str]:
-    """Return the file of each tensor; every file is in the index's own folder."""
+    """Return the shard of each tensor, as the index names it; every shard has to be in the index's own folder."""
     data = place.json(place.content(LARGEST_HEADER), MARKS_PER_TENSOR * MOST_TENSORS)
     weight_map = data.get("weight_map") if isinstance(data, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:

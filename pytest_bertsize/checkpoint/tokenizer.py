@@ -20,18 +20,18 @@ WORDS = "embeddings.word"
 NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """The files that list the ids, in the order of the search."""
 ADDED = "added_tokens.json"
-"""The tokens that extend an older tokenizer, beside its vocab.txt or vocab.json."""
+"""The file beside an older tokenizer's vocab.txt or vocab.json that lists its added tokens."""
 LARGEST = 48 * 1024 * 1024
-"""Most bytes; the tokenizer.json of Gemma 2 and mmBERT has 34 million."""
+"""The most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million."""
 LARGEST_TEXT = 16 * 1024 * 1024
-"""Most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million."""
+"""The most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million."""
 LARGEST_ID = 2**40
-"""An id that no vocabulary reaches."""
+"""The lowest number that is no id; no real vocabulary reaches it."""
 MULTIPLES = (128, 64, 32, 16, 8)
-"""Multiples to which vocabularies are rounded up for fast matrix products; a larger one is a stronger sign."""
+"""Numbers to whose multiples vocabularies are padded for fast matrix products; the largest that fits is reported."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
-"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). It never backtracks, which would
-take memory for each line."""
+"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). The pattern never backtracks, as
+that would take memory for each line."""
 AGAIN = "write the tokenizer again, with save_pretrained"
 FAIRSEQ_SPECIALS = 5
 """``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer adds their ids to the file's."""
@@ -48,9 +48,9 @@ class Vocabulary(NamedTuple):
 def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
     """Find rows of the word embeddings without an id of the tokenizer, or ids without a row.
 
-    The tokenizer is the declared one, else the one beside the first file that has one there, such as the config.
+    The tokenizer is the declared one, else the first that is found beside one of the files in ``beside``.
 
-    :param beside: files relative to the root; ``None`` for a missing one.
+    :param beside: files such as the config, relative to the root; ``None`` for a missing file.
     """
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
     file = declared or next(filter(None, around), None)
@@ -62,7 +62,7 @@ def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], i
 
 
 def _find_words(inventory: Inventory) -> Tensor | None:
-    """Return the table of word embeddings, the largest of several."""
+    """Return the table of word embeddings; if there are several, the one with the most rows."""
     tables = (tensor for tensor in inventory.tensors if len(tensor.shape) == 2)  # noqa: PLR2004  (rows, width)
     named = (tensor for tensor in tables if f".{tensor.component}".endswith(f".{WORDS}"))
     return max(named, key=lambda tensor: tensor.shape[0], default=None)
@@ -75,7 +75,7 @@ def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
     if rows < ids:
         kind, severity = "config-invalid", "error"
         message = f"{has}: the highest, {ids - 1:,}, has no row"
-        cost = f", {number((ids - rows) * width)} parameters more"
+        cost = f" ({number((ids - rows) * width)} parameters more)"
     else:
         kind, severity = "dead-weight", "note" if multiple else "warning"
         spare = f"{plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)} parameters"
@@ -83,13 +83,13 @@ def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
     fix = f"write vocab_size = {ids} in the config{cost}, or name the tokenizer of this model"
     if rows > ids and multiple:
         message += f"; the rows are the ids rounded up to a multiple of {multiple}"
-        fix = f"nothing has to be done if this is padding; without it write vocab_size = {ids}"
+        fix = f"nothing has to be done if this is padding; if it is not, write vocab_size = {ids}"
     found = Finding(kind, message, fix, severity, words.component, ids, rows, file=vocabulary.file)  # type: ignore[arg-type]
     return [found] if rows != ids else []
 
 
 def find_beside(root: Path, file: str) -> str | None:
-    """Return the tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
+    """Return the tokenizer's file beside a config or checkpoint, or inside it if ``file`` is a folder."""
     around = (os.path.join(root, file), os.path.dirname(os.path.join(root, file)))  # noqa: PTH118, PTH120  (asked often)
     if not any(os.path.lexists(os.path.join(folder, name)) for folder in around for name in NAMES):  # noqa: PTH118
         return None
@@ -101,7 +101,7 @@ def find_beside(root: Path, file: str) -> str | None:
 def read_vocabulary(root: Path, reference: str) -> Vocabulary:
     """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
 
-    A run reads a file once, for all models beside it.
+    A run reads each file once, even if several models share it.
 
     :raises Unusable: with one finding about the file.
     """
@@ -113,7 +113,7 @@ def read_vocabulary(root: Path, reference: str) -> Vocabulary:
 
 
 def _read_state(file: Path) -> tuple[int, ...]:
-    """Return values that change with the file; none if there is no file."""
+    """Return values that differ after the file is changed; ``()`` if there is no file."""
     try:
         now = file.stat()
     except (OSError, ValueError):
@@ -125,7 +125,7 @@ def _read_state(file: Path) -> tuple[int, ...]:
 def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vocabulary | tuple[Finding, ...]:
     """Return the number of ids, or the findings about the file.
 
-    :param _: values that change with the file, which is then read again.
+    :param _: the values of :func:`_read_state`; if they differ, the file is read again.
     """
     place = Place(root, reference, "tokenizer", "config-invalid", table_key="tokenizer")
     try:

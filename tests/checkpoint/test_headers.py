@@ -20,7 +20,7 @@ from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.wording import shown
 
-SAVE_AS_SAFETENSORS = "name a safetensors file; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
+SAVE_AS_SAFETENSORS = "name a safetensors file; to write one, use the model's class: Class.from_pretrained(folder).save_pretrained(folder)"
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
 
@@ -303,12 +303,12 @@ def test_a_tensor_in_two_shards_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weight_map", "filed", "said"),
     [
-        ({"a": "x", "c": "x"}, {"x": ["a"]}, 'the index puts "c" in "x.safetensors", and it is nowhere'),
-        ({"a": "x"}, {"x": ["a", "b"]}, 'the index puts "b" nowhere, and it is in "x.safetensors"'),
+        ({"a": "x", "c": "x"}, {"x": ["a"]}, 'the index puts the tensor "c" in "x.safetensors", but it is in no shard'),
+        ({"a": "x"}, {"x": ["a", "b"]}, 'the index puts the tensor "b" in no shard, but it is in "x.safetensors"'),
         (
             {"a": "y", "b": "x"},
             {"x": ["a"], "y": ["d"]},
-            'the index puts "a" in "y.safetensors", and it is in "x.safetensors"',
+            'the index puts the tensor "a" in "y.safetensors", but it is in "x.safetensors"',
         ),
     ],
 )

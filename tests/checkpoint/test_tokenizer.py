@@ -292,7 +292,7 @@ def test_a_vocabulary_rounded_up_is_padding_on_purpose(tmp_path: Path, ids: int,
         f"embeddings.word has {has:,} rows, and vocab.json {ids:,} ids: {has - ids} rows of 8 = {8 * (has - ids)} "
         f"parameters that no token reaches; the rows are the ids rounded up to a multiple of {multiple}"
     )
-    assert found.fix == f"nothing has to be done if this is padding; without it write vocab_size = {ids}"
+    assert found.fix == f"nothing has to be done if this is padding; if it is not, write vocab_size = {ids}"
 
 
 def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
         "embeddings.word has 30,522 rows, and vocab.json 30,524 ids: the highest, 30,523, has no row"
     )
     assert found.fix == (
-        "write vocab_size = 30524 in the config, 1,536 parameters more, or name the tokenizer of this model"
+        "write vocab_size = 30524 in the config (1,536 parameters more), or name the tokenizer of this model"
     )
 
 
