@@ -259,7 +259,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with models, from here upwards)"}
 MODEL = {
     "--architecture NAME": "the class (default: the only one that the file names)",
-    "--family NAME": "the model_type of a file that has none",
+    "--family NAME": "the model_type, if the file has none",
     "--option NAME=BOOL…": "a constructor argument, as in add_pooling_layer=false",
     "--keys NAME=KEY…": "the file's own name for a key, as in num_blks=num_hidden_layers",
     "--format": "the format of the output (default: text)",
@@ -268,40 +268,39 @@ INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
     "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and to propose a table for',
     "--name NAME": "the name of that model (default: the function's name, or the one in check_model)",
-    "--config FILE": "the config for it, a file or a folder",
-    "--kwargs JSON": "keyword arguments for it, as in '{\"labels\": 9}'",
+    "--config FILE": "the config that the function or class gets, a file or a folder",
+    "--kwargs JSON": "keyword arguments that the function or class gets, as in '{\"labels\": 9}'",
     "--write": "add the tables to pyproject.toml (default: print them)",
 }
 CHECK = {
     "names [NAME…]": "the models to check (default: all)",
     "--project FOLDER…": PROJECT["--project FOLDER"],
     "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
-    "--base REV": "compare with this git revision, or the commit where this branch left it (default: the base of the "
-    "request that CI runs for; none: compare with nothing)",
+    "--base REV": "compare with this git revision, or with the commit where this branch left it (default: the base of "
+    "the pull or merge request in CI; none: compare with nothing)",
     "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
-    "--strict": "with --no-build: fail a model that no closed form of a config counts, if code makes it or no lock "
-    "has it",
+    "--strict": "with --no-build: fail a model that nothing counts, or that code makes and only its lock counts",
     "--python PATH": "build with this interpreter, in place of the table's",
-    "--no-cache": "build also what an earlier run built from the same files",
-    "--cache DIR": "remember builds in this folder, also in CI (default: .pytest_cache, not in CI)",
+    "--no-cache": "build also models that an earlier run built from the same files",
+    "--cache DIR": "keep builds in this folder for later runs (default: .pytest_cache; in CI none)",
     "-v/--verbose": "unfold components (-v) and tensors (-vv)",
 }
 ACCEPT = {
     "names [NAME…]": "the models to accept (default: all)",
-    "--reason WHY": "why, as in 'ADR-12: wider'; it is written beside each budget that is raised",
+    "--reason WHY": "the reason, as in 'ADR-12: wider', written beside each raised budget",
     **PROJECT,
-    "--base REV": "count growth from this git revision, and write the reason beside limits that were loosened since, "
-    "too (default: HEAD)",
+    "--base REV": "count growth from this git revision, and write the reason also for limits that were loosened since "
+    "then (default: HEAD)",
     "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {
     "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow does",
     "--tensors": "show tensors and their shapes",
-    "--page PATH": "write a page (.html) with a slider for every size instead",
+    "--page PATH": "write a page (.html) with a slider for every size, in place of the text",
 }
 CONFIG = (
-    "a config file or its folder, also as REV:FILE and FILE#key.path; module:NAME; or the name of a declared model, "
-    "also as pyproject.toml::NAME and REV:NAME"
+    "a config: FILE or its folder, FILE#key.path, REV:FILE for the file at a git revision, or module:NAME; or a "
+    "declared model: NAME, pyproject.toml::NAME or REV:NAME"
 )
 FIT = {
     "config CONFIG": "a config, as for explain",
@@ -314,13 +313,13 @@ FIT = {
 }
 LOG = {
     "name [NAME]": "a model, by its present or a former name (default: all)",
-    "commits [REV..REV]": "the commits after one and up to another, as in v1..HEAD (default: all)",
+    "commits [REV..REV]": "the commits after the first revision, up to the second, as in v1..HEAD (default: all)",
     "--tags": "show one row per tag, and the last commit",
     "--format": "the format of the output (default: text)",
 }
 COMMANDS = {
     "init": _Command(
-        "propose a table for each config of the project, or for the named class, which is built once",
+        "propose a table for each config of the project, or for one class, function or script, which runs once",
         _run_init,
         INIT,
     ),
@@ -340,12 +339,12 @@ COMMANDS = {
         {"config CONFIG": CONFIG, **MODEL, **EXPLAIN},
     ),
     "diff": _Command(
-        "show what changes from one config to another, by component and by key",
+        "show the differences between two configs, by component and by key",
         _show(_write_diff),
-        {"a A": "a config, as for explain", "b B": "the other one", **MODEL},
+        {"a A": "a config, as for explain", "b B": "the other config", **MODEL},
     ),
     "fit": _Command(
-        "show the shapes nearest to the present one that fit a budget, as overrides to paste",
+        "show the shapes that fit a budget and are nearest to today's, as overrides to paste",
         _show(_write_shapes),
         {**FIT, **MODEL},
     ),

@@ -45,15 +45,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail a model that no closed form of a config counts, if code makes it "
-        "or no lock has it",
+        help="with --bert-budget-no-build: fail a model that nothing counts, or that code makes and only "
+        "its lock counts",
     )
     add(
         "--bert-budget-base",
         metavar="REV",
-        help="with --bert-budget: compare with this git revision, or the commit where this branch left it; fail a "
-        "budget that was loosened since without a new reason; default: the base of the request that CI runs for; "
-        "none: compare with nothing",
+        help="with --bert-budget: compare with this git revision, or with the commit where this branch left it, and "
+        "fail a budget that was loosened since then without a new reason (default: the base of the pull or merge "
+        "request in CI; none: compare with nothing)",
     )
     add(
         "--bert-budget-python",
@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-update",
         **_FLAG,
-        help="with --bert-budget: accept the counts: raise the limits that fail, in pyproject.toml; never in CI",
+        help="with --bert-budget: raise the limits that fail, in pyproject.toml, to accept the counts; never in CI",
     )
     add(
         "--bert-budget-reason",
@@ -73,7 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-tighten",
         **_FLAG,
-        help="with --bert-budget: lower the limits that have room, in pyproject.toml; never in CI",
+        help="with --bert-budget: lower the limits in pyproject.toml that are higher than needed; never in CI",
     )
     add(
         "--bert-budget-report",
@@ -90,7 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-cache",
         metavar="DIR",
-        help="with --bert-budget: remember builds in this folder, also in CI; default: pytest's cache, not in CI",
+        help="with --bert-budget: keep builds in this folder for later runs (default: pytest's cache; in CI none)",
     )
     parser.addini(
         "bert_budget",
