@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, Tensor, pattern
 from pytest_bertsize.reports import headline
@@ -100,10 +101,14 @@ def report_model(review: Review) -> ModelReport:
         choices=_list_choices(review),
         findings=findings,
     )
-    if not headline.names_error(model):
-        findings = [replace(each, in_headline=False) for each in findings]
+    if not headline.names_error(model):  # but the count of the total and its limit
+        findings = [replace(each, in_headline=_is_broken_total(each)) for each in findings]
     failure = review.describe_failure(with_fix=False)
     return replace(model, findings=findings, headline=headline.describe_model(model, review.headline, failure))
+
+
+def _is_broken_total(finding: FindingRow) -> bool:
+    return finding.component == TOTAL and finding.kind in BROKEN and finding.base is None
 
 
 def report_base(baseline: Baseline | None) -> RunBase | None:

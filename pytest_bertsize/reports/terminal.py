@@ -76,7 +76,7 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     blocks: list[list[RenderableType]] = [
         [hanging("", "bold red", model.headline, style), *ways],
         _table_parts(model, style) if model.components else [],
-        _base_lines(model, style),
+        [] if _is_change_told(model, style) else _base_lines(model, style),
         _finding_lines([each for each in model.own_findings if each not in told], style),
         _choice_lines(model, style),
     ]
@@ -87,6 +87,14 @@ def _is_told(finding: FindingRow) -> bool:
     """Return whether the headline contains the message: its words, or the numbers of a limit."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
+
+
+def _is_change_told(model: ModelReport, style: Style) -> bool:
+    """Return whether the headline and the table have the change: one key that moved all of it."""
+    base = model.base
+    if base is None or style.verbosity > 0 or not model.components or base.said or base.tensors:
+        return False
+    return [row.total for row in base.changes] == [model.base_delta]
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
@@ -206,6 +214,8 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
         if are_counted and not base.removed and not any(model.differs_from_base for model in models):
             named = sentences.name_revision(base.revision, base.commit)
             lines.append(colour_text(f"against {named}: no count changed", "dim"))
+        elif style.verbosity < 1 and any(model.verdict == "failed" and model.differs_from_base for model in models):
+            lines.append(colour_text(f"against {sentences.name_revision(base.revision, base.commit)}", "dim"))
         if base.not_compared:
             lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
@@ -422,7 +432,7 @@ def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
     yield from sentences.describe_rest(model)
     if cut:
         yield f"{exact(cut)} lines above the total are not shown: the JSON report has them"
-    if not model.built:
+    if not model.built and not (model.base and model.verdict == "failed"):  # which the headline says
         yield f"not built: the {model.counted_by} gives these counts"
 
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND
+from tests.support.git_projects import committed
+
 Project = Callable[..., pytest.Pytester]
 
 
-def declare(count: int, config: str = "config.json") -> str:
-    """Declare models that are within their budgets with three layers of 16,632, and over two of them with four."""
+def declare(count: int, config: str = "config.json", step: int = 0) -> str:
+    """Declare models that are within their budgets with three layers of 16,632, and over two of them with four.
+
+    :param step: the difference of their limits of the encoder; with 0, they have one finding in common.
+    """
     return "".join(
         f"""
 [tool.bertsize.models.m{number}]
 config = "{config}"
 overrides = {{ vocab_size = {101 + number} }}
 budget.total = {59_549 + 49 * number}
-budget.encoder = 49_896
+budget.encoder = {49_896 + step * number}
 """
         for number in range(count)
     )
@@ -35,6 +44,27 @@ def test_a_layer_more(
     assert " ".join(result.stdout.str().split()).count("encoder is 66,528, 16,632 over its limit of 49,896") == 1
     assert not any("would fit:" in line or "the next change:" in line for line in result.outlines)
     result.stdout.fnmatch_lines(["-v shows every component, what would fit, and what the next change costs"])
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 25), (3, 60), (40, 800)])
+def test_a_layer_more_than_at_the_base(
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    most: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    committed(tmp_path, tiny, declare(count, step=1)).write("config.json", {**tiny, "num_hidden_layers": 4})
+    out = io.StringIO()
+    assert check(tmp_path, None, base="main", out=out, err=out) == FOUND
+    lines = out.getvalue().splitlines()
+    assert len(lines) <= most
+    assert lines[:2] == [
+        "m0: 59,549 → 76,181, +16,632 (+27.9%), num_hidden_layers 3 → 4, by the closed form, not built; over",
+        "its 59,549; 1 more finding",
+    ]
+    assert sum("+16,632 (" in line for line in lines[:-3]) == count  # once for each: in its headline
 
 
 def test_a_cause_that_forty_have_alike_is_said_once_before_them(project: Project) -> None:
