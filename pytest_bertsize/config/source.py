@@ -135,7 +135,7 @@ class Disk:
 
         :param names: names of files, one of which is in every folder that the key may name.
         """
-        if not self._has_file(location) and (meant := self._find_near(location, names)):
+        if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
             kind = "file" if PurePosixPath(location).suffix else "folder"
             message = f"{printable(location.removeprefix('./'))}: there is no such {kind}"
