@@ -1,4 +1,4 @@
-"""Closed forms: the tensors of a model by its config alone, by family and class."""
+"""Closed forms: the tensors of a model, derived from its config alone, for each family and class."""
 
 from __future__ import annotations
 

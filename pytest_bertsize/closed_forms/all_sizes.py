@@ -1,8 +1,8 @@
 """The closed form of one model for all values of its sizes at once: its counts, and the sizes that its class refuses.
 
-Switches, words and lists keep their values, since they decide which parts exist. All sizes are free: if a closed form
-or a rule compares two of them, both answers are followed. A size keeps its value if the number itself is read, as an
-index of layers.
+Switches, words and lists keep their values, since they decide which modules exist. Every size becomes a symbol: if a
+closed form or a rule compares two sizes, the result is computed for both answers. A size keeps its value if its number
+itself is needed, as for the end of a loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_WAYS = 64
-"""Most results of one function; those of the built-in families have a dozen at most."""
+"""The most results of one function, one for each way through it; the built-in families have at most a dozen."""
 NOT_WRITTEN = "not written: the library uses another size in its place"
 ONE_BY_ONE = "the number itself decides which parts exist"
 OF_AN_ADAPTER = "the adapter's own file sets it"
@@ -41,13 +41,13 @@ class NeedsNumber(Exception):
 
 
 class End(Struct, Generic[T], frozen=True):
-    """The result of one way."""
+    """The result of one way through a function."""
 
     value: T
 
 
 class Branch(Struct, Generic[T], frozen=True):
-    """Two ways: by whether a sum is zero, or by whether it is more than zero."""
+    """A question, with the ways after yes and after no: is a sum zero (``is_zero``), or is it more than zero?"""
 
     count: Sum
     is_zero: bool
@@ -71,20 +71,20 @@ def list_ends(ways: Ways[T]) -> list[T]:
 
 
 def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
-    """Return the symbols that choose the way."""
+    """Return the symbols in all questions."""
     if not isinstance(ways, Branch):
         return frozenset()
     return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
 
 
 class _Trail(Struct):
-    """The questions of one way, and their answers: the given ones first, then always yes."""
+    """The questions that one run of a function asks, and their answers: first the given answers, then always yes."""
 
     given: tuple[bool, ...]
     answered: dict[tuple[Sum, bool], bool] = {}
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Decide whether a count is zero, or else whether it is positive.
+        """Decide whether a count is zero (``is_zero``), or whether it is positive.
 
         A sum and its opposite are one question: ``A - D > 0`` is asked as not ``D - A + 1 > 0``.
         """
@@ -99,10 +99,10 @@ class _Trail(Struct):
 
 
 def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterable[str]) -> Ways[T]:
-    """Return all results of a function of some sizes.
+    """Return the results of a function of some sizes, for both answers to each of its comparisons.
 
-    :param function: is called with a symbol for each.
-    :raises NeedsNumber: if it reads the number itself, or has more than :data:`MOST_WAYS` results.
+    :param function: is called with a symbol in place of each size.
+    :raises NeedsNumber: if the function reads the number of a size, or has more than :data:`MOST_WAYS` results.
     """
     names = tuple(symbols)
     met: list[frozenset[str]] = []
@@ -126,18 +126,18 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
 
 
 class Counts(NamedTuple):
-    """The counts of one way."""
+    """The counts of a model for one way through its closed form, with symbols in place of its sizes."""
 
     own: Mapping[str, Sum]
     """Parameters of each component itself, without those of the components below it."""
     tensors: Sum
     """The number of tensors."""
     unrolled: Sum
-    """Parameters with tied ones under each name, and a copy of a shared layer for each pass."""
+    """Parameters, with tied ones counted under each name and a shared layer counted once for each pass through it."""
 
 
 class Ruled(NamedTuple):
-    """A rule of the class on its sizes, and when it holds: ``None`` for sizes that the rule cannot use."""
+    """A rule of the class on its sizes, and whether it holds for all sizes: ``None`` if the rule cannot use them."""
 
     rule: Rule
     holds: Ways[bool | None]
@@ -147,9 +147,9 @@ class AllSizes(Struct, frozen=True):
     """The counts of one model for all sizes."""
 
     free: Mapping[str, Size]
-    """The keys that may have any value, by symbol."""
+    """The sizes that may have any value, by symbol."""
     fixed: Mapping[str, str]
-    """Keys of sizes that keep their value, and why."""
+    """The keys of sizes that keep their value, each with the reason."""
     counts: Ways[Counts | str]
     """The counts, or a sentence that says why there are none."""
     rules: tuple[Ruled, ...]
@@ -175,9 +175,9 @@ class AllSizes(Struct, frozen=True):
 
 
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
-    """Follow the closed form of one model, and the rules of its class.
+    """Evaluate the closed form of one model and the rules of its class, with symbols in place of the sizes.
 
-    :raises Unusable: if the result differs from the closed form's own count.
+    :raises Unusable: if the result for the model's own sizes differs from the closed form's count.
     """
     dims = derivation.form.dims
     sizes = derivation.sizes
@@ -202,7 +202,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
 
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
-    """Return the counts of one way with free sizes."""
+    """Return the counts with symbols for these sizes, or a sentence that says why there are none."""
     form = derivation.form
     varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:
@@ -239,11 +239,11 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
 
 
 def _check_count(found: AllSizes, derivation: Derivation) -> None:
-    """:raises Unusable: if the count at the model's own sizes differs from the model's own count."""
+    """:raises Unusable: if, for the model's own sizes, the counts differ from the closed form's, or a rule fails."""
     form = derivation.form
     counts = found.components_at(form.dims.sizes)
     refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]
     if counts != form.components or refused:
         what = counts if isinstance(counts, str) else "; ".join(refused) or "the formulas give another count"
         message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
-        raise Unusable(Finding("unknown-closed-form", printable(message), "show it without --page"))
+        raise Unusable(Finding("unknown-closed-form", printable(message), "run explain without --page"))

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""Most rows to name if a list of the table differs in several."""
+"""The most entries to name if a list of the table differs in several."""
 NO_ENTRY = "nothing"
-"""The value of a list of the table without entries of its own."""
+"""The text for a list of the table without an entry that the other side lacks."""
 TOGETHER = "together"
-"""The key of the row for changes that no key explains alone: wider layers, and more of them."""
+"""The key of the row for parameters that no key explains alone, as when layers are wider and there are more of them."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
 Counts: TypeAlias = Mapping[str, int]
@@ -33,7 +33,7 @@ class Moved(Struct, frozen=True):
     before: str
     after: str
     own: Counts
-    """The components that it changed."""
+    """The parameters that it added to each component, negative if it removed some."""
 
     @property
     def total(self) -> int:
@@ -41,7 +41,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def components(self) -> dict[str, int]:
-        """Its components at every level."""
+        """The same parameters, for every component at every level."""
         return {name: count for name, count in roll_up(dict(self.own)).items() if count}
 
 
@@ -54,7 +54,7 @@ class Attribution(Struct, frozen=True):
 
 
 def attribute(before: Derivation, after: Derivation) -> Attribution:
-    """Measure the effect of each changed key alone, and the effect of all beyond that.
+    """Measure the effect of each changed key alone, and the rest that only several keys together explain.
 
     :returns: a row for every changed key, also for one without effect; a row :data:`TOGETHER` for the rest.
     """
@@ -77,7 +77,7 @@ def alone_and_together(
     """Return a row for each key, the largest effect first, and one for the rest.
 
     :param said: each key with both of its values.
-    :param counts: the counts with only that key changed.
+    :param counts: for each key, the counts if that key alone changes.
     """
     rows = [Moved(*key, difference(own, start)) for key, own in zip(said, counts, strict=True)]
     rows.sort(key=lambda row: -abs(row.total))
@@ -106,7 +106,7 @@ def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
 
 
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
-    """Add the parts that only the other class has, its labels or its pooler: they are not a changed key."""
+    """Add the sizes and switches that only the other form has, such as labels: they are no changed key."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
     return form.with_dims(sizes=sizes, switches=switches)
 
@@ -114,7 +114,7 @@ def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
 def _list_changes(
     start: ClosedForm, end: ClosedForm, after: Derivation
 ) -> Iterator[tuple[str, object, object, ClosedForm]]:
-    """Yield each key that changed with both of its values, and the start with that change alone."""
+    """Yield each changed key, its values before and after, and ``start`` with that change alone."""
     keys = after.family.keys.key_of_symbol
     options = {*start.architecture.options, *end.architecture.options}
     before, now = ({"architecture": [form.architecture.name], **form.architecture.added} for form in (start, end))
@@ -135,7 +135,7 @@ def _list_changes(
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
-    """Write the values that only one side has; all values if both have the same ones in another order."""
+    """Write the values that the other side lacks; all values if both sides have the same ones in another order."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
     rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
     return f"{', '.join(here[:MOST_SAID])}{rest}" or NO_ENTRY

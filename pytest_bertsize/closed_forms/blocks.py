@@ -1,7 +1,7 @@
-"""The terms of a closed form: a flat list, one for each parameter, and the kinds of modules that have them.
+"""The terms of a closed form, a flat list with one term for each tensor, and the kinds of modules that have them.
 
-Dimensions are integers to count parameters and symbols to show a formula: the same terms, made twice. In their names a
-star stands for the index of a layer, so that depth costs nothing until tensors are listed.
+The same terms are made twice: with integers as dimensions to count parameters, and with symbols to show a formula. In
+a term's name a star stands for the index of a layer, so that depth costs nothing until tensors are listed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
 
 STAR = "*"
-"""The index of a layer in the name of a term."""
+"""The sign in the name of a term that stands for the index of a layer."""
 
 
 class Copies(NamedTuple):
-    """The copies of a module, ``name.0``, ``name.1``, …, for which a star stands."""
+    """The copies of a module, ``name.0``, ``name.1``, …, whose index is a star in the name of a term."""
 
     times: Count
     start: int = 0
@@ -30,17 +30,17 @@ class Copies(NamedTuple):
     keys: tuple[str, ...] = ()
     """The names of the copies if they are not called by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
-    """Passes through all copies together in one forward pass, if that is not once through each."""
+    """The passes through all copies together in one forward pass; ``None`` if it passes through each copy once."""
 
     def indices(self) -> range:
-        """Return the index of each copy; one with a key has its place among the others."""
+        """Return the index of each copy; a copy with a key has its place among the keys as its index."""
         return range(self.start, self.start + (len(self.keys) or int(self.times)))
 
     def name_of(self, index: int) -> str:
         return self.keys[index - self.start] if self.keys else str(index)
 
     def only(self, run: range) -> Copies:
-        """Return some of the copies; all of them are returned unchanged, with a symbol for their number."""
+        """Return the copies with these indices; if these are all copies, their number may stay a symbol."""
         every = self.indices()
         if run == every:
             return self
@@ -61,11 +61,11 @@ class Term(NamedTuple):
     component: str = ""
     trainable: bool = True
     tied_to: str | None = None
-    """The full name of the tensor that owns its storage; a star is its own index at that place of the name."""
+    """The full name of the tensor that owns its storage; a star stands for this tensor's own index at that place."""
     copies: tuple[Copies, ...] = ()
-    """The copies of each star."""
+    """The copies for each star in the name."""
     kind: str = ""
-    """The kind of the module that has it: one of :data:`KINDS`."""
+    """The kind of the module that has the tensor, one of :data:`KINDS`; ``""`` for none of them."""
 
     @property
     def times(self) -> Count:
@@ -74,7 +74,7 @@ class Term(NamedTuple):
 
     @property
     def passes(self) -> Count:
-        """The number of times that a forward pass uses it, over all copies."""
+        """The number of times that one forward pass uses the tensor, summed over all copies."""
         return prod(each.times if each.passes is None else each.passes for each in self.copies)
 
     @property
@@ -84,7 +84,7 @@ class Term(NamedTuple):
 
     @property
     def total(self) -> Count:
-        """The parameters that all copies add to the count; a tied one adds none."""
+        """The parameters that all copies add to the count; a tied tensor adds none."""
         return 0 if self.tied_to else self.times * self.size
 
     @property
@@ -98,7 +98,7 @@ class Term(NamedTuple):
         return ".".join(next(parts) if part == STAR else part for part in self.name.split("."))
 
     def owner_of(self, name: str) -> str | None:
-        """Return the owner's full name for one copy: ``layer.*.up.weight`` of ``layer.3.down.weight`` → layer 3's."""
+        """Return the owner of one copy: ``up.3.weight`` for ``down.3.weight``, which is tied to ``up.*.weight``."""
         if self.tied_to is None or STAR not in self.tied_to:
             return self.tied_to
         own = dict(enumerate(name.split(".")))
@@ -109,11 +109,11 @@ class Term(NamedTuple):
 # kinds of modules
 
 Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]
-"""The parameters of a module by their names, and modules in it; false ones are absent."""
+"""The shapes of a module's parameters, and its inner modules, by name; ``False`` if the module has none of the name."""
 
 
 class Inner(NamedTuple):
-    """A module in another."""
+    """A module inside another module."""
 
     kind: str
     sizes: tuple[Count, ...]
@@ -125,14 +125,14 @@ class Kind(NamedTuple):
 
     doc: str
     shapes: Callable[..., Shapes]
-    """A function that returns its parameters from its sizes."""
+    """A function that takes the sizes of such a module and returns its parameters."""
 
 
 def _recurrent(gates: int) -> Callable[..., Shapes]:
     def list_shapes(
         inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
     ) -> Shapes:
-        """List all layers; one above the first reads the hidden numbers of each direction below it."""
+        """List the parameters of all layers; after the first, a layer reads both directions of the layer before it."""
         directions = ("", "_reverse") if bidirectional else ("",)
         found: dict[str, tuple[Count, ...]] = {}
         for layer in range(layers):
@@ -221,7 +221,7 @@ KINDS = {
     ),
 }
 KINDS |= {f"quantised_{kind}": KINDS[kind] for kind in ("linear", "embedding")}
-"""torch's own kinds, GPT-2's and I-BERT's: a closed form's text names them, and a row of ``extra`` those of torch."""
+"""The kinds of torch, GPT-2 and I-BERT. The text of a closed form may name all of them, a row of ``extra`` torch's."""
 
 
 def module(
@@ -233,14 +233,14 @@ def module(
     copies: tuple[Copies, ...] = (),
     **named: Any,
 ) -> list[Term]:
-    """Return the parameters of a module of one of :data:`KINDS`.
+    """Return the terms of a module of one of :data:`KINDS`.
 
     :param name: its full name, with a star for the index of each list.
-    :param tied: for parameters that are tied, the full name of the tensor that owns the storage; a star in it is the
-        index of the layer that the module is in: ``"layer.*.up.weight"``.
-    :param copies: for each star.
+    :param tied: for each tied parameter, the full name of the tensor that owns its storage; a star in that name stands
+        for the index of the module's own layer: ``"layer.*.up.weight"``.
+    :param copies: the copies for each star in ``name``.
     :param named: further arguments of the kind, such as ``bias``.
-    :raises ValueError: if the module has no such parameter.
+    :raises ValueError: if ``tied`` has a parameter that the module does not have.
     """
     found: list[Term] = []
     for leaf, made in KINDS[kind].shapes(*sizes, **named).items():

@@ -1,7 +1,7 @@
 """Changes of a model, tensor by tensor: frozen, removed and tied modules.
 
-A table names modules by paths: ``"bert.encoder.layer[:6]"``. Each change is decided by the full names of tensors, layer
-by layer; neighbours with the same decision stay one term, so that formulas follow.
+A table names modules by paths: ``"bert.encoder.layer[:6]"``. A change is decided for each tensor by its full name;
+neighbouring layers with the same result stay one term, so that there is still a formula.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def name_tensors(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
 
 
 def find_owners(terms: Iterable[Term]) -> dict[str, str]:
-    """Return the owner of every tensor by their full names: itself, or the one whose storage it shares."""
+    """Return the owner of every tensor, both by full name: the tensor itself, or the tensor whose storage it shares."""
     return {name: term.owner_of(name) or name for name, term in name_tensors(terms)}
 
 
@@ -45,12 +45,12 @@ def change_tensors(
     change: Callable[[str, Term], Iterable[Term]],
     places: Mapping[str, int] | None = None,
 ) -> list[Term]:
-    """Change every tensor of a model; neighbours in a list with equal results are one term.
+    """Change every tensor of a model; neighbouring layers with equal results become one term.
 
-    A list whose copies differ then has a number of copies, and no symbol for it.
+    If the layers of a list now differ, their number in a term is an integer, not a symbol.
 
-    :param change: returns the replacement of a tensor, from its full name and its term; nothing removes it.
-    :param places: new indices of modules in lists that lost one, by their paths.
+    :param change: returns the terms that replace a tensor, from its full name and its term; no term removes the tensor.
+    :param places: the new indices of modules in lists that have lost a module, by the old paths of the modules.
     """
     found: list[tuple[list[str], Term]] = []
     split: set[str] = set()
@@ -84,7 +84,7 @@ def _are_alike(one: Term, other: Term) -> bool:
 
 
 def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
-    """Return a term with a number of copies in each list that is split."""
+    """Return a term whose number of copies is an integer, not a symbol, for each list that is split."""
     copies = (
         each._replace(times=int(each.times)) if is_split else each
         for each, is_split in zip(term.copies, are_split, strict=True)
@@ -117,7 +117,7 @@ def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str]) -> list[Term
 
 
 def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
-    """Return the terms of a model that another one holds at a path."""
+    """Return the terms of a model with the names that they have in another model, which has it at a path."""
     inside = f"{path}." if path else ""
     return [
         each._replace(name=f"{inside}{each.name}", tied_to=each.tied_to and f"{inside}{each.tied_to}") for each in terms
@@ -144,8 +144,8 @@ def freeze_modules(terms: Sequence[Term], modules: Sequence[str]) -> list[Term]:
 def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term]:
     """Remove modules.
 
-    The rest of a list is renumbered, as in ``torch.nn.ModuleList``. If the owner of a tied tensor is gone, the first of
-    the others owns it.
+    The rest of a list is renumbered, as in ``torch.nn.ModuleList``. If the owner of tied tensors is gone, the first of
+    these tensors becomes the owner.
 
     :param parts: ``"bert.pooler"``, a slice of layers ``"bert.encoder.layer[6:]"``, a tensor's full name, or a
         component: ``"embeddings.position"``.
@@ -229,12 +229,12 @@ def _find_one(path: str, names: Collection[str]) -> str:
 
 
 def _make_refusal(key: str, message: str) -> Unusable:
-    """Return the error for a key of the table that names a module that the model does not have."""
+    """Return the error for a mistake in a key of the table, such as a module that the model does not have."""
     return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {key}", table_key=(key,)))
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
-    """Return whether one of these paths is a tensor or a module around it."""
+    """Return whether one of the paths is this tensor or a module around it."""
     parts = name.split(".")
     return any(".".join(parts[:depth]) in paths for depth in range(1, len(parts) + 1))
 

@@ -8,7 +8,7 @@
     [bert.trees]                                # added to the trees of the family
     projection = "linear   linear D W bias=False   @head.projection"
 
-No code in it runs: expressions are parsed and counted (:mod:`pytest_bertsize.closed_forms.expressions`).
+Such a file contains no code to run: its expressions are parsed (:mod:`pytest_bertsize.closed_forms.expressions`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEY = "closed_forms"
 GROUP = "pytest_bertsize_closed_forms"
 """The entry points by which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
 LARGEST = 1 << 20
-"""Bytes of one file."""
+"""The most bytes of one file."""
 
 
 def _are_texts(value: object) -> bool:
@@ -61,7 +61,7 @@ KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
     "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is not a table of texts"),
 }
-"""The keys of a family's table: the type of each value, and the words for another one."""
+"""The keys of a family's table, each with a test of its value's type and the message for a value that fails it."""
 
 
 def registry_of(settings: Settings | None, release: Release) -> Registry:
@@ -94,7 +94,7 @@ def _of_file(settings: Settings, name: str) -> Iterator[Family]:
 
 
 def _of_packages() -> Iterator[tuple[str, Family]]:
-    """Yield the closed forms of installed packages, which are used for classes without another."""
+    """Yield the closed forms of installed packages, which are used for classes that have no other closed form."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group=GROUP):
@@ -135,7 +135,7 @@ def families_in(content: bytes) -> Iterator[Family]:
     except (ValueError, RecursionError) as error:
         raise BadExpression(f"it is not TOML: {error}") from None
     if not tables:
-        raise BadExpression("it has no table; write [MODEL_TYPE], classes and trees")
+        raise BadExpression("it has no table; write a table [MODEL_TYPE] with classes and trees")
     for name, table in tables.items():
         try:
             yield _read_family(name, table)

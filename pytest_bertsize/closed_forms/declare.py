@@ -40,7 +40,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of sizes, switches or activations that take none from the similar family."""
+"""The first word of ``sizes``, ``switches`` or ``activations`` that take over none of the similar family's keys."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -79,11 +79,11 @@ def family(
             *ForSome             {under}.body                                    option add_pooling_layer=True
 
         ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
-        is the text ``stem``, and ``{under}`` an attribute, by default the family's name.
-    :param trees: trees by their names, and their parts: ``<part>`` or ``{part}`` in one is replaced by another. By
-        default those of ``like``.
-    :param derive: sizes that follow from other keys, as in :class:`~pytest_bertsize.closed_forms.family.Family`.
-    :param tree_rules: further rules of classes with a tree, by the tree, as :func:`read_rules` reads them.
+        is replaced by the text ``stem``, and ``{under}`` by ``under``, by default the family's name.
+    :param trees: trees and parts of trees by name, beside those of ``like``: ``<part>`` or ``{part}`` in a text is
+        replaced by the text with that name.
+    :param derive: a function that derives missing keys from the written ones, as the config class does.
+    :param tree_rules: further rules for classes that have a tree, by the tree's name, as :func:`read_rules` reads them.
     :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
     named = {*ConfigKeys.__struct_fields__, "activations"}
@@ -111,7 +111,7 @@ def family(
 
 
 def _complete_line(line: str, trees: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield a line for each class, completed by the end of its name."""
+    """Yield a line for each class; trees that ``line`` leaves out follow from the end of the class's name."""
     names, _, said = re.sub(r",\s+", ",", line).partition(" ")
     for name in filter(None, names.split(",")):
         ending = next((each for each in heads.CLASSES if name.endswith(each)), "")
@@ -129,10 +129,10 @@ def _read_class(
     asked: Mapping[str, tuple[Rule, ...]],
     keys: ConfigKeys,
 ) -> Architecture:
-    """Return a class.
+    """Read the line of one class.
 
-    :param absent: every argument that a class of the family gives to a tree.
-    :param asked: rules of the classes with a tree, by its name.
+    :param absent: ``False`` for every argument that any class of the family gives to a tree.
+    :param asked: rules for the classes that have a tree, by the tree's name.
     :raises BadExpression: for a line that names no tree of the family.
     """
     row, _, since = row.partition(" since ")
@@ -174,7 +174,7 @@ def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
 
 
 def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) -> list[Term]:
-    """Return the terms of a class, with ``False`` for arguments that it does not give."""
+    """Return the terms of a class, with ``False`` for arguments that the class does not give to its trees."""
     scope = Scope(dims, {}, {})
     return [
         term
@@ -198,13 +198,13 @@ def inert_keys() -> Mapping[str, list[str]]:
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
     """Return the keys that a family reads from its config: those of a similar family, changed as given.
 
-    Sizes, switches, choices and ignored keys are added to those of the similar family, or replace them by name; all
-    others replace them as a whole.
+    Sizes, switches, choices and ignored keys are added to those of the similar family, and replace those with the same
+    name; any other argument replaces all that the similar family has of its kind.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
-        standard one, default (``none`` if the library uses another size instead), ``or`` an alias, ``layers`` for a
-        number of layers, ``from`` the least value, ``divides`` other sizes; ``D 1024`` changes the default of a known
-        size.
+        standard one, default (``none`` if the library uses another size instead), ``or`` with an alias, ``layers`` for
+        a number of layers, ``from`` with the least value, ``divides`` with other sizes; ``D 1024`` changes the default
+        of a known size.
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` if the
         library reads null as the default.
     :param activations: ``"hidden_act gelu"``.
@@ -235,7 +235,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _merge(known: Iterable[Key], new: Iterable[Key]) -> tuple[Key, ...]:
-    """Return keys with new ones, which replace keys of the same name."""
+    """Return known and new keys; a new key replaces the known key of the same name."""
     found: dict[str, Key] = {each.key: each for each in (*known, *new)}
     return tuple(found.values())
 
@@ -277,13 +277,13 @@ def _read_activation(text: str) -> Choice:
 
 
 def read_ignored(text: str) -> Mapping[str, Ignored]:
-    """Return the ignored keys of a text: a line that names usual ones, or a line that describes one::
+    """Return the ignored keys of a text, in which each line names usual ones, or describes one::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
-    Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes with this end of their names;
-    ``value`` is the value in the file, ``is_size`` is true for a size, ``is_true`` and ``is_false`` for a boolean.
+    Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end so. In a cost,
+    ``value`` is the value in the file, and ``is_size``, ``is_true`` or ``is_false`` is true if the value is such.
     """
     found: dict[str, Ignored] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -312,9 +312,9 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 
 
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Return the rules of a text, three lines each: a condition of keys, the message if it fails, the fix.
+    """Return the rules of a text, three lines for each: a condition of keys, the message if it fails, the fix.
 
-    The line in a message is that of the condition's first key; ``KEY: CONDITION`` names another key.
+    A message names the line of the condition's first key; ``KEY: CONDITION`` names that of another key.
     """
     if not isinstance(text, str):
         return text

@@ -1,4 +1,4 @@
-"""Derive the closed form of a declared model from its config, before any build, also for a base."""
+"""Derive the closed form of a declared model, or of the same model at a base, from its config without a build."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 10**13
 """More parameters than any trained model has; a larger model is a mistake, and is not built."""
 MOST_MEMORY = 64 * MEGABYTE
-"""Most bytes by the closed form; the build itself is watched, and may take a little more."""
+"""The most bytes that a build may take by its closed form; the build itself is watched, and may take a little more."""
 BYTES_OF_A_TENSOR = 3_600
 """Bytes of a tensor on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
 BYTES_OF_A_LABEL = 190
@@ -81,7 +81,7 @@ class Derivation(NamedTuple):
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
-    """Return the closed form if the model can be listed and built.
+    """Return the closed form, unless the model is too large to be listed and built.
 
     :raises Unusable: with the findings of the config or the table.
     """
@@ -104,7 +104,7 @@ def _counted_once(model: Model) -> Iterator[Finding]:
     """Yield a note for each backbone that is tied to another."""
     for one, other in model.tied.items():
         if {one, other} <= {*model.backbones}:
-            yield Finding("untied", f"{printable(one)} is {printable(other)}: counted once", "", "note")
+            yield Finding("untied", f"{printable(one)} is {printable(other)}, and is counted once", "", "note")
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
@@ -120,7 +120,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """Return the class, without adapters."""
+    """Return the family and the class, without an adapter."""
     if model.factory is None and not config.parts:
         return closed_form_of(model, config, registry)
     from pytest_bertsize.closed_forms import several
@@ -179,7 +179,7 @@ def _adapt_terms(architecture: Architecture, adapter: Adapter, dims: Dims) -> li
 def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]]) -> ClosedForm:
     """Return the closed form if it gives a count; a contributed one may fail.
 
-    :raises Unusable: with what its blocks raise.
+    :raises Unusable: with the error that its terms raise, or for a negative total.
     """
     form = ClosedForm(architecture, dims, list_known)
     try:
@@ -191,15 +191,15 @@ def _count_form(architecture: Architecture, dims: Dims, list_known: Callable[[],
         message = f"the closed form for {architecture.name} gives no count: {why}"
         raise Unusable(Finding("unknown-closed-form", printable(message), "correct its text")) from error
     if total < 0:
-        message = f"the closed form for {architecture.name} gives no count: it comes to {total:,}"
+        message = f"the closed form for {architecture.name} gives no count: its total is {total:,}"
         raise Unusable(Finding("unknown-closed-form", message, "correct its text"))
     return form
 
 
 def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys: ConfigKeys) -> None:
-    """Count by the closed form first: a model that is too large to build is never built or listed.
+    """Refuse a model that is too large by its closed form, before it is built or listed.
 
-    :raises Unusable: for such a model, at the key of the size that causes it.
+    :raises Unusable: for such a model, at the key of the size that makes it too large.
     """
     if (absurd := _find_absurd(form, model.build)) is None:
         return
@@ -216,7 +216,7 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 
 
 def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
-    """Return the excess, the fix, and the symbol of the size that causes it.
+    """Return the message about an excess, the fix, and the symbol of the size that causes the excess.
 
     :param build: the resources that the table allows; a fifth of them is kept as a reserve.
     """
@@ -237,7 +237,7 @@ def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
-    """Return the symbol of the largest size in the largest term; ``""`` if the table writes a number."""
+    """Return the symbol of the largest size in the largest term; ``""`` if that term has numbers alone."""
     from pytest_bertsize.closed_forms.symbols import symbols_of, terms_of
 
     most = max(form.terms, key=count)
@@ -323,7 +323,7 @@ def _class_name(config: ModelConfig) -> str:
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """Return the closed form of a declared model.
 
-    :raises Unusable: if there is no closed form for it, with the nearest ones and both fixes.
+    :raises Unusable: if there is no closed form for the model, with the names of the nearest ones.
     """
     family = family_name(model, config, registry)
     if not registry.families(family):
@@ -388,7 +388,7 @@ def _refuse_at(
     kind: Kind = "unknown-closed-form",
     elsewhere: tuple[str | Option, ...] = (),
 ) -> NoReturn:
-    """:raises Unusable: at the key of the table if it is there, else at the config's."""
+    """:raises Unusable: always, at the key in the table if the table has it, else at the key in the config."""
     if getattr(model, key, None) is not None:
         raise Unusable(Finding(kind, message, fix, table_key=(key,), elsewhere=elsewhere))
     config.refuse(key, message, fix, kind, elsewhere)

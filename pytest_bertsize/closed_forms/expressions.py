@@ -1,4 +1,4 @@
-"""Arithmetic and conditions of a closed form's text, parsed against a list of allowed operations and never evaluated.
+"""Arithmetic and conditions in the text of a closed form: parsed with a list of allowed operations, never run as code.
 
 ``3*E if trigram_input else E`` is a size, ``T > 0 and not before(5)`` a condition. Sizes are integers or symbols
 (:mod:`pytest_bertsize.closed_forms.symbols`).
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 LONGEST = 200
-"""Characters of one expression."""
+"""The most characters of one expression."""
 MOST_ITEMS = 10_000
 """Most items of a list that an expression makes."""
 MOST_WORK = 100_000
@@ -27,7 +27,7 @@ HIGHEST_POWER = 16
 
 
 class BadExpression(ValueError):
-    """An expression that is not arithmetic of a config's sizes; its text says why."""
+    """An expression that is not arithmetic of a config's sizes; the message says why."""
 
 
 class Scope(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A family and its architectures: register a closed form, count it, list its tensors and write its formula."""
+"""A family, its architectures, and the closed form of a model, which counts, lists tensors and writes formulas."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Architecture(Struct, frozen=True):
     defined_in: str = "transformers"
     """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
-    """Rules of this class on the config's values, beside its family's."""
+    """Rules of this class on the config's values, besides those of its family."""
     added: Mapping[str, Sequence[str]] = {}
     """Additions of a project's table to the class, in words, by the table's keys."""
     since: tuple[int, ...] = ()
     """The first release of transformers with the class; empty if all known ones have it."""
     literals: frozenset[int] = frozenset()
-    """Numbers that a project's table adds as sizes: one that equals a key's value may depend on that key, or not."""
+    """Numbers that a project's table has as sizes; a number that equals a key's value may or may not mean that key."""
 
 
 class Family(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Family(Struct, frozen=True):
     arguments: frozenset[str] = frozenset()
     """The arguments that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
-    """Further rules of classes with a tree, by the tree."""
+    """Further rules for classes that have a tree, by the tree's name."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
     """A function that derives missing keys from the written ones, as the config class does."""
 
@@ -103,7 +103,7 @@ class Family(Struct, frozen=True):
     def component_names(self, dims: Dims) -> list[str]:
         """List every component of every architecture of the family, at every level: the names that a budget may use.
 
-        Parts that depend on the config are included: it also lists with every switch on and no two sizes equal.
+        Components that depend on the config are included, as in a config with every switch on and no two sizes equal.
         """
         on = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
         distinct = {size.symbol: index for index, size in enumerate(self.keys.sizes, 2)}
@@ -117,7 +117,7 @@ class Family(Struct, frozen=True):
 
 
 def _list_components(form: ClosedForm) -> dict[str, int]:
-    """Return the components; none if the config does not fit the class, as it may fit another one of the family."""
+    """Return the components; none if the config does not fit this class, as it may fit only others of the family."""
     try:
         return form.components
     except Exception:  # noqa: BLE001  (blocks raise anything for a missing size)
@@ -136,7 +136,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, no list unrolled: all counts below are sums over these."""
+        """All terms, with one term for all layers of a list: all counts below are sums over these terms."""
         return tuple(self.architecture.terms(self.dims))
 
     @cached_property
@@ -198,7 +198,7 @@ class ClosedForm(Inventory):
         return self.architecture.terms(symbolic(self.dims))
 
     def layers(self, component: str) -> int:
-        """Count by the copies of its terms if all of them train; otherwise only some layers may be frozen."""
+        """Return the number of copies that all terms of a component have, else 1; by tensors if some are frozen."""
         repeats = self._repeats.get(component, set())
         if component == TOTAL or not repeats:
             return 1
@@ -208,7 +208,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """The numbers of copies of the terms of each component at every level, with whether these train."""
+        """The numbers of copies of a component's terms, each with whether the terms train; for every component."""
         found: dict[str, set[tuple[int, bool]]] = {}
         for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
             for level in levels(component):

@@ -1,4 +1,4 @@
-"""FLOPs of a forward pass: by closed form for proven families, else torch's count, by component.
+"""FLOPs of a forward pass by component: from the closed form for proven families, else from torch's counter.
 
 Only matrix products count, 2 FLOPs for a multiply-add, as in torch's own counter (Kaplan et al. 2020, arXiv
 2001.08361, table 1). For BERT: L·(2·S·(4·D² + 2·I·D) + 4·S²·D), its pooler and its head.
@@ -35,23 +35,23 @@ ANGLES = (5, 16)
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
 """Components that get one vector for each text, not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""Ends of architectures whose whole head runs once for a text, except in decoders, which score each token."""
+"""Ends of the names of classes whose whole head runs once for a text, except in decoders, which score each token."""
 UNUSED = "encoder.cross_attention"
 """The component that a text alone does not use: cross-attention needs another model's states."""
 LINEAR = ("linear", "quantised_linear")
 OUTPUTS = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.o_proj", "attn.out_proj", "attn.Wo")
-"""The linear layers after an attention. Their inputs are as wide as the queries and the weighted values, and both are
-products over all pairs of tokens.
+"""The linear layers after an attention. The width of their inputs is that of the attention's two matrix products over
+all pairs of tokens: queries with keys, and weights with values.
 """
 
 UNEXPECTED = "unexpected"
-"""The component of products outside all others, such as tensors that no closed form has."""
+"""The component of products that belong to no other component, such as those of tensors that no closed form has."""
 
 
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
     """Count the FLOPs of a forward pass of one text for every component; ``None`` for an unproven family.
 
-    :param architecture: the object itself: a contributed class is not a built-in one of the same name.
+    :param architecture: the object itself, since a contributed class may have the name of a built-in one.
     :param seq_len: tokens in the text; for multiple choice, in one choice.
     """
     proven = _find_proven(architecture)
@@ -81,7 +81,7 @@ def _find_proven(architecture: Architecture) -> str | None:
 
 
 def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
-    """Count the first rows of positions that no text uses, up to the row of padding.
+    """Count the rows at the start of the position table that no text uses: all up to the row of padding.
 
     :raises BadValue: if positions are numbered from the row of padding, and the config does not name it.
     """
@@ -108,10 +108,10 @@ def total(components: Mapping[str, int]) -> int:
 
 
 def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
-    """Return the FLOPs of every component at every level from those of modules by their path; the sums are equal.
+    """Return the FLOPs of every component at every level, from the FLOPs of modules by path; the totals are equal.
 
-    A module counts for the component of the matrices under it, for their common parent if they have several
-    components, and for the component of the nearest module around it if it has no matrices.
+    A module counts for the component of the matrices in it. If they have several components, it counts for their common
+    parent; if there are no matrices in it, for the component of the nearest module around it.
     """
     modules = _find_components(inventory)
     own: Counter[str] = Counter()
@@ -121,7 +121,7 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
 
 
 def _find_components(inventory: Inventory) -> dict[str, str]:
-    """Return the component that the matrices of each module share; adapters are in modules of their own."""
+    """Return the component that the matrices in each module share; adapters count only in modules with nothing else."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]

@@ -1,6 +1,6 @@
-"""Formulas as people write them: ``V·D``, with factors in the order of a tensor's shape, and squares first.
+"""Formulas as people write them: factors in the order of a tensor's shape (``V·D``), and squares before other terms.
 
-A formula is a sum of products in that order; text and LaTeX have a writer each.
+A formula is a sum of products in that order; one writer makes text of it, another LaTeX.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Formula(Struct, frozen=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """``L·(4·D² + 4·D)``, as in a table's cell; ``0`` for a component without parameters of its own."""
+        """The text, such as ``L·(4·D² + 4·D)``; ``0`` for a component without parameters of its own."""
         return _Text().write_formula(self)
 
     @property
     def latex(self) -> str:
-        r"""``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
+        r"""The LaTeX, such as ``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
         return _Latex().write_formula(self)
 
     @property
@@ -62,23 +62,23 @@ class Formula(Struct, frozen=True, dict=True):
 
 
 class Product(NamedTuple):
-    """A summand."""
+    """A summand of a formula."""
 
     number: int
     factors: tuple[Sum | Formula, ...] = ()
-    """Factors in order; a sum of several terms, and a formula, are put in brackets."""
+    """The factors in order; a factor that is a formula, or a sum of several terms, is written in brackets."""
 
 
 class Formulas:
     """Writes the sums of a closed form's parameters."""
 
     def __init__(self, dims: Dims) -> None:
-        """:param dims: the sizes: a quotient without a remainder is written without its floor."""
+        """:param dims: the sizes, which show the quotients without a remainder: these are written without a floor."""
         self._sizes = dims.sizes
         self._known: dict[tuple[Sum, ...], list[tuple[Monomial, Product]]] = {}
 
     def by_component(self, terms: Iterable[Term]) -> dict[str, Formula]:
-        """Return a formula for every component at every level, and their sum for the total."""
+        """Return a formula for every component at every level, and one for the total."""
         members: dict[str, list[Term]] = {}
         for term in terms:
             for level in levels(term.component):
@@ -111,7 +111,7 @@ class Formulas:
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
     def _list_times(self, term: Term) -> tuple[Sum, ...]:
-        """Return the number of copies of a term: a product, and sums of several terms, which are put in brackets."""
+        """Return the number of copies of a term as factors: one product, then each sum that is written in brackets."""
         times = [self._even(terms_of(each.times)) for each in term.copies]
         return multiply(*(each for each in times if len(each) <= 1)), *(each for each in times if len(each) > 1)
 
@@ -126,7 +126,7 @@ class Formulas:
 
 
 def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
-    """Return products that sum to that many copies."""
+    """Return the products of a formula for one copy, multiplied by the number of copies."""
     whole, *sums = times
     if not whole or not single.products:
         return ()
@@ -144,21 +144,21 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 
 
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
-    """Return the terms of a sum, each with the common factors of like terms.
+    """Return each term of a sum without its number, to find like terms, and as a product.
 
-    Its factors are in the order of a shape: rows before columns.
+    The factors of the product are in the order of a shape: rows before columns.
     """
     place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
     return [(_without_number(monomial), _as_product(monomial, place)) for monomial in total]
 
 
 def _without_number(monomial: Monomial) -> Monomial:
-    """Remove the number; a quotient stays whole."""
+    """Remove the number of a monomial; of a quotient, remove only the sign."""
     return replace(monomial, number=Fraction(1) if monomial.is_whole else abs(monomial.number))
 
 
 def _as_product(monomial: Monomial, place: Mapping[str, int]) -> Product:
-    """Split a monomial into factors; a quotient stays whole."""
+    """Split a monomial into factors; a quotient stays one factor."""
     if not monomial.is_whole:
         return Product(1 if monomial.number > 0 else -1, ((_without_number(monomial),),))
     factors = sorted(
@@ -176,7 +176,7 @@ def _degree(monomial: Monomial) -> int:
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
-"""``d_kv``, ``De``, ``P2``."""
+"""A symbol with a subscript, such as ``d_kv``, ``De`` or ``P2``."""
 
 
 class _Text:

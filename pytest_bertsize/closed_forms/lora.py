@@ -2,8 +2,8 @@
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, with DoRA (Liu et al. 2024, arXiv
 2402.09353) ``out`` more. PiSSA and OLoRA decompose a weight, so that no rank exceeds min(in, out). All other tensors
-stop training, except the biases that ``bias`` names and the modules to save: PEFT copies them, trains the whole copy
-and keeps the original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
+stop training, except the biases that ``bias`` names and the modules to save. PEFT copies such a module, trains all of
+the copy, and keeps the original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
 ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``,
 ``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``, and three classes of
 ``peft_model.py`` that name modules themselves.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PREFIX = "base_model.model"
 """PEFT's path of the whole model."""
 ORIGINAL, COPY = "original_module", "modules_to_save.default"
-"""The children of a saved module: its own copy, and the one that trains."""
+"""The children of a saved module: the original, and the copy that trains."""
 LORA = "adapters.lora"
 SAVED = "adapters.modules_to_save"
 LINEAR = ("linear", "transposed_linear")
@@ -36,7 +36,7 @@ LINEAR = ("linear", "transposed_linear")
 ADAPTABLE = (*LINEAR, "embedding")
 CLASSIFIERS = ("classifier", "score")
 BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("qa_outputs",)}
-"""Modules to save that the classes for a task add, whether or not the model has them."""
+"""Modules to save that PEFT's class for a task adds, whether or not the model has them."""
 HEADS = ("head.classifier", "head.qa_outputs")
 """Components that no checkpoint of pretraining has."""
 MOST_SHOWN = 12
@@ -47,8 +47,8 @@ def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]
     """Return the terms of a model with an adapter on it.
 
     :param r: the adapter's rank, or a symbol for it.
-    :raises ValueError: with a message, if the adapter fits no module, or one that PEFT or this closed form does not
-        support.
+    :raises ValueError: with a message, if the adapter fits no module, or if it fits a module that PEFT or this closed
+        form does not support.
     """
     with_lora = _Targets(adapter, _Modules(terms)).add_lora(r)
     return put_below(PREFIX, _Saving(adapter, _Modules(with_lora)).add_copies())
@@ -84,7 +84,7 @@ class _Modules:
         """Modules that are lists of modules."""
 
     def find_named(self, said: Sequence[str] | str) -> set[str]:
-        """Find the modules that a list of ends, or a regular expression over the whole path, means."""
+        """Find modules by a list of the ends of their paths, or by a regular expression that matches a whole path."""
         if isinstance(said, str):
             return set(_first_matches((said,), self.by_path)) if said else set()
         ends = set(said)
@@ -141,7 +141,7 @@ class _Targets:
         return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
 
     def _find_all_linear(self) -> set[str]:
-        """Find every linear layer except the model's output layer: the decoder, else the classifier of a text."""
+        """Find every linear layer except the output layer: the decoder, or without one the classifier of sequences."""
         linear = {path: each for path, each in self.modules.by_path.items() if each.kind in LINEAR}
         outputs = [each.pattern for each in linear.values() if each.component == "head.decoder"]
         if any(".tail." in path for path in outputs):  # an adaptive softmax is not a linear layer
@@ -153,14 +153,14 @@ class _Targets:
         return {path for path, each in linear.items() if each.pattern not in outputs[-1:]}
 
     def _find_kept_whole(self, saved: Iterable[str]) -> set[str]:
-        """Find the modules to save and all modules in them; a dot in their names matches any character, as in PEFT."""
+        """Find the modules to save and all modules in them; a dot in a name matches any character, as in PEFT."""
         parts = {name for name in saved if "." not in name}
         found = {path for path in self.modules.by_path if not parts.isdisjoint(path.split("."))}
         dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved if "." in name)
         return found | set(_first_matches(dotted, self.modules.by_path))
 
     def _is_in_its_layers(self, path: str) -> bool:
-        """Return whether ``layers_to_transform`` has the first index in a path, in a list of ``layers_pattern``."""
+        """Return whether ``layers_to_transform`` has the first index in a path (of a list in ``layers_pattern``)."""
         layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
         *parts, _ = path.split(".")
         numbers = [
@@ -233,7 +233,7 @@ class _Targets:
             )
 
     def _cut_rank(self, r: Count, weight: Term, path: str) -> Count:
-        """Return the rank that remains in a matrix that is decomposed."""
+        """Return the rank of the adapter on a weight; a decomposition cuts it to the weight's smaller side."""
         start = self.adapter.start
         least = min((r, *weight.shape), key=int) if start.startswith(CUTTING) else r
         where = f"init_lora_weights is {shown(start)}, and the rank of {printable(path)} is {r}"
@@ -282,9 +282,9 @@ class _Saving:
             )
 
     def add_copies(self) -> Sequence[Term]:
-        """Replace each by a frozen ``original_module`` and a copy that trains.
+        """Replace each module to save by a frozen ``original_module`` and a copy that trains.
 
-        Ties within a module stay in its copy, which owns the tensors that the original shares with other modules.
+        Ties within a module stay in its copy. The copy owns the tensors that the original shares with other modules.
         """
         terms = self.modules.terms
         if not self.paths:
@@ -292,7 +292,7 @@ class _Saving:
         owners = find_owners(terms)
         frozen = {owners[name] for name, term in name_tensors(terms) if not term.trainable or self.find_around(name)}
         first: dict[tuple[str, str], str] = {}
-        """The copy that owns a tensor that several of a module share with one outside, by module and owner."""
+        """The first copy of a tensor that is tied to an owner outside of its module, by module and owner."""
 
         def keep_original(name: str, term: Term) -> Iterator[Term]:
             inside = self._name_inside(term.name, name, ORIGINAL)
@@ -331,7 +331,7 @@ class _Saving:
 def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
     """Return notes on hidden costs of an adapter, and on heads that it leaves untrained.
 
-    :param terms: the model's own, with numbers.
+    :param terms: the model's own terms, with integers as sizes.
     """
     modules = _Modules(terms)
     targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
@@ -357,7 +357,7 @@ def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
 
 
 def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
-    """Yield a warning for each name that no module has: PEFT ignores it, a target only if another one matches."""
+    """Yield a warning for each name that no module has: PEFT ignores it (a target only if another target matches)."""
     there = {end for path in modules.by_path for end in _ends_of(path)}
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
     absent = [("target_modules", each) for each in targets if each not in there]

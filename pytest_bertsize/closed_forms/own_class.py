@@ -63,7 +63,7 @@ def own_class(
 def _with_keys(
     family: Family, asked: set[str], model: Model, written: Mapping[str, object]
 ) -> tuple[Family, dict[str, str]]:
-    """Return the family with the keys that size an ``extra``, and the symbols of all keys.
+    """Return the family with the keys that set the sizes of an ``extra``, and the symbols of all keys.
 
     :raises Unusable: for a key that the config does not have.
     """

@@ -33,7 +33,7 @@ class Registry:
 
         :param contributed: the contributed families, each with the name of its source.
         :param release: the release of transformers.
-        :param installed: the contributions of installed packages, which count if nothing else is found.
+        :param installed: returns the contributions of installed packages, which are added if nothing else is found.
         :raises Conflict: if an architecture of a family has a closed form already.
         """
         self.release = release
@@ -77,14 +77,14 @@ class Registry:
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture of a family.
 
-        :raises Unusable: if two installed packages have one for it, or one of them raises.
+        :raises Unusable: if two installed packages have a closed form for it, or one that cannot be read.
         """
         known = ((family, family.architecture(architecture)) for family in self.families(name))
         found = next(((family, known) for family, known in known if known), None)
         return self.find(name, architecture) if found is None and self._has_more() else found
 
     def _has_more(self) -> bool:
-        """Add the contributions of installed packages, once."""
+        """Add the contributions of installed packages, once, and return whether there were any."""
         installed, self._installed = self._installed, tuple
         found = [*installed()]
         try:
@@ -99,9 +99,9 @@ class Registry:
         return next((family for family in self._list_all() if family.architecture(architecture)), None)
 
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
-        """Return the families that read most of the keys of a config without ``model_type``, the likeliest first.
+        """Return the families that read the most keys of a config without ``model_type``, the likeliest first.
 
-        The config's name decides between equals; BERT stands for all families with its keys.
+        If several families read as many keys, the config's name decides, or else BERT is returned if it is among them.
 
         :param reference: the config's file and the keys that lead to it.
         :returns: an empty list if no family reads any key of it.
@@ -122,7 +122,7 @@ class Registry:
         return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
-        """Return the supported architectures with the most similar names, of one family if it has any."""
+        """Return the supported architectures with the most similar names, in one family if that family is known."""
         from difflib import get_close_matches
 
         among = self.families(family) or self._list_all()

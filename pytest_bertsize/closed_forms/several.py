@@ -55,7 +55,7 @@ projection if its input and output differ in width.
 
 
 class Part(Struct, frozen=True):
-    """One model of several, or one module."""
+    """One part of a model: one backbone of several, or one module of a folder."""
 
     name: str
     place: str
@@ -65,7 +65,7 @@ class Part(Struct, frozen=True):
     path: str
     """The path of its module."""
     component: str
-    """The component around its own components; all its tensors are in it if it has none of its own."""
+    """The component around the part's own components; if the part has none, all its tensors are in this one."""
     family: Family
     architecture: Architecture
     config: ModelConfig
@@ -223,7 +223,7 @@ def find_all(finders: Iterable[Callable[[], T]], wrong: Sequence[Finding] = ()) 
 def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find) -> tuple[Several, Architecture]:
     """Return the family and the class of a composed config.
 
-    :param find: the closed form of one model.
+    :param find: returns the closed form of one model.
     :raises Unusable: if there is no closed form for one of its parts.
     """
     if config.modules:
@@ -249,7 +249,7 @@ def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Regis
 
 
 def _shorten_name(name: str, names: Iterable[str]) -> str:
-    """Return the shortest beginning that distinguishes a name from the others, for its symbols."""
+    """Return the shortest beginning that distinguishes a name from the others, for the ends of its symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]
     lengths = range(1, len(plain[name]) + 1)

@@ -4,8 +4,8 @@ Heads divide the width and keep their own width, sizes are multiples of 64, and 
 are left out. A shape under every limit is shown if no size can grow by one more step, and if no nearer shape of the
 same depth has as many parameters for as few FLOPs, within one percent.
 
-A count is linear in each number of layers: a width and a network are counted once at the present depth and once a layer
-deeper; the closed form itself counts every shape that is shown.
+A count is linear in each number of layers, so a width with a network is counted only at the present depth and one layer
+deeper. The closed form itself counts every shape that is shown. A network is a size of the feed-forward layers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
-"""A sum of logarithms; a size that changes by a tenth adds about 0.1."""
+"""The largest distance of a shape, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
 MULTIPLE = 64
 """Divisor of widths and vocabularies, for the matrix units of a GPU."""
 HEAD = 64
@@ -55,7 +55,7 @@ MOST_STEPS = 64
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
 """Limits of the ratio of feed-forward network to width, as multiples of the present ratio."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
-"""Symbols of families."""
+"""Symbols of numbers of heads, of sizes of feed-forward layers, and of rows of embeddings."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
@@ -82,7 +82,7 @@ class Shape(Struct, frozen=True):
     changes: Mapping[str, Any]
     """Changes from the present shape, by key: sizes, or the rank and targets of the adapter."""
     said: str
-    """``num_hidden_layers 13 → 12``."""
+    """The changes as text: ``num_hidden_layers 13 → 12``."""
     form: ClosedForm
     flops: int | None
     """FLOPs of a forward pass; ``None`` if there is no closed form of them."""
@@ -102,9 +102,9 @@ class Found(NamedTuple):
     shapes: tuple[Shape, ...]
     """The shapes, the nearest to the present one first."""
     varied: tuple[str, ...]
-    """Keys with other values that were tried."""
+    """The keys for which other values were tried."""
     seq_len: int
-    """Tokens of the forward pass whose FLOPs the shapes have."""
+    """The number of tokens in the forward pass whose FLOPs are counted."""
 
 
 class Point(NamedTuple):
@@ -147,9 +147,9 @@ class Axes:
         self.widths = self._list_widths()
 
     def _fewer_rows(self, symbol: str, now: int) -> range:
-        """Return smaller numbers of rows, rising: a vocabulary in steps, positions in steps plus the present remainder.
+        """Return smaller numbers of rows, rising: multiples of the step; positions also keep their present remainder.
 
-        Some families count positions from 2 on (fairseq's padding). Positions are at least the tokens of a pass.
+        Some families count positions from 2 on (fairseq's padding). There are no fewer positions than tokens in a pass.
         """
         step = self.wish.multiple
         return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
@@ -201,7 +201,7 @@ class Axes:
         return Point(sizes, abs(log(width / today)) + (abs(log(head / now)) if now and heads else 0))
 
     def _step_over(self, span: float) -> int:
-        """Return the step of sizes: it doubles until there are at most :data:`MOST_STEPS` of them."""
+        """Return the step between sizes in a span: it doubles until there are at most :data:`MOST_STEPS` steps."""
         step = self.wish.multiple
         while span / step > MOST_STEPS:
             step *= 2
@@ -252,15 +252,15 @@ def find_shapes(
 
 
 def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str]:
-    """List the quantities of an adapter with a maximum: ``trainable``, and components of its own."""
+    """List the adapter's quantities that a limit gives a maximum: ``trainable``, and components of its own."""
     own = [each for each in limits if each.component == TRAINABLE or is_within(each.component, "adapters")]
     return [each.component for each in own if each.maximum is not None] if derivation.adapter else []
 
 
 def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
-    """Return a few near shapes under the counts and FLOPs of a budget that the closed form exceeds.
+    """Return a few near shapes within a budget's limits on counts and FLOPs, if the closed form exceeds one of them.
 
-    None has more parameters than the present shape, so that limits of bytes need no check; growth depends on the base.
+    No shape has more parameters than the present one, so limits on bytes need no check. Growth is not checked.
     """
     if not any(is_over(limit, derivation.form) for limit in budget):
         return ()
@@ -274,7 +274,7 @@ def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tupl
 
 
 class _Search:
-    """A search over widths and networks, each as deep as the limits allow."""
+    """A search over pairs of a width and a network, each pair as deep as the limits allow."""
 
     def __init__(
         self,
@@ -308,8 +308,8 @@ class _Search:
     def _is_free(self, stack: str) -> bool:
         """Return whether a number of layers can change, and a limit depends on it.
 
-        It cannot if a list of the config has an entry for each layer, or if the table names single layers, so that no
-        formula has its symbol.
+        The number cannot change if a list of the config has an entry for each layer, or if the table names single
+        layers, so that the number is in no formula.
         """
         form, now = self.variants.form, self.axes.now[stack]
         given = self.variants.derivation.values.for_build
@@ -338,7 +338,7 @@ class _Search:
         return found
 
     def _measure_sizes(self, sizes: Mapping[str, int]) -> list[int] | None:
-        """Measure them with other sizes; ``None`` for sizes that cannot be counted."""
+        """Measure the quantities of the limits with other sizes; ``None`` for sizes that cannot be counted."""
         try:
             return self._measure_form(self.variants.unchecked(**sizes))
         except Exception:  # noqa: BLE001  (a block that these values make no sense to)
@@ -452,7 +452,7 @@ class _Search:
     def _list_depths(
         self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
     ) -> Iterator[Shape]:
-        """Yield the deepest shapes of a body under the limits: each stack of layers alone, and the present depths."""
+        """Yield the deepest shapes of a width and a network under the limits: one for each stack, the rest as now."""
         now = tuple(self.axes.now[stack] for stack in self.axes.stacks)
         depths = set() if now else {now}
         for place, tried in enumerate(self.axes.depths[stack] for stack in self.axes.stacks):
@@ -478,7 +478,7 @@ class _Search:
         )
 
     def _list_with_fewer_rows(self, furthest: float) -> Iterator[Shape]:
-        """Yield the present shape with as many rows of one table as the limits allow, if it exceeds them."""
+        """Yield the present shape, if it exceeds a limit, with as many rows of one embedding as the limits allow."""
 
         def is_over(sizes: Mapping[str, int]) -> bool:
             counts = self._measure_sizes(sizes)

@@ -31,16 +31,16 @@ class Monomial(Struct, frozen=True):
 
     number: Fraction
     powers: tuple[tuple[Base, int], ...] = ()
-    """Each base once, in one order; a negative exponent divides."""
+    """Each base once, with its exponent, in a fixed order; a negative exponent divides."""
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it has no divisor."""
+        """Return whether the summand has no divisor."""
         return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
 
 
 Sum: TypeAlias = tuple[Monomial, ...]
-"""Like terms together, in one order: equal sums are equal. Zero has no terms."""
+"""A sum without like terms, in a fixed order, so that sums of the same value compare equal. Zero has no terms."""
 Count: TypeAlias = "int | Expression"
 ONE: Sum = (Monomial(Fraction(1)),)
 Base: TypeAlias = "str | Floor | Sum"
@@ -63,7 +63,7 @@ def symbols_of(terms: Sum) -> frozenset[str]:
 
 
 def inside(base: Floor | Sum) -> Sum:
-    """Return the sum in the brackets."""
+    """Return the sum inside a floor, or inside the brackets of a divisor."""
     return base.quotient if isinstance(base, Floor) else base
 
 
@@ -84,7 +84,7 @@ def evaluate(terms: Sum, sizes: Mapping[str, Any]) -> Fraction:
 
 
 def add(terms: Iterable[Monomial]) -> Sum:
-    """Add up: like terms become one."""
+    """Add up terms; like terms become one."""
     numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
     for term in terms:
         numbers[term.powers] = numbers.get(term.powers, Fraction()) + term.number
@@ -193,14 +193,14 @@ class Oracle(Protocol):
     """Answers the questions of a closed form about its sizes."""
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Return whether a sum is zero, or else whether it is more than zero."""
+        """Return whether a sum is zero (``is_zero``), or whether it is more than zero."""
 
     def number(self, count: Sum) -> int:
         """Return the value of a sum."""
 
 
 class Numbers(Struct, frozen=True):
-    """Answers with the numbers of the symbols."""
+    """Answers the questions with the numbers of the sizes."""
 
     sizes: Mapping[str, Any]
 
@@ -288,7 +288,7 @@ class Expression:
 
 
 def symbolic(dims: Dims) -> Dims:
-    """Return the same switches, with a symbol for every size that has a value."""
+    """Return the same dimensions, with a symbol for every size that has a value."""
     numbers = Numbers(dims.sizes)
     sizes = {name: None if size is None else symbol(name, numbers) for name, size in dims.sizes.items()}
     return replace(dims, sizes=sizes, is_symbolic=True)

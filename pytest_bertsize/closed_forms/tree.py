@@ -1,4 +1,4 @@
-"""A closed form as text that reads like the model's own printout: one line a module, sizes by the config's symbols.
+"""A closed form as text that reads like the model's own printout: a line for each module, with symbols for its sizes.
 
     embeddings
       word_embeddings          embedding V D    @embeddings.word
@@ -16,17 +16,18 @@ A line is
 
     NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
-Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
-second on, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`; a module
-that only contains others has none; ``-`` in place of a name makes a group for a component or a condition.
-``W := H // A * A`` names a size for all lines. A module counts for the component of the nearest line above with one.
+A line encloses the lines that are indented below it. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from
+the second on, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`, left out
+for a module that only contains others. ``-`` in place of a name makes a group of lines that share a component or a
+condition. A module counts for its own component, else for that of the nearest line that encloses it and has one.
+``W := H // A * A`` names a size for all lines.
 
-``tied weight=shared.weight if tie_word_embeddings`` ties to the tensor of another module; ``~`` in it is the attribute
-under which a class keeps the tree. ``passes`` is the number of passes through the copies in one forward pass;
-``frozen`` parameters do not train.
+``tied weight=shared.weight if tie_word_embeddings`` ties the weight to another module's tensor; ``~`` in the tensor's
+name is the attribute under which a class keeps the tree. ``passes`` is the number of passes through all copies in one
+forward pass; ``frozen`` parameters do not train.
 
-``get(E, D)`` is E, or D if the config leaves E out or the release does not know it; ``before(5)`` compares the release
-of transformers. :func:`fill` puts one text into another, at a line with ``<name>`` alone.
+``get(E, D)`` is E, or D if the config leaves E out or the release does not know E. ``before(5)`` is true for
+transformers before 5. :func:`fill` puts one text into another, in place of a line ``<name>``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 PARAMETER = "parameter"
 """The word in place of a kind for a line that is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
-"""Words of a line; the last two were for FLOPs and have no effect now."""
+"""Words that begin a clause of a line; the last two were for FLOPs and have no effect now."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
@@ -91,7 +92,7 @@ class Line(NamedTuple):
 
     @property
     def has_loop(self) -> bool:
-        """Return whether the line or one below it is repeated by ``for``."""
+        """Return whether the line, or a line inside it, is repeated by ``for``."""
         return self.items is not None or any(each.has_loop for each in self.inside)
 
 
@@ -118,9 +119,9 @@ class Tree(Struct, frozen=True, dict=True):
 
     @cached_property
     def read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
-        """The lines, and the sizes that they name.
+        """The lines, and the sizes that ``:=`` names.
 
-        :raises BadExpression: for a line that cannot be read, with the line.
+        :raises BadExpression: for a line that cannot be read; the message quotes the line.
         """
         rows: list[tuple[int, str]] = []
         formulas: dict[str, Evaluate] = {}
@@ -173,7 +174,7 @@ def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
             raise BadExpression(f"{text!r}: {error}") from None
         inside = tuple(_read_lines(below))
         if line.items and any(each.has_loop for each in inside):
-            raise BadExpression(f"{text!r}: a line with for has another below it")
+            raise BadExpression(f"{text!r}: a line with 'for' contains another line with 'for'")
         yield line._replace(inside=inside)
 
 

@@ -1,4 +1,4 @@
-"""Count a model with other values by its closed form: the cost of the next change, and growth under every limit."""
+"""Count a model with other values by its closed form: the cost of usual changes, and a layer that no limit notices."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ class Variants(Struct, frozen=True, dict=True):
 
     @cached_property
     def unsure(self) -> dict[str, int]:
-        """Widths and numbers of rows that an ``extra`` may depend on, because it has the same number."""
+        """Widths and numbers of rows that an ``extra`` may depend on, because the ``extra`` has the same number."""
         literals = self.form.architecture.literals
         widths = (key for key, size in self.sizes.items() if not size.repeats and size.symbol not in NO_WIDTHS)
         return {key: self.now(key) for key in widths if self.now(key) in literals}
 
     @property
     def why_unsure(self) -> str:
-        """A sentence about :attr:`unsure`; ``""`` if there is none."""
+        """A sentence about the sizes in :attr:`unsure`; ``""`` if there are none."""
         named = ", ".join(f"{key} {exact(value)}" for key, value in self.unsure.items())
-        return f"{named}: a row of extra has the same number; write the key there if it is this size" if named else ""
+        return f"{named}: a row of extra has the same number; write the key there if it is meant" if named else ""
 
     def now(self, key: str) -> int:
         return int(self.form.dims.sizes[self.sizes[key].symbol])
 
     def together(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the changes, with those of sizes that must equal a changed one."""
+        """Return the changes, and the same changes of sizes that must be equal to a changed size."""
         along = dict(changes)
         for one, other in self.derivation.family.keys.equal:
             if one in along or other in along:
@@ -107,7 +107,7 @@ class Variants(Struct, frozen=True, dict=True):
 
 
 def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
-    """Return the costs of one more layer, 64 more hidden units, 1,000 more tokens, and so on, without those of 0."""
+    """Return the costs of usual changes, such as one more layer or 1,000 more tokens, unless a change costs nothing."""
     variants = Variants(derivation)
     found = []
     for what, changes in _list_usual_changes(variants):
@@ -177,7 +177,7 @@ def is_allowed(limit: Limit, count: int) -> bool:
 
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
-    """Return whether the closed form exceeds a limit on a count, or on FLOPs if it has them."""
+    """Return whether the closed form exceeds a limit on a count, or on FLOPs if these have a closed form."""
     if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
@@ -220,6 +220,6 @@ def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tupl
         fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
         return Finding("insensitive-budget", message, fix, "note")
     left, noticed = limit.maximum - form.count_of(limit.component), deeper.count_of(limit.component)
-    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice it"
+    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice the layer"
     at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
     return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]

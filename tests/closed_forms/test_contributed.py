@@ -165,7 +165,7 @@ def test_a_key_that_the_library_reads_and_a_contributed_form_does_not_know_is_an
 # mistakes
 
 MISTAKES = {
-    "": "it has no table; write [MODEL_TYPE], classes and trees",
+    "": "it has no table; write a table [MODEL_TYPE] with classes and trees",
     "bert": "it is not TOML: *",
     "\udcff": "it is not TOML: *",
     "[bert]": '[bert]: it has no classes; write classes = "NAME   body + head"',
@@ -180,7 +180,7 @@ MISTAKES = {
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear D().x D" }': "[bert]: *'D().x' is not arithmetic*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  linear 2/D D" }': "[bert]: *'2 / D' is not arithmetic with a config's sizes*",
     '[bert]\nclasses = "A   body"\ntrees = { a = "x  for i in (1, 2)\\n  y  for j in (1, 2)" }': (
-        "[bert]: 'x  for i in (1, 2)': a line with for has another below it"
+        "[bert]: 'x  for i in (1, 2)': a line with 'for' contains another line with 'for'"
     ),
 }
 
@@ -232,7 +232,7 @@ DOUBLING = "\n".join(["X0 := V + D", *(f"X{at + 1} := X{at} * X{at} + X{at} * X{
         ("linear D 2**W bias=False", "a power is 128, and must be from 0 to 16"),
         ("linear D (((W**16)**16)**16)**16 bias=False", "a product is larger than 100,000 bits or terms"),
         ("linear D X bias=False\nX := X + 1", "RecursionError"),
-        ("linear D W-10**9 bias=False", "it comes to -"),
+        ("linear D W-10**9 bias=False", "its total is -"),
         (f"linear D X60\n{DOUBLING}", "a product is larger than 100,000 bits or terms"),
     ],
 )

@@ -119,7 +119,7 @@ def test_one_module_under_two_names_counts_once_and_the_report_says_so(tmp_path:
     review = checked(tmp_path, table, of(question_model=held, ctx_model=held))
     actual = passing(review)
     assert actual.unique == BERT + POOLER
-    assert [each.message for each in review.findings] == ["ctx_model is question_model: counted once"]
+    assert [each.message for each in review.findings] == ["ctx_model is question_model, and is counted once"]
     other_way_round = of(ctx_model=held, question_model=held)
     assert errors(checked(tmp_path, table, other_way_round)) == []
 

@@ -148,7 +148,7 @@ def test_a_limit_that_one_more_layer_would_pass_is_a_note_with_both_numbers_and_
         "pyproject.toml:5",
     )
     assert note.message == "one more layer (num_hidden_layers 12 → 13, +7,087,872) would pass every limit"
-    assert note.fix == "total has 7,709,688 left; a limit below 109,378,184 would notice it"
+    assert note.fix == "total has 7,709,688 left; a limit below 109,378,184 would notice the layer"
 
 
 @pytest.mark.parametrize(("room", "notes"), [(0, 0), (LAYER - 1, 0), (LAYER, 1), (LAYER + 1, 1)])
@@ -178,4 +178,4 @@ def test_a_budget_of_parts_that_grow_by_no_layer_is_told_to_limit_the_total() ->
 def test_where_the_total_has_no_limit_the_part_that_would_grow_is_named() -> None:
     (note,) = find_insensitive_budget(bert(), budget(embeddings="17M", encoder="100M"))
     assert (note.component, note.place) == ("encoder", "pyproject.toml:5")
-    assert note.fix == "encoder has 14,945,536 left; a limit below 92,142,336 would notice it"
+    assert note.fix == "encoder has 14,945,536 left; a limit below 92,142,336 would notice the layer"

@@ -1,4 +1,4 @@
-"""The heads that many families share, as trees: a head's component is ``head`` and its task.
+"""The heads that many families share, as trees: a head's component is ``head.`` and its task.
 
 ``{under}`` is the attribute under which a class keeps its body. Sources: Devlin et al. 2018 (appendix A) for BERT's,
 fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for spans by beam search; the ties are
@@ -58,13 +58,13 @@ classifier          @head.classifier
 """
 """RoBERTa's classifier, with a dense layer of its own in place of a pooler."""
 CLASSIFICATION_HEAD = DENSE_CLASSIFIER.replace("classifier  ", "classification_head  ")
-"""The same head with its name in encoder-decoders."""
+"""RoBERTa's classifier, with the name that it has in encoder-decoders."""
 CHOICE = "classifier  linear D 1  @head.classifier"
 """A score for each choice, independent of the number of labels."""
 SPAN = "qa_outputs  linear D C  @head.qa_outputs"
-"""Start and end of the answer for C = 2."""
+"""A score for each of C labels; if C is 2, these are the start and the end of the answer."""
 TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
-"""The head of classes that set their two labels themselves and ignore the config's."""
+"""The head of classes that set their two labels themselves and ignore the config's labels."""
 SCORE = "score  linear D C bias=False  @head.classifier"
 """The classifier of decoders, without a bias: they score each token, and use the last."""
 SEARCHED_SPAN = """
@@ -88,7 +88,7 @@ _SUMMARY = """
 
 
 def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
-    """One vector for a sequence: outputs·D + outputs, or D² + D if it keeps the width; none without a projection."""
+    """One vector for a sequence: outputs·D + outputs, or D² + D if it keeps the width; without projection, nothing."""
     return fill(_SUMMARY, place=place, outputs=outputs)
 
 
@@ -114,16 +114,16 @@ CLASSES = {
     "ForQuestionAnswering": "{under}.body + span",
     "Model": "body(pooler=add_pooling_layer)   option add_pooling_layer=True",
 }
-"""Trees of a class by the end of its name, unless its family sets others; its language model is the tree ``lm_head``,
-else ``masked_lm``."""
+"""The trees of a class by the end of its name, unless its family sets others; ``{language_model}`` is the family's tree
+``lm_head``, else ``masked_lm``."""
 RULES = {
     "summary": """
     summary_type != "attn"
-      summary_type is "attn", which the class refuses: it was never written
+      summary_type is "attn", which the class refuses: it was never implemented
       write "cls_index", for example
     """
 }
-"""Rules of the classes with a tree, in all families."""
+"""Rules for the classes that have a tree, by the tree's name, in all families."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,

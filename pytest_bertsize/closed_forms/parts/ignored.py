@@ -18,7 +18,7 @@ def _distance_embedding(value: Any, dims: Dims) -> int | None:
 
 
 def _pruned(value: Any, dims: Dims) -> int | None:
-    """-(4·D + 3)·D/A for every head: its rows of query, key and value, its columns of the output (transformers 4)."""
+    """-(4·D + 3)·D/A for every pruned head: its rows of query, key and value, its columns of the output."""
     if not isinstance(value, dict) or not all(isinstance(heads, list) for heads in value.values()):
         return None
     heads = sum(len({head for head in heads if type(head) is int}) for heads in value.values())
@@ -42,14 +42,14 @@ USUAL = {
     ),
     "add_cross_attention": Ignored((False,), because="the layers of this family have no cross-attention"),
 }
-"""The ignored keys that families name."""
+"""The ignored keys that a family can name without describing them."""
 OF_BERT = "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer"
 """The ignored keys of BERT and of families that are built like it."""
 PLAIN = """
 position_embedding_type ["absolute"]
 pruned_heads [{}, null]
 """
-"""The ignored keys of BERT without their costs in transformers 4, for families in which these were not measured."""
+"""Ignored keys of BERT without their costs in transformers 4, for families in which the costs were not measured."""
 ROTARY = """
 position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
 pruned_heads [{}, null]: this family keeps all of its heads

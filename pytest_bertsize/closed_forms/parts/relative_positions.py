@@ -49,10 +49,10 @@ def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
 
 
 def read_until(*release: int) -> Until:
-    """Return the change of families whose layers have such tables before a release."""
+    """Return the change for releases before this one, in families whose layers have such tables until then."""
     return Until(release, _read, SOURCE)
 
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""The refusal for families with such tables that the closed form does not have."""
+"""The change for families whose closed form lacks the tables of transformers 4: the key is refused there."""

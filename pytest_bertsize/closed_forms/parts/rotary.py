@@ -1,6 +1,6 @@
 """Rules of models with rotary positions, which turn pairs of numbers (Su et al. 2021, arXiv 2104.09864).
 
-A head of four numbers or fewer may be odd: the library does not check models that are as small as in its tests.
+The width of a head may be odd up to four: the library does not check models that are as small as in its tests.
 """
 
 PADS_WITHIN = """
@@ -8,7 +8,7 @@ get(pad_token_id, 0) < vocab_size
   pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
   write the index of the padding token
 """
-"""The rule of families whose default in the library is an index of a large vocabulary."""
+"""The rule of families whose default ``pad_token_id`` in the library is an index of a large vocabulary."""
 SOME_WIDTH = """
 num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
   num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
