@@ -52,7 +52,7 @@ def _describe_table(kind: type[Struct]) -> Schema:
 
 
 def _texts_below_keys(kind: type) -> dict[str, str]:
-    """The texts below a table's keys. Python does not keep them, and so none costs a run of the gate anything."""
+    """Return the texts below a table's keys. Python does not keep them, so they cost a run of the gate nothing."""
     (definition,) = ast.parse(inspect.getsource(kind)).body
     assert isinstance(definition, ast.ClassDef)
     return {
@@ -106,7 +106,7 @@ def _as_ascii(pattern: str) -> str:
 def _describe_quantity(unit: quantity.Quantity, *others: str) -> Schema:
     """Describe a number or a text of a unit.
 
-    :param others: patterns of what may stand in its place.
+    :param others: patterns of other allowed texts.
     """
     return {
         "type": ["integer", "string"],
@@ -118,34 +118,34 @@ def _describe_quantity(unit: quantity.Quantity, *others: str) -> Schema:
 
 
 COMPONENTS = {
-    "total": 'The most parameters that pass in all, a tied tensor counted once. Example: budget.total = "110M".',
-    "trainable": 'The most parameters that pass of those that are trained. Example: budget.trainable = "300K".',
-    "embeddings": 'The most parameters that pass in the embeddings. Example: budget.embeddings = "24M".',
-    "encoder": 'The most parameters that pass in all layers of the encoder. Example: budget.encoder = "86M".',
-    "decoder": "The most parameters that pass in the layers of GPT, or in the second stack of BART and T5. "
+    "total": 'The most parameters that the model may have; a tied tensor counts once. Example: budget.total = "110M".',
+    "trainable": 'The most trainable parameters that the model may have. Example: budget.trainable = "300K".',
+    "embeddings": 'The most parameters that the embeddings may have. Example: budget.embeddings = "24M".',
+    "encoder": 'The most parameters that all layers of the encoder may have. Example: budget.encoder = "86M".',
+    "decoder": "The most parameters that the layers of GPT, or the second stack of BART or T5, may have. "
     'Example: budget.decoder = "86M".',
-    "pooler": "The most parameters that pass in the pooler; 0 keeps it out. Example: budget.pooler = 0.",
-    "head": 'The most parameters that pass in the head. Example: budget.head = "1M".',
-    "adapters": 'The most parameters that pass in the adapters. Example: budget.adapters = "300K".',
+    "pooler": "The most parameters that the pooler may have; 0 forbids a pooler. Example: budget.pooler = 0.",
+    "head": 'The most parameters that the head may have. Example: budget.head = "1M".',
+    "adapters": 'The most parameters that the adapters may have. Example: budget.adapters = "300K".',
 }
 """Descriptions of the components that all families share."""
 BUDGET = {
-    "bytes": "What the parameters, and buffers that are saved, may take in a file or in memory: a size such as "
+    "bytes": "The most bytes that the parameters and the saved buffers may take in a file or in memory: a size such as "
     '"440MB" or "420MiB", a limit by name such as "github-file", or a table. '
     'Example: budget.bytes = { max = "220MB", dtype = "float16" }.',
-    "flops": "What one forward pass may cost, 2 for a multiply-add, by torch's own counter. "
+    "flops": "The most FLOPs of one forward pass, by torch's own counter; a multiply-add is 2 FLOPs. "
     'Example: budget.flops = { max = "22.4G", seq_len = 128 }.',
-    "training_bytes": "What training may keep of the parameters: themselves, gradients and the states of AdamW, "
-    'without activations; a size or a table. Example: budget.training_bytes = "4GB".',
-    "growth": "What the total may grow by against the base that the run then needs: a share of it such as "
-    '"1%", a count such as "500K", or 0; or a table by component. '
+    "training_bytes": "The most bytes of the parameters, their gradients and the states of AdamW in training, without "
+    'activations: a size or a table. Example: budget.training_bytes = "4GB".',
+    "growth": "The most that the total may grow since the base: a percentage of the base's total such as "
+    '"1%", a count such as "500K", or 0; or a table by component. The run then needs a base. '
     'Example: budget.growth = { total = "1%", head = 0 }.',
-    "already_over": "What becomes of an overrun that the base had already, by as much or more: "
+    "already_over": "The verdict on a limit that the base exceeded by at least as much as today: "
     '"fail", or "pass" with a warning. Example: budget.already_over = "pass".',
 }
 """Descriptions of the budget's other keys."""
 BOUNDS = {
-    "": ("parameters", '28_000_000, or "28M"', '29_000_000, or "29M"', '109_482_240, or "110M"; 0 keeps it out'),
+    "": ("parameters", '28_000_000, or "28M"', '29_000_000, or "29M"', '110_000_000, or "110M"; 0 forbids a component'),
     "bytes": (
         "bytes",
         '400_000_000, or "400MB"',
@@ -160,7 +160,7 @@ BOUNDS = {
     ),
     "training_bytes": ("bytes", '1_700_000_000, or "1.7GB"', '1_800_000_000, "1.8GB", or "1.7GiB"', "1_751_718_336"),
 }
-"""What is counted, and examples of min, max and exact, by the key of the budget; of a component by none."""
+"""The counted quantity, and examples of min, max and exact, by the key of the budget; ``""`` is for components."""
 
 
 def _describe_bounds(counted: str, least: str, most: str, only: str) -> dict[str, str]:
@@ -168,12 +168,12 @@ def _describe_bounds(counted: str, least: str, most: str, only: str) -> dict[str
     return {
         "min": f"The fewest {counted} that pass: {least}.",
         "max": f"The most {counted} that pass: {most}.",
-        "exact": f"The only {number} that passes, without min and max: {only}.",
+        "exact": f"The only {number} that passes, in place of min and max: {only}.",
     }
 
 
 def _describe_limit(component: str = "") -> Schema:
-    """Describe a limit: its bounds, of which none stands beside ``exact``, and what else its table has."""
+    """Describe a limit: its bounds (``exact`` excludes the others), and the other keys of its table."""
     unit = limits.UNITS.get(component, limits.OF_COMPONENTS)
     written = _describe_quantity(unit.quantity, *(limits.NAMED if component == limits.BYTES else ()))
     table = _describe_table(unit.measure)

@@ -28,7 +28,7 @@ SIZES = {
 }
 """The arguments of each block in torch's order; a parameter has its shape instead, of any length."""
 FEWEST = {"parameter": 0, "conv2d": 3}
-"""Allowed numbers of sizes of blocks with optional ones: a scalar parameter has none, a square kernel one."""
+"""Fewest sizes of a block with optional sizes: a scalar parameter needs none, a conv2d with a square kernel three."""
 ARGUMENTS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "multihead_attention"), ("bias",)),
     **dict.fromkeys(("transformer_encoder_layer", "transformer_decoder_layer"), ("bias",)),
@@ -97,10 +97,10 @@ class Extra(Struct, frozen=True):
     """A TransformerDecoderLayer of torch itself, [width, feed_forward].
     Example: transformer_decoder_layer = ["hidden_size", 2048]."""
     count: Any = None
-    """Number of modules in a list: name.0, name.1 and so on, or with their index at the * of the name.
+    """Number of modules in a list: name.0, name.1 and so on; if the name has a *, the index replaces it.
     Example: count = "num_hidden_layers"."""
     bias: bool | None = None
-    """True if the module has biases; an rms_norm, an embedding and a parameter never have. Default: true.
+    """True if the module has biases; an rms_norm, an embedding or a parameter never has any. Default: true.
     Example: bias = false."""
     elementwise_affine: bool | None = None
     """True if a layer_norm or rms_norm has parameters. Default: true. Example: elementwise_affine = false."""
@@ -112,8 +112,8 @@ class Extra(Struct, frozen=True):
     """Parameters that are tied to another module's, each with the tensor that it shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """The component that the module belongs to. Default: the backbone's component at this path, else head plus the
-    first part of the name. Example: component = "head.crf"."""
+    """The component that the module belongs to. Default: the backbone's component at this path, else head, a dot and
+    the first part of the name. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:
@@ -138,7 +138,7 @@ class Extra(Struct, frozen=True):
         return {key: value for key, value in written.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
-        """Return the extra with these keys replaced by their values, if those are whole numbers."""
+        """Return the extra with keys replaced by their values in ``numbers``, if the values are whole numbers."""
         known = {key: value for key, value in numbers.items() if type(value) is int}
 
         def write(size: Any) -> Any:
@@ -163,7 +163,7 @@ class Extra(Struct, frozen=True):
         if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is not the path of a module: write name = "classifier", for example')
         if self.name.count("*") > (self.count is not None):
-            raise ValueError(f"{shown(self.name)} has a * for the index in one list: write its length, as in count = 6")
+            raise ValueError(f"{shown(self.name)} may have one *, and only with the length of a list: write count = 6")
         blocks = [block for block in SIZES if getattr(self, block) is not None]
         if len(blocks) != 1:
             says = f"has {' and '.join(blocks)}" if blocks else "has no block"
@@ -220,7 +220,7 @@ def _is_size(size: object) -> bool:
 
 
 def summands(size: str) -> list[tuple[int, str | None]]:
-    """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty for what is no such sum."""
+    """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty if the text is not such a sum."""
     found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")] if len(size) <= LONGEST_SUM else []
     if not all(found):
         return []

@@ -20,7 +20,7 @@ PLACEHOLDERS = ("stem", "folder")
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
 """Keys whose strings may have placeholders too."""
 LEFT_OUT = "node_modules"
-"""Folders that, like hidden ones, match only a pattern that names them."""
+"""Folders of this name match only a pattern that has the name; hidden folders match only a pattern with the dot."""
 
 _GLOB = re.compile(r"[*?]|\[[^/\]]+\]")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -31,7 +31,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 
     :param model: the model as its table declares it, with placeholders.
     :param matches: finds the files that match a pattern.
-    :raises Mistake: if the table declares no model.
+    :raises Mistake: for a wrong pattern or placeholder, and for a pattern that matches no file.
     """
     pattern = _locate_config(model)
     if not _GLOB.search(pattern):
@@ -40,7 +40,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
         return
     if not _PLACEHOLDER.search(model.name):
         message = f'config = {shown(pattern)} can mean several files: write models."{printable(model.name)}-{{stem}}"'
-        raise Mistake(f"{message}, or the path of one", "config")
+        raise Mistake(f"{message}, or the path of one file", "config")
     for file in _find_files(pattern, matches):
         name = _fill_in(model.name, file)
         try:
@@ -55,7 +55,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collection[str]) -> None:
     """Refuse a model of a pattern if another model has its name.
 
-    :param found: models of earlier tables, and those of its own table so far.
+    :param found: models of earlier tables, and earlier models of the same table.
     :param declared: the names of all tables.
     """
     other, declared_as = found.get(model.name), model.table_key[-1]
@@ -132,12 +132,12 @@ def find_matches(root: Path, pattern: str) -> list[str]:
 
 
 def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
-    """Return the matches in anything that has folders, such as a commit.
+    """Return the files that match a pattern, in anything that has folders, such as a commit.
 
-    A symlink to a folder is followed if a part of the pattern matches its name, but never by ``**``, as in bash and
-    pathlib, so the search cannot run in a circle.
+    A symlink to a folder is followed where a part of the pattern matches its name. As in bash and pathlib, ``**``
+    follows no symlink, so the search cannot run in a circle.
 
-    :param list_folder: lists a folder (``""``, ``"configs/"``): each name, whether it is a folder, whether a symlink.
+    :param list_folder: lists a folder, ``"configs/"``: each name, whether it is a folder, and whether it is a symlink.
     :raises Mistake: if the pattern leaves the folder, or searches too many folders.
     """
     parts = _split_pattern(pattern)

@@ -23,7 +23,7 @@ class Interpreter(NamedTuple):
     """An interpreter other than the one that runs pytest."""
 
     path: Path
-    """Absolute, symlinks not followed: Python finds its virtual environment by the path under which it is started."""
+    """The absolute path; symlinks stay, because Python finds its virtual environment by the path that starts it."""
     written: str
     """The path as the table or the option has it."""
 
@@ -43,7 +43,7 @@ class Interpreter(NamedTuple):
 
 
 def in_folder(folder: Path, written: str) -> Interpreter:
-    """Return the interpreter of a path relative to a folder: the table's, or for an option the current one."""
+    """Return the interpreter at a path relative to a folder: the table's folder, or for an option the current one."""
     return Interpreter(folder.absolute() / written, written)
 
 

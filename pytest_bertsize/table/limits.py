@@ -20,9 +20,9 @@ from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
-"""Keys of a budget that are not names of components or totals."""
+"""Keys of a budget that name neither a component nor a total."""
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
-"""Names in a budget beside components."""
+"""Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
 
 
@@ -41,8 +41,8 @@ class AsBytes(Struct, frozen=True):
     dtype: Annotated[str, bits_of] | None = None
     """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """Parameters to count: each one once (unique), tied ones under every name (stored), or also shared layers once for
-    each pass (unrolled). Example: count = "stored"."""
+    """"unique" counts each parameter once, "stored" a tied one under every name, and "unrolled" also a shared layer
+    once for each pass. Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"
@@ -66,8 +66,8 @@ class Training(Struct, frozen=True):
     """``budget.training_bytes``: limits on the memory that training keeps for the parameters."""
 
     dtype: Annotated[str, check_trained_dtype] | None = None
-    """Dtype of trained parameters, their gradients and moments; under autocast, float32. Default: float32.
-    Example: dtype = "bfloat16"."""
+    """Dtype of trained parameters, of their gradients and of AdamW's moments; under autocast they stay float32.
+    Default: float32. Example: dtype = "bfloat16"."""
     frozen: Annotated[str, bits_of] | None = None
     """Dtype of frozen parameters. Default: the value of dtype. Example: frozen = "bfloat16"."""
 
@@ -102,7 +102,7 @@ Measure: TypeAlias = AsBytes | Flops | Training | Growth
 
 
 class Limit(NamedTuple):
-    """The bounds on the count of one component, ``total`` or ``trainable``."""
+    """The bounds on the count of one component, of ``total`` or ``trainable``, or on another :data:`Measure`."""
 
     component: str
     minimum: int | None
@@ -145,7 +145,7 @@ class Limit(NamedTuple):
         return Finding(kind, message, fix, severity, self.component, actual=actual, **place)
 
     def __str__(self) -> str:
-        """Return it as a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
+        """Return the limit as a cell of a report: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
         low, high = (exact(bound) if isinstance(bound, int) else str(bound) for bound in self.bounds)
         if self.is_exact:
             return f"={high}"
@@ -155,7 +155,7 @@ class Limit(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """All limits of a model, and whether the base excuses an overrun."""
+    """All limits of a model, and whether a limit that the base already exceeded passes."""
 
     limits: tuple[Limit, ...] = ()
     """Empty for ``"report-only"``."""
@@ -171,7 +171,7 @@ class Unit(NamedTuple):
 
     quantity: Quantity
     measure: type[Struct]
-    """The keys that its table may have beside the bounds."""
+    """The struct of the keys that a limit's table may have besides its bounds."""
     example: str
 
 
@@ -229,7 +229,7 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
 
 
 def read_budget(written: object) -> Budget:
-    """Read a budget; most of its keys are components. The keys of its limits are relative to the budget."""
+    """Read a budget; most of its keys are components. The ``table_key`` of a limit begins below the budget here."""
     if written == REPORT_ONLY:
         return Budget()
     if written == {}:
@@ -254,7 +254,7 @@ def read_budget(written: object) -> Budget:
                 limits.append(read_limit(key, value))
     _refuse_more_than_the_whole({limit.component: limit for limit in limits if limit.measure is None})
     if ALREADY_OVER in written and all(isinstance(limit.measure, Growth) for limit in limits):
-        raise ValueError('already_over needs a limit, and the budget has none: write budget.total = "…"')
+        raise ValueError('already_over needs a limit other than growth: write budget.total = "…"')
     return Budget(tuple(limits), already_over == "pass")
 
 
@@ -270,13 +270,13 @@ def _refuse_more_than_the_whole(limits: Mapping[str, Limit]) -> None:
 
 
 def _read_growth(written: object) -> Iterator[Limit]:
-    """Read limits on growth, without a maximum: it depends on the count at the base."""
+    """Read limits on growth. They have no maximum yet, because it depends on the count at the base."""
     if not isinstance(written, dict) or not written:
         yield Limit(GROWTH, None, None, parse_growth(written), "", table_key=(GROWTH,), measure=Growth(TOTAL))
         return
     for part, most in written.items():
         if part in NO_COMPONENTS - {TOTAL, TRAINABLE}:
-            raise ValueError(f"growth limits parameters, and {shown(part)} has none: name a component, or total")
+            raise ValueError(f"growth cannot limit {shown(part)}, which is not a component: name one, or total")
         with placed(part):
             parse_growth(most)
         name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"

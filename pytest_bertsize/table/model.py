@@ -1,6 +1,6 @@
-"""``[tool.bertsize]``: its keys as structs, and the checks of a model's keys together.
+"""``[tool.bertsize]``: its keys as structs, and the checks that concern several keys of a model.
 
-Editors show the text below a key: ``docs/generate.py`` makes the JSON Schema from it.
+Editors show the text below a key: ``docs/generate.py`` writes it into the JSON Schema.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TABLE_BY_HAND = '[tool.bertsize.models.encoder] with config = "config.json" and 
 EXAMPLE = f"run bertsize init, which proposes tables, or write {TABLE_BY_HAND}"
 ADAPTER = "adapter_config.json"
 NAMES = ("config.json", "bert_config.json")
-"""Names of a config's file in a folder, which may hold only one of them."""
+"""Names of a config file in a folder; the folder may have only one of them."""
 YAML = (".yaml", ".yml")
 TOML = ".toml"
 FILES = (".json", *YAML, TOML)
@@ -38,7 +38,7 @@ _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 MOST_SECONDS = 600
 """Most seconds that the build of one model may take; models are built one after the other."""
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
-"""Bytes of memory that a table may allow for the build of one model; a hosted CI runner has at most 16 GB."""
+"""The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
 """Pattern of a dotted Python name in ASCII."""
 COMMAND = rf"python3? (-m {DOTTED}|[^\s:]+\.py)( .*)?"
@@ -46,9 +46,9 @@ FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
-"""Keys of a model that need a factory, a closed form, or a config."""
+"""Keys of a model: those that need a factory, those that need a closed form, and those that need a config."""
 FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
-"""Keys that init finds in the built model."""
+"""Keys of a model whose values ``bertsize init`` finds in the built model."""
 
 
 # values
@@ -187,7 +187,7 @@ class Build(Struct, frozen=True):
 
 
 class Lock(Struct, frozen=True):
-    """``lock``: the file, and whether a difference from it is an error."""
+    """``lock``: the lock file, and whether a difference from it is an error."""
 
     file: Annotated[LockName, Key(missing='it names no file: write file = "bertsize.lock"')]
     """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
@@ -205,12 +205,12 @@ class Model(Struct, frozen=True, kw_only=True):
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
     """A function or class of the project that makes the model, importable from the root, pytest's pythonpath or src;
-    or the command that trains it, "python train.py --width 256", whose script calls check_model(model, "NAME").
-    A function that takes an argument is called with the config: a dict, or for a class of transformers an object.
+    or the command that trains the model, "python train.py --width 256", whose script calls check_model(model, "NAME").
+    A factory that takes an argument gets the config as a dict; a subclass of PreTrainedModel gets a config object.
     Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
-    """Keyword arguments of the factory, JSON values; the sizes of extra may use them like keys of the config.
-    Example: kwargs = { labels = 9 }."""
+    """Keyword arguments of the factory, JSON values. A size in the key extra may name an argument, like a key of the
+    config. Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
     an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of
@@ -232,7 +232,7 @@ class Model(Struct, frozen=True, kw_only=True):
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
     backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
-    """The attribute of the built model that holds the library's class; for several, a list or a table with configs.
+    """The attribute of the built model that holds the library's model; for several, a list, or a table with configs.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
     """Modules of the factory's class beside the backbone, each of one kind: linear, embedding, layer_norm, rms_norm,
@@ -242,7 +242,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """Modules or components of the backbone that the factory's class has deleted or replaced.
     Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
     tied: dict[str, str] = {}
-    """Modules that are the same object as another module and count once, each with that module.
+    """Modules that are the same object as another module, each with the name of the other; the object counts once.
     Example: tied = { ctx_model = "question_model" }."""
     frozen: tuple[Text, ...] = ()
     """Modules that the factory's class does not train.
@@ -288,9 +288,9 @@ class Model(Struct, frozen=True, kw_only=True):
     inline: dict[str, Any] | None = None
     """The config itself if the table contains it; :attr:`config` is then its place in the table."""
     backbones: dict[str, str] = {}
-    """Config by attribute, for several backbones; :attr:`config` and :attr:`backbone` are then empty."""
+    """The config of each backbone by attribute, if there are several; ``config`` and ``backbone`` are then empty."""
     classes: dict[str, str] = {}
-    """Class by attribute, for backbones of several classes."""
+    """The class of each backbone by its attribute, if they have several classes."""
 
     def replace(self, **changes: Any) -> Model:
         return structs.replace(self, **changes)
@@ -311,7 +311,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str:
-        """The file or the folder that the table names, ``""`` if the config lives elsewhere."""
+        """The file, folder or name of the hub in ``config``; ``""`` if code or the table itself has the config."""
         elsewhere = self.inline is not None or self.is_made_by_code
         return "" if elsewhere else self.config.partition("#")[0]
 
@@ -329,7 +329,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds the factory's model and prints its table; ``""`` without a factory."""
+        """Return the command that builds the factory's model and prints its table; ``""`` if ``init`` cannot."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -343,7 +343,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def has_config_of_build(self) -> bool:
-        """Return whether the sizes of its backbones come from the configs inside the built model."""
+        """Return whether the sizes of the backbones come from the configs inside the built model."""
         names_backbone = self.architecture or self.classes or self.family or self.backbone or self.backbones
         return bool(self.closed_form and names_backbone) and not self.has_config
 
@@ -354,7 +354,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """Return the identity of a model's config, whatever the model's name."""
+        """Return a text that identifies the model's config, whatever the model's name is."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
         return self.config or ", ".join(filter(None, self.backbones.values())) or self.factory or ""
@@ -425,18 +425,18 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """TOML files with closed forms of the project's own, which every command reads.
     Example: closed_forms = ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
-    """Files of the project for models of the hub: a config with that name, and from_pretrained inside a factory, read
-    the file instead. Example: hub = { "org/name" = "configs/x.json" }."""
+    """Files of the project by the names of models on the hub. Where config, or from_pretrained inside a factory, has
+    such a name, the file is read instead. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
-    """A file that bertsize accept writes, with every model's tensors as last accepted. It replaces the closed form for
-    classes without one; each difference is a note, with strict = true an error.
+    """A file that bertsize accept writes, with every model's tensors as last accepted. If a class has no closed form,
+    the lock takes its place. Each difference is a note, or with strict = true an error.
     Example: lock = "bertsize.lock"."""
     python: Text | None = None
-    """The interpreter that builds the models, relative to pyproject.toml; it needs torch, and transformers for its
-    classes. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python"."""
+    """The interpreter that builds the models, relative to pyproject.toml; it needs torch, and for classes of
+    transformers that library. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python"."""
     removed: dict[str, Text] = {}
-    """Why models of the base are no longer declared, by model name; a later change may drop the entry.
+    """Models of the base that are no longer declared, each with the reason; a later change may drop the entry.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
-    """The release of transformers that the project runs, for --no-build without transformers; if one is installed,
-    this key must name the same release. Example: transformers = "4.57"."""
+    """The release of transformers that the project uses, for --no-build where no release is installed; if one is
+    installed, this key must name the same release. Example: transformers = "4.57"."""

@@ -29,7 +29,7 @@ class Mistake(ValueError):
 
 
 class Key(NamedTuple):
-    """The annotation of a key beside its type; a bare function instead checks the value that msgspec converted."""
+    """An annotation that says how a key is read. A function as annotation checks the value that msgspec converted."""
 
     read: Callable[[Any], Any] | None = None
     """Function that converts the written value in place of msgspec."""
@@ -43,7 +43,7 @@ class Key(NamedTuple):
 
 @contextmanager
 def placed(*path: str) -> Iterator[None]:
-    """Add the key to a mistake that is raised inside."""
+    """Put a key before the path of a mistake that is raised inside the block."""
     try:
         yield
     except Mistake as mistake:
@@ -108,7 +108,7 @@ def refuse_unknown(key: str, known: Collection[str]) -> None:
 def read_value(kind: Any, value: Any) -> Any:
     """Convert one value.
 
-    :raises ValueError: with the written value, and with what to write.
+    :raises ValueError: for a wrong value; the message has the value, and what to write instead.
     """
     beside = getattr(kind, "__metadata__", ())
     plain = get_args(kind)[0] if beside else kind
@@ -139,7 +139,7 @@ def _describe(kind: Any) -> Key:
 
 
 def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
-    """Return the type to convert a value to: of a text and a table, the one that the value is."""
+    """Return the type to convert a value to: the type of a table if the value is a table, else that of a text."""
     text, *tables = (each for each in kinds if each is not NoneType)
     if tables and not isinstance(value, str | dict):
         raise Mistake(f"{shown(value)} is neither a string nor a table")

@@ -65,7 +65,7 @@ def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
 
 
 def raised(changes: Iterable[Change]) -> list[Change]:
-    """Return one change for each bound: of those for models of one table, the change that lets all of them pass."""
+    """Return one change for each bound: if models share a table, the change with which all of them pass."""
     found: dict[tuple[tuple[str, ...], str], Change] = {}
     for change in changes:
         place = (change.key, change.bound)
@@ -76,7 +76,7 @@ def raised(changes: Iterable[Change]) -> list[Change]:
 
 
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
-    """Return the changes that tighten a bound, if every model of the table asks for one."""
+    """Return the changes that tighten a bound; every model of the same table must ask for one."""
     everything = list(changes)
     found = []
     for change in raised(everything):

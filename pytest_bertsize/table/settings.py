@@ -30,7 +30,7 @@ MOST_PARTS = 100
 LONGEST_NUMBER = 14_000
 """Most bits of a number: Python refuses to write more than 4,300 decimal digits."""
 DEEPEST = 3
-"""Levels of nested tables that are searched for one of ours."""
+"""Levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
 MOST_SHOWN = 20
 """Most mistakes that are listed; more are usually one mistake, repeated."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
@@ -47,7 +47,7 @@ class NothingDeclared(SettingsError):
     def __init__(self, message: str, *, misspelt: bool = False) -> None:
         super().__init__(message)
         self.misspelt = misspelt
-        """True if a table was probably meant to be ours."""
+        """True if the file has a table that was probably meant to be ``[tool.bertsize]``."""
 
 
 class Settings(Struct, frozen=True, dict=True):
@@ -79,7 +79,7 @@ class Settings(Struct, frozen=True, dict=True):
 
     @cached_property
     def import_paths(self) -> tuple[str, ...]:
-        """Folders beside the root from which modules of the project are imported: pytest's, else ``src``."""
+        """Folders besides the root from which modules are imported: those of pytest's ``pythonpath``, else ``src``."""
         folders = (self.real_root / name for name in self.python_path)
         return tuple(str(folder) for folder in folders if folder.is_dir())
 
@@ -107,7 +107,7 @@ class Settings(Struct, frozen=True, dict=True):
         return {limit.table_key: limit for model in self.models.values() for limit in model.limits if limit.table_key}
 
     def declared_by(self, table_key: tuple[str, ...]) -> list[str]:
-        """Return the models of one table: several if its config is a pattern."""
+        """Return the names of the models of one table; there may be several if its config is a pattern."""
         return [name for name, model in self.models.items() if model.table_key == table_key]
 
     @cached_property
@@ -117,7 +117,7 @@ class Settings(Struct, frozen=True, dict=True):
 
     @cached_property
     def patterns(self) -> Mapping[str, str]:
-        """Name of the table, such as ``"bert-{stem}"``, by model, for tables that may declare several models."""
+        """The name of each model's table, ``"bert-{stem}"``, by the model's name, for tables of several models."""
         keys = {name: model.table_key[-1:] for name, model in self.models.items()}
         return {name: key[0] for name, key in keys.items() if key not in {(), (name,)}}
 
@@ -155,7 +155,7 @@ def parse(
 
 
 def find_table(folder: Path) -> Path:
-    """Return the nearest pyproject.toml, upwards, with a table that is ours or meant to be; else the folder's own."""
+    """Return the nearest pyproject.toml, upwards, with ``[tool.bertsize]`` or a misspelt one; else the folder's own."""
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
         try:
@@ -168,7 +168,7 @@ def find_table(folder: Path) -> Path:
 
 
 def tables_of_models(path: Path) -> Collection[str] | None:
-    """Return the names of all model tables, valid or not, of a pyproject.toml; ``None`` without a table of ours."""
+    """Return the names of all model tables, valid or not, of a pyproject.toml; ``None`` without ``[tool.bertsize]``."""
     try:
         table = _Document(_read_text(path), path).ours
     except SettingsError:
@@ -186,7 +186,7 @@ class Apart(NamedTuple):
     wrong: Mapping[str, str]
     """Mistakes by the name of the model's table."""
     values: Mapping[str, Any]
-    """Values of the keys beside ``models`` that have no mistake."""
+    """Values of the keys other than ``models``, if they have no mistake."""
 
 
 def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
@@ -299,7 +299,7 @@ def limits_from(
 ) -> tuple[Limit, ...]:
     """Convert limits that are keyword arguments of a marker or fixture.
 
-    :param by: the writer in messages, such as ``"a marker"``.
+    :param by: what gives the limits, in the words of a message: ``"a marker"``.
     :raises SettingsError: with the component whose limit is wrong.
     """
     limits = []
@@ -315,10 +315,10 @@ def limits_from(
 
 
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
-    """Return the limit with the measure of the table's limit.
+    """Return the limit of a marker or fixture with the measure of the table's limit on the same component.
 
     :param place: the limit's place, for a message.
-    :raises SettingsError: if it would loosen the table's limit; the message has both.
+    :raises SettingsError: if it is looser than the table's limit, or has another measure; the message has both.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
     if declared is None:
@@ -337,7 +337,7 @@ def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str 
 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
-    """Return the name of a declared model; without a name, that of the only model.
+    """Return the name of a declared model; for ``None``, the name of the only model.
 
     :param place: the name's place, for a message.
     :param example: how a name is written at that place.
@@ -387,7 +387,7 @@ def decoded(content: bytes, file: str) -> str:
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
-        raise SettingsError(f"{path.name}:{line}: a key of more than {MOST_PARTS} parts")
+        raise SettingsError(f"{path.name}:{line}: a key has more than {MOST_PARTS} parts")
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -423,7 +423,7 @@ class _Document:
 
     @cached_property
     def meant(self) -> tuple[str, ...]:
-        """The path of a table that was probably meant to be ours, such as ``tool.bert-size``."""
+        """The path of a table that was probably meant to be ``tool.bertsize``, such as ``tool.bert-size``."""
         is_alone = self.ours is None
         near = _list_near(self._content, cutoff=0.7 if is_alone else 0.85)
         return next((path for path, table in near if is_alone or _holds_model(table)), ())
@@ -451,7 +451,7 @@ class _Document:
 def _list_near(
     document: dict[str, Any], cutoff: float, above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the paths of tables whose names are nearly ours."""
+    """Yield each table whose name is nearly ``bertsize``, with its path."""
     for name, inner in document.items():
         path = (*above, name)
         if path == TABLE:
@@ -464,7 +464,7 @@ def _list_near(
 
 
 def _holds_model(table: object, deepest: int = 2) -> bool:
-    """Tell whether a table is that of a model, or contains one at most so many levels below."""
+    """Tell whether a table declares a model, or contains such a table at most ``deepest`` levels below."""
     if not isinstance(table, dict):
         return False
     inner = table.values() if deepest else ()

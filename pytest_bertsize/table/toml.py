@@ -31,7 +31,7 @@ class CannotReplace(Exception):
 
 
 class _Layout(NamedTuple):
-    """Places of the keys and values of a file; of a list of tables, only the first table."""
+    """The places of the keys and values of a file; a list of tables has only those of its first table."""
 
     document: dict[str, Any]
     headers: dict[Path, int]
@@ -127,7 +127,7 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
 def set_text(text: str, path: Path, value: str, beside: Path) -> str:
     """Return ``text`` with a string at a path: in place of the old value, else as a new line below another value.
 
-    :param beside: path of the other value; of a table, its last value.
+    :param beside: the path of that other value, or of a table, whose last value it then is.
     :raises CannotReplace: if the text has no such place.
     """
     layout, table = _scan_layout(text), path[:-1]
@@ -171,7 +171,7 @@ def _in_style(value: str, old: str) -> str:
 
 @lru_cache(4)
 def _scan_layout(text: str) -> _Layout:
-    """Scan a file once for all questions: a table may have thousands of keys, each with a mistake to locate.
+    """Scan a file once, and keep the result: a table may have thousands of keys, each with a mistake to locate.
 
     The cache holds a few texts: the current table, the base's table, and the lock.
     """

@@ -268,7 +268,7 @@ def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path, p
     pyproject.write_text(f"\n[project]\n{dot.join([part] * 100)} = 1\nb = 1\nc = 1\n")
     assert "no model is declared" in load_mistakes(pyproject)
     pyproject.write_text(f"\n[project]\n{dot.join([part] * 101)} = 1\nb = 1\nc = 1\n")
-    assert load_mistakes(pyproject) == "pyproject.toml:3: a key of more than 100 parts"
+    assert load_mistakes(pyproject) == "pyproject.toml:3: a key has more than 100 parts"
 
 
 @pytest.mark.parametrize("text", ["# " + "x" * 1_000_000, f'note = "{"-" * 1_000_000}"', "# " + "a." * 400_000])
@@ -276,7 +276,7 @@ def test_a_megabyte_on_one_line_is_read(pyproject: Path, text: str) -> None:
     """Were the time for it to grow with the square of its length, this test would take half an hour."""
     write(pyproject, f"{text}\n[tool.bertsize.models.a]\nconfig = 'c'\nbudget.total = 1\n")
     if "a.a" in text:
-        assert load_mistakes(pyproject) == "pyproject.toml:1: a key of more than 100 parts"
+        assert load_mistakes(pyproject) == "pyproject.toml:1: a key has more than 100 parts"
     else:
         assert load(pyproject).names == ("a",)
 
