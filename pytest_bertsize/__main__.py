@@ -1,4 +1,4 @@
-"""``bertsize``, and ``python -m pytest_bertsize``: the gate without pytest."""
+"""The command ``bertsize``, also as ``python -m pytest_bertsize``: the checks without pytest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its status: 0 if all passes, 1 for a finding, 2 for a mistake in table or command."""
+    """Run a command and return its status: 0 if all passes, 1 for a finding, 2 for an invalid table or command."""
     parser = make_parser()
     given = parser.parse_args(arguments)
     if "run" not in given:
@@ -105,7 +105,7 @@ def _find_project() -> Path:
 
 
 def _find_memory(root: Path, folder: Path | None) -> Memory | None:
-    """Return the memory of builds in pytest's usual cache folder or a given one; without one, ``None`` in CI."""
+    """Return the memory of builds in a given folder, else in pytest's cache folder; in CI, only in a given one."""
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
@@ -203,7 +203,7 @@ class _Once(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the option or command that was probably meant."""
+    """A parser that names the option or command that was probably meant."""
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:  # of a command as well, which knows its options
         parsed, unknown = super().parse_known_args(*given, **named)
@@ -236,8 +236,8 @@ class _Command(NamedTuple):
     help: str
     run: Callable[[argparse.Namespace], int]
     arguments: Mapping[str, str]
-    """Each as in ``--base REV``, ``--keep KEY…`` for one that may be repeated and ``name [NAME]`` for one that may be
-    left out, with its meaning."""
+    """The help text of each argument by its usage: ``--base REV``, ``--keep KEY…`` if it may be repeated, and
+    ``name [NAME]`` if it may be left out."""
 
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -392,7 +392,7 @@ def make_parser() -> argparse.ArgumentParser:
 def run() -> NoReturn:
     """Run a command, and end the process at once: Python's own exit takes a fifth of a check.
 
-    Its output may be closed (``>&-``), and a reader may stop early; a full disk is an error.
+    Closed output (``>&-``) and a reader that stops early are no errors; a full disk is one.
     """
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)

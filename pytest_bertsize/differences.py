@@ -1,6 +1,6 @@
-"""Compare two inventories: what is new, gone, renamed, resized, tied, untied, frozen or trained, layers folded.
+"""Compare two inventories: list new, gone, renamed, resized, tied, untied, frozen and trained tensors, layers folded.
 
-The one comparison of tensors by name: a built model with its closed form, with its lock, and with the base.
+This is the only comparison of tensors by name. It compares a built model with its closed form, its lock and the base.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied",
 MOST_ALIKE = 64
 """Most modules of the same shapes that are considered; the one with the most similar name is taken."""
 DISTINCT = 4
-"""Tensors that a module needs to be recognised by its shapes alone, whatever its name and place."""
+"""The fewest tensors of a module that is recognised by its shapes alone, whatever its name and place."""
 MOST_SHAPES = 2
 """Most tensors of a module that are shown with their shapes."""
 MOST_NAMED = 3
@@ -38,7 +38,7 @@ class Difference(Struct, frozen=True):
     count: int
     """Parameters that it adds; negative if it removes some."""
     tensors: tuple[str, ...]
-    """The names of its tensors now, and of those that are gone or renamed."""
+    """The names of the tensors that differ, including those that are gone, and former names."""
     detail: str
     """Details: the number of parameters, the shapes."""
     other: str = ""
@@ -49,7 +49,7 @@ class Difference(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """``bert.encoder.layer.12 is new: 7,087,872, like the other 12``, without a full stop."""
+        """A sentence without its full stop: ``bert.encoder.layer.12 is new: 7,087,872, like the other 12``."""
         name, other = printable(self.name), printable(self.other)
         verb, trains = ("are", "train") if self.is_plural else ("is", "trains")
         if self.is_name_alone:
@@ -74,7 +74,7 @@ def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]
 
 
 class _Side:
-    """An inventory by its modules."""
+    """An inventory, with its tensors by module."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.tensors = inventory.by_name
@@ -99,7 +99,7 @@ class _Side:
 
     @cached_property
     def groups(self) -> dict[str, set[str]]:
-        """All names of a tensor that has several, by each of them."""
+        """All names of every tensor that has several names, by each of these names."""
         found: dict[str, set[str]] = {}
         for tensor in self.tensors.values():
             found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
@@ -116,7 +116,7 @@ class _Side:
         return tuple(each.name for path in paths for each in self.paths[path])
 
     def find_roots(self, names: Collection[str]) -> list[str]:
-        """Return the outermost modules whose tensors are all among these names; else the tensor itself."""
+        """Return, for each name, the outermost module with tensors only among these names, else the tensor itself."""
         left = Counter(path for name in names for path in _outer_modules(name))
         found = (
             next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
@@ -124,7 +124,7 @@ class _Side:
         return list(dict.fromkeys(found))
 
     def with_heirs(self, leaving: Collection[str]) -> _Side:
-        """Give tensors whose owner comes or goes an owner that stays: then only a name comes or goes."""
+        """Replace owners that come or go by a tied tensor that stays: then only a name comes or goes."""
         heirs: dict[str, str] = {}
         for each in self.tensors.values():
             if each.tied_to in leaving and each.name not in leaving:
@@ -239,7 +239,7 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether modules of the same shapes are one: same name, same parent, nested, or many tensors."""
+        """Return whether two modules of the same shapes are one: by name, by parent, nested, or with many tensors."""
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
@@ -369,7 +369,7 @@ def write_shape(shape: tuple[int, ...]) -> str:
 
 
 def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
-    """Return the axis (``rows``, ``columns``, or ``""`` if several differ) and the sizes; else both shapes."""
+    """Return the axis (``""`` for several) and its old and new sizes; both shapes if the axes cannot be matched."""
     if len(old) != len(new) or sorted(old) == sorted(new):
         return "", f"{write_shape(old)} → {write_shape(new)}"
     changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}

@@ -40,7 +40,7 @@ class Place(Struct, frozen=True, dict=True):
     """The kind of file, as in ``"checkpoint"``; the table's key if it may be a folder."""
     kind: Kind
     kind_outside: Kind | None = None
-    """The finding for a file outside the project, if it is another kind."""
+    """The kind of finding for a file outside the project, if it is not :attr:`kind`."""
     table_key: str = ""
     """The key of a model's table that names the file; the message about a missing file names it."""
     what_to_name: str = ""
@@ -54,9 +54,9 @@ class Place(Struct, frozen=True, dict=True):
 
     @cached_property
     def path(self) -> Path:
-        """The path with its symlinks followed: their target counts, not their own place.
+        """The path with all symlinks resolved.
 
-        :raises Unusable: if it lies outside the project, or cannot be followed.
+        :raises Unusable: if the resolved path lies outside the project, or cannot be followed.
         """
         try:
             real = (self.root / self.reference).resolve()
@@ -82,11 +82,11 @@ class Place(Struct, frozen=True, dict=True):
         otherwise: str = "name the file itself",
         there: Callable[[Path], bool] = os.path.lexists,
     ) -> Place:
-        """Return the file in a folder that holds one of two names, or this place if it is not a folder.
+        """Return the file of this folder that has one of two names; this place itself if it is not a folder.
 
-        :param otherwise: the fix for a folder that holds neither.
+        :param otherwise: the fix for a folder that has neither file.
         :param there: returns whether the folder has an entry.
-        :raises Unusable: for a folder that holds neither, or both.
+        :raises Unusable: for a folder that has neither file, or both.
         """
         folder = self.path
         try:
@@ -126,7 +126,7 @@ class Place(Struct, frozen=True, dict=True):
         return stream
 
     def opened_unread(self) -> BinaryIO:
-        """Open the file, at its first byte, whatever it holds.
+        """Open the file, at its first byte, whatever its content.
 
         :raises Unusable: if it is missing, or not a regular file.
         """
@@ -223,10 +223,10 @@ _NO_MARKS = r"[\w.\"-]+[ \t]*=[ \t]*([0-9][0-9.,_]*[A-Za-z]+)[ \t]*(?:#|$)"
 
 
 def name_slip(text: str, position: int) -> tuple[str, str] | None:
-    """Return a common slip at the place where a parser of TOML or JSON fails, and what to write."""
+    """Return a message about a common slip at the place where a parser of TOML or JSON fails, and the fix."""
     line, comma = text.rfind("\n", 0, position) + 1, max(text.rfind(",", 0, position + 1), 0)
     for pattern, start, message, fix in (
-        (_MARK_OF_CONFLICT, line, "{} is left of a merge conflict", "keep one side"),
+        (_MARK_OF_CONFLICT, line, "{} is left over from a merge conflict", "keep one side"),
         (_CURLY, position, "{} is not a quotation mark", 'write "'),
         (r",\s*([]}])", comma, "a comma is before {}", "remove it"),
         (_NO_MARKS, line, "{} has no quotation marks", 'write "{}"'),
@@ -263,7 +263,7 @@ def open_as_it_is(path: str, flags: int) -> int:
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
-    """Replace the file at once, or leave it as it was; its content is on the disk before it takes the name.
+    """Replace the file at once, or leave it as it was: the new content is on the disk before it takes the name.
 
     :param owner: user and group of the file, if this user may set them.
     :raises OSError: if it cannot be written.

@@ -29,14 +29,14 @@ Kind: TypeAlias = Literal[
     "differs-from-lock",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})
-"""Kinds of findings about a limit that does not hold."""
+"""Kinds of findings about a limit that the model breaks."""
 UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
 """Kinds of findings that prevent the check of a model, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 def describe_limit(component: str | None, actual: int, limit: int) -> str:
-    """``total 116,602,170, limit 110,000,000 (+6,602,170)``: a limit that does not hold, for a headline."""
+    """Write a broken limit for a headline: ``total 116,602,170, limit 110,000,000 (+6,602,170)``."""
     return f"{component} {exact(actual)}, limit {exact(limit)} ({signed(actual - limit)})"
 
 
@@ -48,7 +48,7 @@ class Option(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding about a model, which fails if the severity is ``error``."""
+    """One finding about a model; the model fails if the severity is ``error``."""
 
     kind: Kind
     message: str
@@ -74,7 +74,7 @@ class Finding(NamedTuple):
 
     @property
     def place(self) -> str:
-        """``models/config.json:4``, ``pyproject.toml`` or nothing."""
+        """The file and line for a message: ``models/config.json:4``, ``pyproject.toml`` or nothing."""
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
 
     def in_command(self) -> Finding:
@@ -92,7 +92,7 @@ class Finding(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """``config.json:4: what is wrong; what to write``."""
+        """The finding as a sentence: ``config.json:4: what is wrong; what to write``."""
         place = f"{self.place}: " if self.place else ""
         fix = f"; {self.fix}" if self.fix else ""
         return f"{place}{self.message}{fix}"

@@ -16,7 +16,7 @@ _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
 """A part of a name that is an index in a list."""
 _HOLE = "\0"
 STAR = "[*]"
-"""The layer's index in the name of another tensor of the same layer."""
+"""The sign for the layer's own index, in the name of another tensor of that layer."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000

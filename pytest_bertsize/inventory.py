@@ -138,7 +138,7 @@ class Inventory:
         return sum(tensor.size for tensor in self.tensors)
 
     def __getitem__(self, component: str) -> int:
-        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only others of the family have it.
+        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only others in the family have it.
 
         :raises KeyError: for a component that none of them has.
         """

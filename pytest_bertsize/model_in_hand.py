@@ -64,7 +64,8 @@ def check_model(
 
     ``check_model(model, "tagger")`` reads the table of that name; ``check_model(model, total="110M", pooler=0)``
     derives the closed form from ``model.config``. A model in ``torch.compile``, DDP or DataParallel is unwrapped. If a
-    run calls this in a factory, it counts the model with the factory's name and ends the factory; others never fail.
+    factory calls this in a run with its own model's name, the factory ends, and the run checks the model; other calls
+    in a factory never fail.
 
     :param model: a ``torch.nn.Module`` on any device.
     :param name: the name of a declared model.

@@ -41,7 +41,7 @@ class Quantity(Struct, frozen=True, dict=True):
     noun: str
     """``"count"``, as in "a count of parameters"."""
     of: str
-    """``"parameters"``."""
+    """The things that are counted: ``"parameters"``."""
     scales: Mapping[str, int]
     shown: tuple[str, ...]
     """The units that it is shown in, each a thousand times the one before."""
@@ -156,7 +156,7 @@ def _show(value: object) -> str:
 
 
 def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
-    """Room left in a few characters (six for a count): the digits that the exact number begins with.
+    """Write how much a limit leaves in a few characters (six for a count), with the first digits of the exact number.
 
     ``769_000`` → ``'+769K'``, ``-13_290_208`` → ``'-13.2M'``, ``0`` → ``'0'``; of bytes ``'-13.2MB'``.
     """
@@ -170,7 +170,7 @@ def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
 
 
 def percent_used(actual: int, limit: int) -> str:
-    """Return the part of a limit that is used, in at most four characters; 100% is all of it, no more and no less.
+    """Return the part of a limit that is used, in at most four characters; 100% means exactly all of the limit.
 
     ``(96, 100)`` → ``'96%'``, ``(1001, 1000)`` → ``'101%'``, ``(95, 10)`` → ``'>9x'``.
     """
@@ -181,11 +181,12 @@ def percent_used(actual: int, limit: int) -> str:
 
 
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """Write a bound that lets ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
+    """Write a bound that lets ``count`` pass: ``max`` or ``min`` in the style of ``like``, but ``exact`` in full.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
-    ``86_000_000`` → ``'113_123_456'``. A number with more digits than its author wrote is rounded, and takes the next
-    unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``, and ``125_985_792`` like ``"85.1M"`` → ``'"126M"'``.
+    ``86_000_000`` → ``'113_123_456'``. A number with more digits than ``like`` (or than three, if
+    ``like`` has fewer) loses decimals: ``125_985_792`` like ``"85.1M"`` → ``'"126M"'``. If its whole part is still too
+    long, it takes the next unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``.
     """
     match = quantity.match(like) if isinstance(like, str) and bound != "exact" else None
     unit = match["unit"] if match else ""
@@ -219,7 +220,7 @@ def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rou
 
 
 def _mark_thousands(number: Decimal, places: int, like: str) -> str:
-    """Separate thousands with ``_`` if the author does, or if there are five digits or more."""
+    """Separate thousands with ``_`` if ``like`` does, or if there are five digits or more."""
     text = f"{number:,.{places}f}"
     return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > len("9,999") else "")
 

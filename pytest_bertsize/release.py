@@ -23,9 +23,9 @@ class Release(NamedTuple):
 
 
 OLDEST = Release(4, 40)
-"""The oldest that the comparison in ``docs/reference/compatibility.md`` covers."""
+"""The oldest release that the comparison in ``docs/reference/compatibility.md`` covers."""
 NEWEST = Release(5, 23)
-"""The newest that the closed forms were written for; a later one is assumed to be the same, and builds show if not."""
+"""The newest release that the closed forms are written for; for a later one, builds show whether they still hold."""
 BROKEN = Release(5, 0)
 """Every 5.0.x: a class that is built on the meta device loses its ties."""
 

@@ -45,7 +45,7 @@ def number(value: int) -> str:
 def printable(text: str, longest: int = LONGEST) -> str:
     """Make a text safe for any log: on one line, and at most ``longest`` characters.
 
-    It then has no control characters, nothing that changes the direction of writing, no command of a build server
+    The result has no control characters, nothing that changes the direction of writing, no command of a build server
     (``::error``, ``##[error]``), and no end of the code block that quotes the log.
     """
     if len(text) <= longest and text.isprintable() and not _STEERS.search(text):

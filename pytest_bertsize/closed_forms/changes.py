@@ -230,7 +230,7 @@ def _find_one(path: str, names: Collection[str]) -> str:
 
 def _make_refusal(key: str, message: str) -> Unusable:
     """Return the error for a mistake in a key of the table, such as a module that the model does not have."""
-    return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {key}", table_key=(key,)))
+    return Unusable(Finding("config-invalid", f"{key}: {message}", f"correct {shown(key)}", table_key=(key,)))
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:

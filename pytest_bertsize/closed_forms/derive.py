@@ -38,11 +38,11 @@ TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
-    "describe a class of your own by factory, backbone and extra, contribute a closed form "
-    '(closed_forms = ["sizes/forms.toml"]), '
+    "describe a class of your own by factory, backbone and extra; contribute a closed form "
+    '(closed_forms = ["sizes/forms.toml"]); '
     "or write closed_form = false to check its budget alone"
 )
-CORRECT = f"correct the name, {CONTRIBUTE}"
+CORRECT = f"correct the name; {CONTRIBUTE}"
 CORRECT_IT = ("correct the name",)
 
 

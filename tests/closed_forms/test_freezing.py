@@ -169,7 +169,7 @@ def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
     with pytest.raises(Unusable) as raised:
         freeze_modules(bert().closed_form().terms, [written])
     (finding,) = raised.value.findings
-    assert (finding.message, finding.fix, finding.table_key) == (f"frozen: {said}", "correct frozen", ("frozen",))
+    assert (finding.message, finding.fix, finding.table_key) == (f"frozen: {said}", 'correct "frozen"', ("frozen",))
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ REFORMER = {
 }
 """A family of transformers that there is no closed form for."""
 OUT = (
-    "describe a class of your own by factory, backbone and extra, contribute a closed form "
-    '(closed_forms = ["sizes/forms.toml"]), '
+    "describe a class of your own by factory, backbone and extra; contribute a closed form "
+    '(closed_forms = ["sizes/forms.toml"]); '
     "or write closed_form = false to check its budget alone"
 )
 ALONE = "compared only with its budget: closed_form = false"
@@ -57,7 +57,7 @@ def test_an_unknown_family_names_what_comes_nearest_and_both_ways_out(project: P
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert (
         "config.json:5: there is no closed form for the family \"reformer\"; the nearest is 'roformer' "
-        f"→ correct the name, {OUT}" in one_line(result.stdout.str())
+        f"→ correct the name; {OUT}" in one_line(result.stdout.str())
     )
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_class_of_a_known_family_names_what_comes_nearest(project: Pr
         "there is no closed form for \"BertForTokenClassifikation\" in the family 'bert'; the nearest class is "
         "BertForTokenClassification" in printed
     )
-    assert f"→ correct the name, {OUT}" in printed
+    assert f"→ correct the name; {OUT}" in printed
 
 
 # with it

@@ -48,7 +48,7 @@ SHARED_FILES = {
     "t5": ("mt5", "umt5"),
     "xlm": ("flaubert",),
 }
-"""The families in the file of another one, by that file; each of the others has a file of its own name."""
+"""The families in another family's file, by that file; every other family has a file of its own name."""
 
 
 class _Families(Mapping[str, Family]):

@@ -56,4 +56,4 @@ ALBERT = family(
     """,
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
-"""``sentence_order``: in order or swapped for C = 2 (section 3.1)."""
+"""``sentence_order`` has a score for each of C labels; if C is 2, these are in order and swapped (section 3.1)."""

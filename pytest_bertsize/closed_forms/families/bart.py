@@ -1,7 +1,7 @@
 """BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and variants.
 
-V·D of words, untied 3·V·D; each stack has (P + 2)·D of positions, the first two unused (fairseq's offset),
-L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention adds L·(4·D² + 6·D), and 2·D of norm.
+V·D of words, untied 3·V·D. Each stack has (P + 2)·D of positions (fairseq's offset: the first two are unused),
+L·(4·D² + 2·D·I + 9·D + I) of layers and 2·D of norm; a decoder's cross-attention adds L·(4·D² + 6·D).
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -45,7 +45,7 @@ ENCODES = (multiple("d_model", "encoder_attention_heads"),)
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
-    """Return the keys that distinguished BART's variants in transformers 3; since 4, each is a family of its own."""
+    """Return the keys that distinguished BART's variants in transformers 3; since 4, each variant is a family."""
     has = {"always": "[true]", "never": "[false]"}
     return f"""
     add_final_layer_norm {has[final_norm]}: this family {final_norm} has a norm at the end of each stack
@@ -87,8 +87,8 @@ BART = family(
     span=heads.TWO_LABEL_SPAN,
     tree_rules={"both": ENCODES},
 )
-"""Ties: transformers 4 ignores the config (https://github.com/huggingface/transformers/pull/42191); a decoder alone is
-tied only to its head."""
+"""transformers 4 ties the words whatever the config says (https://github.com/huggingface/transformers/pull/42191); the
+words of a decoder alone are tied only to its head."""
 
 MBART = family(
     "mbart",

@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2018, arXiv 1810.04805), and families that differ from it in a few modules.
 
-V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, cross-attention adds L·(4·D² + 6·D); with a
-pooler, D² + D more.
+V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, to which cross-attention adds
+L·(4·D² + 6·D); a pooler adds D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -75,7 +75,7 @@ add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of th
 ENCODER = family(
     "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
 )
-"""Families that are BERT with additions to its layers, or none, and never decode."""
+"""The base of families that never decode: BERT, with or without additions to its layers."""
 
 ERNIE = family(
     "ernie",
@@ -138,5 +138,5 @@ SPLINTER = family(
     """,
     transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler, for spans: 4·(D² + 3·D) of transforms, for
-question and text, start and end, and 2·D² of scores."""
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler, with a head for spans: 4·(D² + 3·D) of
+transforms (for question and text, start and end) and 2·D² of scores."""

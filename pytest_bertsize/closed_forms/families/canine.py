@@ -1,7 +1,8 @@
 """CANINE (Clark et al. 2021, arXiv 2103.06874): BERT over hashed characters, which it downsamples.
 
-H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D; BERT's layers over groups of R characters,
-between two layers over single ones; a convolution of R·D² + 3·D before them, one of 2·K·D² + 3·D after them.
+H·B·(D/H) for the hashes of a character, B·D for its position, T·D for its type, 2·D of norm. BERT's layers read groups
+of R characters, between two layers that read single ones; the first is followed by a convolution of R·D² + 3·D, the
+last is preceded by one of 2·K·D² + 3·D.
 """
 
 from pytest_bertsize.closed_forms.declare import family

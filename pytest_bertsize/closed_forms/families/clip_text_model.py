@@ -41,7 +41,7 @@ CLIP_TEXT_MODEL = family(
     head="",
     projection="text_projection   linear D J bias=False   @head.projection",
 )
-"""A model ``alone`` has no attribute around it since transformers 5.6."""
+"""Since transformers 5.6, ``CLIPTextModel`` no longer has its modules under an attribute ``text_model``."""
 
 SIGLIP_TEXT_MODEL = family(
     "siglip_text_model",
@@ -54,5 +54,5 @@ SIGLIP_TEXT_MODEL = family(
 )
 """The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head that has a bias.
 
-D·J + J of a projection, as wide as the layers unless the config sets its width.
+The head is a projection of D·J + J, where J is D unless the config sets it.
 """

@@ -1,8 +1,9 @@
 """ELECTRA (Clark et al. 2020, arXiv 2003.10555): BERT with narrow embeddings, as generator and as discriminator.
 
-V·E + P·E + T·E + 2·E of embeddings; if E is not D, E·D + D that widen them. L·(4·D² + 2·D·I + 9·D + I) of layers,
-cross-attention adds L·(4·D² + 6·D): BERT's if the heads divide D; queries, keys and values have W = A·⌊D/A⌋ numbers.
-The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never tied; untied, V·E more.
+V·E + P·E + T·E + 2·E of embeddings; if E is not D, E·D + D that widen them. If the heads divide D, the layers are
+BERT's, L·(4·D² + 2·D·I + 9·D + I), to which cross-attention adds L·(4·D² + 6·D); if not, queries, keys and values have
+W = A·⌊D/A⌋ numbers. The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never
+tied; untied words add V·E.
 """
 
 from pytest_bertsize.closed_forms.declare import family

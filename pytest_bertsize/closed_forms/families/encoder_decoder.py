@@ -38,7 +38,7 @@ class Side(Part, frozen=True):
     """One half of a pair: a class of its own family."""
 
     def component_of(self, own: str) -> str:
-        """``embeddings.word`` → ``decoder.embeddings.word``; a BERT that decodes calls its layers ``encoder``."""
+        """``embeddings.word`` → ``decoder.embeddings.word``; a decoding BERT's ``encoder.norm`` → ``decoder.norm``."""
         stem, _, rest = own.partition(".")
         if stem == "head":
             return own
@@ -102,7 +102,7 @@ class Pair(Several, frozen=True, kw_only=True):
             raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
 
     def _count_encoder(self, value: Any, dims: Dims) -> int | None:
-        """Count the encoder without its pooler, which a tied decoder shared in transformers 4; negative."""
+        """Return minus the encoder's parameters without its pooler: in transformers 4, a tied decoder shared them."""
         encoder, decoder = self.parts
         if value is not True or encoder.family is not decoder.family:
             return None
@@ -117,7 +117,7 @@ class Pair(Several, frozen=True, kw_only=True):
 
 
 class PairFamily(Family, frozen=True):
-    """The family of pairs, which are read by their sides."""
+    """The family of all pairs; the keys of one pair are those of its sides."""
 
     def of_config(
         self, config: ModelConfig, architecture: Architecture, find: Find | None = None
@@ -171,7 +171,7 @@ def _find_class(side: str, family: Family) -> Architecture | None:
 
 
 def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]:
-    """Return a warning for a decoder that cannot see the encoder: the library builds it without one."""
+    """Return a warning for a decoder that cannot see the encoder: the library builds it without a warning."""
     if values.switches.get("decoder.add_cross_attention", True):
         return []
     message = "the decoder has no cross-attention, so it cannot see the encoder"

@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice
 
 POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
-"""Kinds of positions; the class makes the first two, and none for any other value, including ``null``."""
+"""Kinds of positions; the class makes the first two, and no positions for any other value, including ``null``."""
 
 ESM = family(
     "esm",

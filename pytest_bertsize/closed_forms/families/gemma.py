@@ -1,4 +1,4 @@
-"""Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with heads of their own width, tied to its word embeddings."""
+"""Gemma (Gemma Team 2024, arXiv 2403.08295): Llama, tied to its word embeddings, with heads of their own width."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.llama import CLASSES, LLAMA, NO_TOKEN_BIAS, QWEN3
@@ -27,7 +27,8 @@ GEMMA = family(
     under="model",
     mlp_bias="False",
 )
-"""The first files have ``"gelu"`` for its approximation, as the config class reads it; neither has parameters."""
+"""The first config files write ``"gelu"`` for its approximation, and the config class reads it so; neither function has
+parameters."""
 
 GEMMA2 = family(
     "gemma2",

@@ -83,8 +83,8 @@ OPENAI_GPT = family(
     owner=f"{OPENAI_HEAD} and before(5)",
     summary=heads.summary("multiple_choice_head", "1"),
 )
-"""GPT (Radford et al. 2018, not on arXiv): GPT-2 without its last norm and post-norm, as in arXiv 1706.03762.
+"""GPT (Radford et al. 2018, not on arXiv): GPT-2 as a post-norm model (arXiv 1706.03762), without the last norm.
 
 V·D + P·D + L·(12·D² + 13·D). The class with two heads ties the other way round: its ``lm_head`` owns the matrix, and
-the embeddings share it, as its map of ties says (since https://github.com/huggingface/transformers/pull/42191).
+the embeddings share it, as the class's map of ties says (since https://github.com/huggingface/transformers/pull/42191).
 """

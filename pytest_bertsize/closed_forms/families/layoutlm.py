@@ -69,9 +69,9 @@ LAYOUTLMV3 = family(
 """LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT with positions on the page, and patches of its image.
 
 BERT's embeddings and 2·P2·J + 2·P2·H: a word's position, height and width. N·D·K² + D of patches, D of their first
-token, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for distances in the text, 2·B2·A for distances on
-the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten labels; for
-more, D² + D come before it.
+token, ((W/K)² + 1)·D of positions and 4·D of norms. BERT's layers, and B·A for distances in the text, 2·B2·A
+for those on the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten
+labels; for more, D² + D come before it.
 """
 
 LILT = family(
@@ -135,5 +135,5 @@ MARKUPLM = family(
 )
 """MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads a word's path in the tree of a page.
 
-BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, the first unused.
+BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is unused.
 """

@@ -20,11 +20,11 @@ CLASSES = """
 NO_TOKEN_BIAS = Until(
     (5, 13), without("token_classification_bias"), f"{LIBRARY}/blob/v5.13.0/src/transformers/modeling_layers.py"
 )
-"""Keys that no config class here declares, but that the classes read from the file."""
+"""Since 5.13, classes read ``token_classification_bias`` from the config file, though no config class declares it."""
 
 
 def head_dim_since(release: str, family: str) -> Until:
-    """Return the change of a release before which the number of heads must divide the width."""
+    """Return the change before a release: there is no ``head_dim``, and the number of heads must divide the width."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         found = without_rules_on("head_dim")(without("head_dim")(keys))
@@ -150,9 +150,9 @@ EUROBERT = family(
     transform="dense   linear D D   @head.transform",
     since=(5, 3),
 )
-"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers, heads share keys and values.
+"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers, heads may share keys and values.
 
-Embeddings have no norm; the last layer is followed by one, a scale without a shift (Zhang and Sennrich 2019, arXiv
+Embeddings have no norm; a norm follows the last layer, a scale without a shift (Zhang and Sennrich 2019, arXiv
 1910.07467). The masked language model has V·D, not tied by default; ``mlp_bias`` gives it V of bias, too. D² + D come
 before the classifier of sequences.
 """
@@ -183,4 +183,4 @@ PHI3 = family(
     """,
     since=(4, 41),
 )
-"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for query, key and value, and one for the gate."""
+"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for query, key and value, one for gate and up."""

@@ -1,4 +1,4 @@
-"""Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gated and almost without biases.
+"""Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gates and few biases.
 
 V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head, without a table of positions. A pooler adds
 D² + D. The masked language model has BERT's head, with another name for its norm.
@@ -61,7 +61,7 @@ NOMIC_BERT = family(
     masked_lm=heads.MASKED_LM.replace("LayerNorm", "layer_norm"),
     since=(5, 5),
 )
-"""``bias`` gives attention and the last matrix biases: L·(3·A·W + 2·D) more."""
+"""``bias`` adds biases to attention and to the last matrix of the feed-forward part: L·(3·A·W + 2·D) more."""
 
 GTE = family(
     "gte",

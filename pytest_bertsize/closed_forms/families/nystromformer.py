@@ -41,5 +41,5 @@ NYSTROMFORMER = family(
 )
 
 MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, stem="Mra", trees=YOSO.trees, more="")
-"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions: Nyströmformer
-without a convolution."""
+"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions, built like
+Nyströmformer without its convolution."""

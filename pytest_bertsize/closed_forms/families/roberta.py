@@ -13,7 +13,7 @@ ENCODERS = """
 *ForSequenceClassification   {under}.body + dense_classifier
 *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
 """
-"""Heads of families that never decode."""
+"""The classes of families that never decode."""
 CLASSES = ENCODERS.replace("*ForMaskedLM", "*ForCausalLM, *ForMaskedLM")
 WITHOUT_POOLER = CLASSES.replace(
     "*ForMultipleChoice,",

@@ -1,6 +1,6 @@
 """RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005) and other pre-norm families.
 
-BERT, and 2·D of norm after the last layer; the other families have these in place of the norm after the embeddings.
+BERT, and 2·D of norm after the last layer; in the other families, this norm replaces the one after the embeddings.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -45,7 +45,7 @@ ROBERTA_PRELAYERNORM = family(
     after_encoder="LayerNorm",
     across="",
 )
-"""``norm`` is the norm of the embeddings, ``across`` the table of distances, in families that have them."""
+"""``norm`` is the norm of the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",

@@ -69,7 +69,7 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
 
 
 def honoured(default: str) -> Until:
-    """Return the change of transformers 5: before it, the config decides whether the head is tied.
+    """Return the change before transformers 5, where the config decides whether the head is tied.
 
     :param default: the default of the family's config class.
     """

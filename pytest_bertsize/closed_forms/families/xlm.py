@@ -2,8 +2,8 @@
 
 V·D + P·D + 2·D, and N·D if there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
 as wide and two norms, each in a list of its own. The language model has one matrix, or an adaptive softmax (Grave et
-al. 2016, arXiv 1609.04309), which never reads the matrix that a tie adds: (c₁ + k)·(D + 1) for the c₁ most frequent
-words and k clusters, D/Rⁱ·(D + words) for the i-th cluster.
+al. 2016, arXiv 1609.04309): (c₁ + k)·(D + 1) for the c₁ most frequent words and k clusters, D/Rⁱ·(D + words) for the
+i-th cluster. A tie then adds a matrix that the softmax never reads.
 """
 
 from collections.abc import Mapping

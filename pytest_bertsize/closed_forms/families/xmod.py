@@ -1,7 +1,7 @@
 """X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer.
 
-BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that they share adds L·2·D. With pre-norm layers,
-2·D more after the last one.
+BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that the languages share adds L·2·D. Pre-norm
+models have 2·D more after the last layer.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
