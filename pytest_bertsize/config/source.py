@@ -147,6 +147,8 @@ class Disk:
         For a path without a suffix, return the nearest folder with one of the files.
         """
         path = PurePosixPath(location)
+        if not location.isprintable():
+            return ""
         try:
             if not path.suffix:
                 folders = [

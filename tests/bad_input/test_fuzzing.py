@@ -200,8 +200,11 @@ def count_meant(text: str) -> int | None:
     """What a text says if it is a count, worked out apart from the module under test."""
     unit = text[-1:] if text[-1:] in {"K", "M", "B", "T"} else ""
     whole, point, decimals = text.removesuffix(unit).partition(".")
-    runs = [*whole.split("_"), *([decimals] if point else [])]
+    first, *thousands = whole.split("_")
+    runs = [first, *thousands, *([decimals] if point else [])]
     if not all(run and set(run) <= set("0123456789") for run in runs):
+        return None
+    if thousands and (len(first) > 3 or {len(run) for run in thousands} != {3}):
         return None
     scale = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000, "T": 1_000_000_000_000}[unit]
     meant = (int(whole.replace("_", "")) + Fraction(int(decimals or "0"), 10 ** len(decimals))) * scale

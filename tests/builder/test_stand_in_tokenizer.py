@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from transformers import BertTokenizer
 
 from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
@@ -16,8 +19,8 @@ from pytest_bertsize.builder.confined import Refused
 Use = Callable[..., object]
 
 
-def stand_in(family: str = "bert", **config: Any) -> Any:
-    return Tokenizer("acme/tiny", {"model_type": family, "vocab_size": 101, **config})
+def stand_in(family: str = "bert", given: Mapping[str, Any] = MappingProxyType({}), **config: Any) -> Any:
+    return Tokenizer("acme/tiny", {"model_type": family, "vocab_size": 101, **config}, given)
 
 
 @pytest.mark.parametrize("family", SPECIAL)
@@ -69,6 +72,36 @@ def test_it_is_as_much_longer_as_tokens_are_new(how: str) -> None:
     assert add(found) == new
     assert (len(found), found.vocab_size) == (101 + new, 101)
     assert len(copy.deepcopy(found)) == 101 + new  # as of a module that has it
+
+
+GIVEN: dict[str, tuple[dict[str, Any], int]] = {
+    "a list": ({"additional_special_tokens": ["[type]", "[PAD]"]}, 1),
+    "a beginning and an end": ({"bos_token": "[BOS]", "eos_token": "[EOS]", "pad_token": None}, 2),
+    "one that its family has": ({"sep_token": "[SEP]"}, 0),
+    "another separator": ({"sep_token": "<mysep>"}, 1),
+    "what adds no token": ({"use_auth_token": True, "do_lower_case": True}, 0),
+}
+
+
+@pytest.mark.parametrize("how", GIVEN)
+def test_tokens_that_from_pretrained_is_given_count_from_the_start(how: str, tmp_path: Path) -> None:
+    given, new = GIVEN[how]
+    words = [f"word{at}" for at in range(101 - len(SPECIAL["bert"]))]
+    (tmp_path / "vocab.txt").write_text("\n".join((*SPECIAL["bert"], *words)), encoding="utf-8")
+    assert len(BertTokenizer.from_pretrained(tmp_path, **given)) == 101 + new
+    found = stand_in(given=given)
+    assert len(found) == 101 + new
+    assert (found.add_tokens(["[E1]"]), len(found)) == (1, 102 + new)
+    if "additional_special_tokens" in given:
+        assert "[type]" in stand_in(given=given).get_added_vocab()
+        assert stand_in(given=given).add_tokens(["[type]"]) == 0
+
+
+@pytest.mark.parametrize("key", ["extra_special_tokens", "vocab_file", "vocab", "entity_token"])
+def test_arguments_by_which_only_the_tokenizer_knows_its_length_are_refused_if_it_is_asked(key: str) -> None:
+    found = stand_in(given={key: ["[type]"]})
+    with pytest.raises(Refused, match=f"is asked for its number of tokens with {key}"):
+        len(found)
 
 
 def test_of_a_marker_it_says_whether_it_was_added() -> None:

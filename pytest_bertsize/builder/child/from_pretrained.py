@@ -298,7 +298,8 @@ def _make_tokenizer(
         _note_answer(name, OF_DISK[0])
     else:
         published = _get_published(hub, name, {**named, "subfolder": subfolder})
-    return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published))
+    given = {**named, "vocab": arguments or named.get("vocab")}
+    return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published), given)
 
 
 def _download(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn, cast
 from unittest.mock import patch
 
@@ -270,6 +270,16 @@ MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASC
 """Tokens that are new to a vocabulary of words and their pieces, because it splits words at brackets …"""
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
 """… and those that some vocabularies have all the same: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
+SPECIAL_KEYS = (
+    *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
+    "additional_special_tokens",
+)
+"""Arguments of a tokenizer that add a token which its vocabulary lacks."""
+OTHER_KEYS = (
+    *("extra_special_tokens", "added_tokens_decoder", "vocab", "merges"),
+    *("vocab_file", "tokenizer_file", "tokenizer_object"),
+)
+"""Arguments of a tokenizer that change the number of its tokens, by how much only the tokenizer knows."""
 MADE_BEFORE = "make the model above that line, or "
 TAKEN: dict[str, int] = {}
 """Names whose tokenizers are assumed to have as many tokens as the config has rows, and their number."""
@@ -297,16 +307,29 @@ class AddedVocab:
 class Tokenizer:
     """A missing tokenizer: its length, if its family's tokenizers fill the rows; any other use of it fails."""
 
-    def __init__(self, name: str, config: Mapping[str, Any]) -> None:
-        """:param config: of the model that the tokenizer belongs to."""
+    def __init__(self, name: str, config: Mapping[str, Any], given: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """:param config: the config of its model.
+
+        :param given: the arguments that the code gives it by name.
+        """
         family = str(config.get("model_type"))
         own = f"{family.replace('-', '')}tokenizer"
         has_own = str(config.get("tokenizer_class") or own).lower() in {own, f"{own}fast"}  # MiniLM has XLM-R's
         special = SPECIAL.get(family, ()) if has_own else ()
-        vars(self).update(_name=name, _config=config, _special=special, _added={})
+        vars(self).update(_name=name, _config=config, _special=special, _added={}, _given=given)
 
     def __len__(self) -> int:
+        self._read_given()
         return self.vocab_size + len(self._added)
+
+    def _read_given(self) -> None:
+        given = self._given
+        vars(self).update(_given={})
+        for key, value in given.items():
+            is_other_token = key.endswith("_token") and key not in SPECIAL_KEYS and value is not True
+            if value and (key in OTHER_KEYS or is_other_token):  # transformers 5 adds the value of any such key
+                self._refuse(f"its number of tokens with {key}")
+        self.add_special_tokens({key: given[key] for key in SPECIAL_KEYS if given.get(key)})
 
     @property
     def name_or_path(self) -> str:
@@ -340,6 +363,7 @@ class Tokenizer:
         return False
 
     def get_added_vocab(self) -> AddedVocab:
+        self._read_given()
         has_token = partial(self._has_token, in_lower_case=True)
         return AddedVocab(has_token, partial(self._refuse, "its added tokens", MADE_BEFORE))
 
