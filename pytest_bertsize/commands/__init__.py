@@ -1,4 +1,4 @@
-"""Without pytest: a module or a folder for each command of ``bertsize``.
+"""The commands of ``bertsize``, a module or a folder for each; pytest is not needed.
 
 In: arguments. Out: lines and an exit status.
 """

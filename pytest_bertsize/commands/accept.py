@@ -1,4 +1,4 @@
-"""``bertsize accept``: raise the budgets that fail, with the reason, without pytest."""
+"""``bertsize accept``: raise the limits that models exceed, and write the reason; pytest is not needed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def accept(  # noqa: PLR0913  (the options of the command)
 ) -> int:
     """Build the models, write limits, reasons and lock, and report the changes.
 
-    :param names: names of the models to accept; all of them without any.
-    :param base: the revision since which a loosened budget gets the reason; ``None`` for the last commit.
-    :param reason: the reason for the tables of models whose budgets are raised.
-    :returns: the exit status: :data:`FOUND` if a named model fails all the same.
+    :param names: names of the models to accept; if there are none, all models are accepted.
+    :param base: budgets that were loosened since this revision get the reason too; ``None`` for the last commit.
+    :param reason: the text to write into the tables of models whose budgets are raised.
+    :returns: the exit status: :data:`FOUND` if one of these models still fails.
     """
     try:
         refuse_ci("bertsize accept")

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Names that mean revisions even without a repository or such a branch, so that the message is about a revision."""
+"""Names that always mean revisions; without a repository or such a branch, the message is then about the revision."""
 
 
 def read_config_at(reference: str) -> ModelConfig:
-    """Read ``main:models/config.json``: a file of a commit, its path from the current folder.
+    """Read the config ``main:models/config.json`` of a commit; its path is relative to the current folder.
 
-    :raises Unusable: in the words of the command line.
+    :raises Unusable: with a message for the command line.
     """
     revision, _, inside = reference.partition(":")
     location, hash_sign, inner = inside.partition("#")
@@ -49,11 +49,11 @@ def read_config_at(reference: str) -> ModelConfig:
 
 
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
-    """Read a model as the table of a commit declares it, in the current folder.
+    """Read a model as the table of the current folder declares it at a commit.
 
-    The last value is its block in the lock, if that has its sizes.
+    The last value is the model's block in that commit's lock, if its config comes from a build and the lock has it.
 
-    :raises Unusable: if there is none, or none that can be read.
+    :raises Unusable: if the commit declares no such model, or the model cannot be read.
     """
     here = Settings(find_table(Path.cwd()), "", {})
     with _open_files(here.root, revision) as files:
@@ -72,7 +72,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
 
 def is_declared_at(revision: str, name: str) -> bool:
-    """Return whether the table of a commit declares a model; a name that a module of the folder may have is none."""
+    """Return whether the table at a revision declares a model; never if :func:`is_revision` refuses the revision."""
     if not is_revision(revision):
         return False
     here = Settings(find_table(Path.cwd()), "", {})
@@ -84,7 +84,7 @@ def is_declared_at(revision: str, name: str) -> bool:
 
 
 def is_revision(written: str) -> bool:
-    """Return whether a name is a revision in this folder, and no module."""
+    """Return whether a name is a git revision, and no Python module or folder here has the same name."""
     top = written.partition(".")[0]
     if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False

@@ -52,11 +52,11 @@ def check(  # noqa: PLR0913  (the options of the command)
     """Check the declared models, print the findings, write the reports.
 
     :param root: the folder of the pyproject.toml.
-    :param helper: the process that builds, stopped afterwards; ``None`` to compare budgets with the closed form alone.
-    :param names: names of the models to check; all of them without any.
-    :param base: the revision to compare with; ``None`` for that of the request that CI runs for.
-    :param python: the interpreter to build with; ``None`` for that of the table.
-    :param strict: whether a model fails if nothing counts it, because nothing is built.
+    :param helper: the process that builds; it is stopped at the end. ``None`` builds nothing: closed forms alone count.
+    :param names: names of the models to check; if there are none, all models are checked.
+    :param base: the revision to compare with; ``None`` for the base of the pull or merge request that CI runs for.
+    :param python: the interpreter to build with; ``None`` for the one that the table names.
+    :param strict: without a build, whether a model without a closed form fails if code makes it or no lock has it.
     :returns: the exit status.
     """
     try:
@@ -82,7 +82,7 @@ class Declared(NamedTuple):
 
     settings: Settings
     names: list[str]
-    """The models of the command."""
+    """The names of the models that the command is for."""
     about: AskedAbout
     registry: Registry
     base: Baseline | None
@@ -99,7 +99,7 @@ def read_declared(
 ) -> Declared:
     """Read the table and the base.
 
-    :param command: its name in messages: ``"bertsize check"``.
+    :param command: the command's name in messages: ``"bertsize check"``.
     :raises SettingsError: for a mistake in the table or an option, and for a name that is not declared.
     """
     settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
@@ -113,7 +113,7 @@ def read_declared(
 
 
 def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[ModelReport]:
-    """Build the models that the closed forms bound, and review them."""
+    """Build the models, and review them; without a helper, review them without a build."""
     try:
         if helper:
             if helper.memory:
@@ -126,7 +126,7 @@ def review_all(gate: Gate, helper: Helper | None, names: Sequence[str]) -> list[
 
 
 def _print_outcome(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
-    """Print the failures, on request the tables of models that passed, and the summary."""
+    """Print the failures, the summary and, if the style is verbose, the tables of models that passed."""
     common, failed = take_common([model for model in outcome.checked if model.verdict == "failed"], style)
     if common:
         say(f"{common}\n", out)

@@ -1,4 +1,4 @@
-"""Print for a terminal or a file, with characters that it can encode, and mistakes as lines of their own."""
+"""Print to a terminal or a file, with characters that its encoding has; print each mistake as a line of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.table.settings import SettingsError
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
-"""Exit status: passed or shown; a finding; a mistake in a table, in a config or on the command line."""
+"""The exit statuses: success; a finding; a mistake in a table, in a config or on the command line."""
 
 
 def read_style(out: TextIO, verbosity: int = 0) -> Style:

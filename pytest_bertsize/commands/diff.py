@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 SEQ_LEN = 128
-"""Tokens of the text for FLOPs."""
+"""The number of tokens for which FLOPs are counted."""
 DTYPE = "float32"
-"""The dtype for bytes, not the config's: models are compared by their parameters, not by their storage."""
+"""The dtype in which the bytes of both models are counted; the dtypes in their configs are ignored."""
 HEAD_WIDTH = ("head_dim", "d_kv", "d_head")
-"""Keys for the width of a head."""
+"""The keys of a config for the width of an attention head."""
 MEASURES = f"bytes as {DTYPE}, FLOPs of a text of {SEQ_LEN} tokens"
 COLUMNS = ("component", "A", "B", "change")
 
@@ -36,7 +36,7 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
     """Write the changes from the first model to the second.
 
     :param form: ``text``, ``md`` or ``json``.
-    :raises Unusable: with the mistakes of both.
+    :raises Unusable: with the mistakes in both configs.
     """
     models: list[Explained] = []
     mistakes: dict[Finding, None] = {}
@@ -55,7 +55,7 @@ def diff(first: Named, second: Named, form: str = "text") -> str:
 
 
 class Row(NamedTuple):
-    """One component, or one measure, of both; ``None`` if it is unknown."""
+    """The values of a component or of a measure in both models; ``None`` for an unknown value."""
 
     name: str
     before: int | None
@@ -66,7 +66,7 @@ class Row(NamedTuple):
         return None if self.before is None or self.after is None else self.after - self.before
 
     def write_cells(self, same: str) -> tuple[str, str, str]:
-        """Return both values and the change, ``same`` if there is none."""
+        """Return both values and the change as text; ``same`` is the text for no change."""
         change = "" if self.change is None else signed(self.change) if self.change else same
         return _write_count(self.before), _write_count(self.after), change
 
@@ -76,7 +76,7 @@ def _write_count(count: int | None) -> str:
 
 
 def _list_components(before: ClosedForm, after: ClosedForm) -> list[Row]:
-    """List every component at every level that either has, and the total."""
+    """List every component that either model has, at every level, and the total."""
     names = parents_first(dict.fromkeys((*before.components, *after.components)))
     rows = [Row(name, before.components.get(name, 0), after.components.get(name, 0)) for name in names]
     return [*rows, Row(TOTAL, before.total, after.total)]
@@ -96,7 +96,7 @@ def _measure(model: Explained) -> dict[str, Any]:
 
 
 def _find_head_width(model: Explained) -> int | None:
-    """Return the width in the config, else width by heads if the queries are as wide as the model."""
+    """Return the head width in the config, else the model's width by its heads, if the queries have the same width."""
     sizes = model.form.dims.sizes
     said = (sizes.get(size.symbol) for size in model.derivation.family.keys.sizes if size.key in HEAD_WIDTH)
     if found := next(filter(None, said), None):
@@ -108,7 +108,7 @@ def _find_head_width(model: Explained) -> int | None:
 
 
 def _list_query_widths(form: ClosedForm) -> Iterator[int]:
-    """Yield the widths of the queries in attentions."""
+    """Yield the width of the query of each attention."""
     for term in form.terms:
         *_, module, leaf = ("", *term.name.split("."))
         if module in ("query", "q_lin") and leaf == "weight" and term.kind in flops.LINEAR:
@@ -116,7 +116,7 @@ def _list_query_widths(form: ClosedForm) -> Iterator[int]:
 
 
 def _explain_changes(before: Explained, after: Explained) -> list[str]:
-    """Return a sentence for each changed key, then net and gross."""
+    """Return a sentence for each changed key, and one for the net change, with the parameters added and removed."""
     found = attribute(before.derivation, after.derivation)
     sentences = [describe_change(row) for row in found.moved]
     sentences += [found.method] if found.method else []
@@ -138,7 +138,7 @@ def _list_measures(before: Explained, after: Explained, same: str) -> list[tuple
 
 
 def _write_shape(measured: dict[str, Any]) -> tuple[str, str, str]:
-    """Return ``12 / 768``, ``64`` and ``4``."""
+    """Return ``12 / 768`` (layers / width), ``64`` (the head width) and ``4`` (feed-forward width / width)."""
     layers, width, inner = (measured[key] for key in ("layers", "width", "inner_by_width"))
     depth = NOTHING if None in {layers, width} else f"{exact(layers)} / {exact(width)}"
     by_width = NOTHING if inner is None else f"{inner:.3f}".rstrip("0").rstrip(".")

@@ -33,10 +33,10 @@ SCHEMA = 1
 def draw_document(
     models: Mapping[str, Explained], table: Table, notes: Iterable[str], *, lines: Sequence[str] = ()
 ) -> str:
-    """Draw the models, a table of them, and the notes and warnings below it.
+    """Draw a heading for each model, the table, and the notes and warnings below it.
 
-    :param models: by the prefix of the lines of each.
-    :param lines: lines between table and notes, which are not wrapped.
+    :param models: the models by the prefix of their headings: ``"A  "``.
+    :param lines: lines between the table and the notes; they are not wrapped.
     """
     style = read_style(sys.stdout)
     heads = [part for mark, model in models.items() for part in _draw_heading(mark, model, style)]
@@ -51,7 +51,7 @@ def draw_document(
 
 
 def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:
-    """Yield class, file and sizes, and the origin of a config by a name of the hub."""
+    """Yield a line with class, file and sizes, and one with the origin of a config that a name of the hub led to."""
     options = {key: str(value).lower() for key, value in model.model.options.items()}
     said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
     name = (model.form.architecture.name, "bold")
@@ -63,10 +63,10 @@ def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[Rendera
 def make_table(
     columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], *, left: int = 0, sections: Collection[int] = ()
 ) -> Table:
-    """Make a table of rows, each a style and cells.
+    """Make a table; each row has a style and its cells.
 
     :param left: the number of columns with words; all others have numbers.
-    :param sections: the rows with a line above them.
+    :param sections: the indices of rows above which a line is drawn.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     table.border_style = "dim"

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from pytest_bertsize.quantity import Quantity
 
 MOST = 10
-"""Shapes in the output."""
+"""The most shapes in the output."""
 
 
 class Row(NamedTuple):
-    """The present shape, or another one, as in the JSON."""
+    """The model's present shape, or a proposed one, with the fields of the JSON."""
 
     overrides: dict[str, Any]
     """The overrides to paste into the table, in addition to its own."""
     sizes: Mapping[str, Any]
-    """The sizes that vary, by key."""
+    """The values of the sizes that the search varies, by key."""
     parameters: int
     flops: int | None
     adapter: dict[str, Any]
-    """The adapter's keys that differ."""
+    """The adapter's keys that differ from today's."""
     limited: dict[str, int]
-    """The limited parameters of the adapter, by component."""
+    """The parameters of each component of the adapter that has a limit."""
 
 
 class Fitting(NamedTuple):
-    """The content of the output, in any form."""
+    """The content of the output, whether text, Markdown or JSON."""
 
     chosen: Explained
     limits: Sequence[Limit]
@@ -58,10 +58,10 @@ class Fitting(NamedTuple):
 def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, form: str = "text") -> str:
     """Write the shapes of one model under a budget, the nearest to today's first.
 
-    :param total: the most parameters, as in ``110M``; ``None``, without FLOPs either: the budget of a declared model.
+    :param total: the most parameters, as in ``110M``; without ``total`` and ``most_flops`` the model's budget applies.
     :param most_flops: the most FLOPs of a forward pass.
     :param form: ``text``, ``md`` or ``json``.
-    :raises Unusable: if the command line names a size that is missing, or no shape is within the limits.
+    :raises Unusable: if the command line names a size that the model lacks, or no shape is within the limits.
     """
     chosen = explain_model(named)
     found = _find_shapes(chosen, _read_limits(chosen, total, most_flops, wish.seq_len), wish)
@@ -70,7 +70,7 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
 
 
 def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, seq_len: int) -> list[Limit]:
-    """Return the limits of the command line, else the model's own."""
+    """Return the limits of the command line or, if it names none, the model's own."""
     found = []
     if total is not None:
         found.append(_read_limit(TOTAL, "--total", total, quantity.PARAMETERS))
@@ -130,7 +130,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides with those of a shape; a part's keys are in an object of its own."""
+    """Return the table's overrides and a shape's; a key with a dot, ``PART.KEY``, becomes a key of the object PART."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.model.overrides.items()
     found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
@@ -171,7 +171,7 @@ def _list_limits(limits: Sequence[Limit]) -> str:
 
 
 def _list_pastes(found: Fitting) -> list[str]:
-    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape, or the keys of the adapter."""
+    """Return the text to paste for each shape: ``overrides = { num_hidden_layers = 12 }``, or keys of the adapter."""
     model = found.chosen.model
 
     def write(row: Row) -> str:
@@ -185,13 +185,13 @@ def _list_pastes(found: Fitting) -> list[str]:
 
 
 def _list_notes(found: Fitting) -> list[str]:
-    how = "nearest to today's first; in each, no size can grow by one more step"
+    how = "the nearest to today's comes first; no size of a shape can grow by one more step"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
     first = shown_ones if found.rows else "today's shape is as large as the budget allows"
     unsure = Variants(found.chosen.derivation).why_unsure
     notes = [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
     if found.today.limited:
-        notes.append(f"none has more parameters than today's {exact(found.today.parameters)}")
+        notes.append(f"no shape has more parameters than today's, {exact(found.today.parameters)}")
     model, is_adapter = found.chosen.model, any(row.adapter for row in found.rows)
     if is_adapter and (file := model.adapter_file):
         notes.append(f"to paste into {printable(file)}")
@@ -201,7 +201,7 @@ def _list_notes(found: Fitting) -> list[str]:
 
 
 def _list_columns(found: Fitting) -> dict[str, list[str]]:
-    """Return cells by heading: the sizes that some shape changes, by their symbols, then the counts."""
+    """Return the cells of each column by its heading: the sizes that some shape changes, then the counts."""
     sizes, rows = Variants(found.chosen.derivation).sizes, [found.today, *found.rows]
     cells = {"": ["today", *(str(number) for number, _ in enumerate(found.rows, 1))]}
     for key, now in found.today.sizes.items():

@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.drawing import Style
 
 MOST_ROWS = 100
-"""Most rows of a model in the terminal, the last ones; other forms have all."""
+"""The most rows of a model that the terminal shows, the last ones; JSON and Markdown have all rows."""
 LABEL = 24
-"""Characters of a tag's name."""
+"""The most characters of a commit's or tag's name."""
 DAY = len("2026-11-22")
 INDENT = "  "
 LEAST = 12
-"""Fewest cells for a subject."""
+"""The fewest cells for a commit's subject; with less space it is left out."""
 COLUMNS = ("commit", "date", "subject", "cause", "parameters", "change")
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
 
 
 def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = "text") -> str:
-    """Write the rows of each model; a commit in which it could not be counted is a row of its own.
+    """Write the rows of each model; a commit in which the model could not be counted has a row as well.
 
     :param root: the folder of the pyproject.toml.
     :param name: a model, by any name that it had; ``""`` for all.
-    :param commits: ``v1..HEAD``; ``""`` for all up to the current one.
+    :param commits: the range, as in ``v1..HEAD``; ``""`` for all commits up to the current one.
     :param form: ``text``, ``md`` or ``json``.
     :raises SettingsError: for a mistake in the table, or in the name.
     :raises NoRevision: for unknown commits.
@@ -88,12 +88,12 @@ def _write_headline(model: ModelHistory) -> str:
 
 
 def _list_sentences(row: Row) -> list[str]:
-    """Return the sentences of a row beside its numbers and keys."""
+    """Return the sentences of a row about anything but its numbers and keys."""
     found = [*row.said]
     if row.since:
         found.append(f"the change is since {row.since}, the last commit that was counted")
     if len(row.commit.parents) > 1 and row.change is not None:
-        found.append("a merge: the sum of its changes")
+        found.append("a merge: the change is the sum of those in the merged commits")
     return found
 
 
@@ -102,7 +102,7 @@ def _list_causes(row: Row) -> list[str]:
 
 
 def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
-    """Return the notes on all rows."""
+    """Return the notes that concern all rows."""
     rows = [row for model in models for row in model.rows]
     found = [*dict.fromkeys(row.method for row in rows if row.method)]
     if history.span.start == history.span.end:
@@ -116,7 +116,7 @@ def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
 
 
 def _show_numbers(row: Row, same: str = "0") -> tuple[str, str]:
-    """Return the total and the change, each ``""`` without one."""
+    """Return the total and the change as text, ``""`` for a missing one; ``same`` is the text for no change."""
     total = "" if row.total is None else exact(row.total)
     return total, "" if row.change is None else signed(row.change) if row.change else same
 

@@ -1,4 +1,4 @@
-"""Models that a command line, or a line of Python, names: a config anywhere on the disk, and its closed form."""
+"""Find the model that a command line or a call in Python names, read its config, and derive its closed form."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Named(NamedTuple):
     """A model named on the command line, or in Python."""
 
     config: str
-    """A file or a folder, from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the hub;
-    ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``."""
+    """The path of a file or folder from the current folder, also as ``REV:FILE`` and ``FILE#key.path``; a name of the
+    hub; ``module:NAME``; or a declared model, as ``NAME``, ``pyproject.toml::NAME`` or ``REV:NAME``."""
     architecture: str | None = None
     family: str | None = None
     options: Mapping[str, bool] = {}
     """Constructor arguments."""
     keys: Mapping[str, str] = {}
-    """The file's own names of keys, with the keys that they mean."""
+    """The names that the file itself gives to keys, each with the key that it means."""
 
 
 class Explained(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Explained(Struct, frozen=True):
     config: ModelConfig
     derivation: Derivation
     settings: Settings | None = None
-    """The present table that declares it; ``None`` for a config by its path, and at a revision."""
+    """The present pyproject.toml that declares the model; ``None`` for a config by its path, and at a revision."""
 
     @property
     def form(self) -> ClosedForm:
@@ -89,17 +89,17 @@ def closed_form(
 ) -> ClosedForm:
     """Derive the tensors of a model from its config alone, without torch or transformers.
 
-    ``closed_form("config.json")["encoder"]`` is its number of parameters, also for ``"total"`` and ``"trainable"``, and
-    0 for a component that the model lacks; ``.formulas()["encoder"].text`` is its formula. The source of each family's
-    formulas, a paper or the code of the class, is in its module in ``closed_forms/families``.
+    ``closed_form("config.json")["encoder"]`` is the number of parameters of the component ``encoder``, 0 if the model
+    lacks it; ``"total"`` and ``"trainable"`` work as well. ``.formulas()["encoder"].text`` is the component's formula.
+    Each family's module in ``closed_forms/families`` names the source of its formulas: a paper or the class's code.
 
-    :param config: as for ``bertsize explain``: a file or a folder, from the current folder, also as
-        ``FILE#key.path``; or ``pyproject.toml::NAME``, a declared model.
+    :param config: as for ``bertsize explain``: the path of a file or folder from the current folder, also as
+        ``FILE#key.path``; or a declared model, as ``pyproject.toml::NAME``.
     :param architecture: the class; by default the only one that the file names.
     :param family: the ``model_type`` for a file that has none.
     :param options: constructor arguments: ``{"add_pooling_layer": False}``.
     :raises ValueError: with a sentence for each mistake in the config.
-    :raises TypeError: for anything but a path.
+    :raises TypeError: if ``config`` is neither a string nor a path.
     """
     if not isinstance(config, (str, Path)):
         raise TypeError(
@@ -140,7 +140,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
     """Read the config and derive the closed form, by the same steps as a check.
 
     :param in_words: rewrites the fix of a finding from a key of the table to an option or an argument.
-    :raises Unusable: with these fixes or, for a declared model, with those for its table.
+    :raises Unusable: with fixes that ``in_words`` rewrote or, for a declared model, with fixes for its table.
     """
     if declaration := _find_declaration(named.config):
         return _explain_declared(named, declaration)
@@ -159,7 +159,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
     except Unusable as unusable:
         raise Unusable(*map(in_words, unusable.findings)) from None
     except Exception as error:
-        message = printable(f"explain itself failed on this config: {type(error).__name__}: {error}")
+        message = printable(f"pytest-bertsize itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
         raise Unusable(finding) from error
 
@@ -183,9 +183,9 @@ def _find_declaration(written: str) -> _Declaration | None:
 
 
 def _is_declared_in(table: Path, name: str) -> bool:
-    """Return whether a table, also one with mistakes, declares a model, and no file or folder here has its name.
+    """Return whether a table declares a model, and no file or folder here has the model's name.
 
-    A folder without a config, as that of the model's own code, does not count.
+    The table may have mistakes. A folder without a config, such as that of the model's own code, does not count.
     """
     path = Path(name)
     is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
@@ -252,7 +252,7 @@ def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
 def _read_registry(declaring: Settings | None) -> Registry:
     """Read the closed forms of the table that declares a model.
 
-    For a model that no present table declares, read those that the folder's table names, and no other key of it.
+    For a model that no present table declares, read the closed forms that the current folder's table names.
     """
     settings = declaring
     with suppress(SettingsError):
@@ -269,7 +269,7 @@ def _read_registry(declaring: Settings | None) -> Registry:
 
 
 def _read_config(model: Model) -> ModelConfig:
-    """Read the config that the command line names, of any kind."""
+    """Read the config that the command line names: a file, a file at a revision, code that makes it, a hub name."""
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
         if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
@@ -280,9 +280,9 @@ def _read_config(model: Model) -> ModelConfig:
 
 
 def _read_on_disk(reference: str) -> ModelConfig:
-    """Read a config anywhere on the disk: files have to be in its own folder, and messages show the path as given.
+    """Read a config anywhere on the disk; messages show its path as the user wrote it.
 
-    A symlink is followed first, because the files of a downloaded model are symlinks.
+    Files that the config refers to have to be in its folder; symlinks, as in a downloaded model, are resolved first.
     """
     refuse_code(reference)
     location, hash_sign, inner = reference.partition("#")
@@ -313,13 +313,13 @@ def _read_on_disk(reference: str) -> ModelConfig:
         ) from None
     if "model_type" not in config.data and is_file and (real.parent.parent / MODULES).is_file():
         folder = printable(str(path.parent.parent))
-        raise refuse(f"{given} is one module of a sentence-transformers model", f"name its folder, {folder}")
+        raise refuse(f"{given} is one module of a sentence-transformers model", f"name the model's folder, {folder}")
     whole = f"{given}/{MODULES}" if config.modules else config.whole
     return replace(config, file=given, whole=whole)
 
 
 def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
-    """Add to the message about a bare name, which the hub may lack, that no table declares it either."""
+    """Add to the message about an unknown name without a slash that no table declares such a model either."""
     if "/" in name:
         return unknown
     table = find_table(Path())

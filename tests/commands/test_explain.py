@@ -287,7 +287,7 @@ def test_one_module_of_a_folder_of_several_is_no_config(tmp_path: Path, bertsize
     write(tmp_path / "sbert/2_Dense/config.json", {"in_features": 64, "out_features": 32})
     (tmp_path / "sbert/modules.json").write_text("[]")
     said = bertsize.refused("explain", str(tmp_path / "sbert/2_Dense/config.json"))
-    assert f"one module of a sentence-transformers model; name its folder, {tmp_path}/sbert" in said
+    assert f"one module of a sentence-transformers model; name the model's folder, {tmp_path}/sbert" in said
 
 
 def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:

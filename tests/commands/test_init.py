@@ -192,8 +192,8 @@ def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path,
         MISTAKEN,
         "",
         (
-            "ERROR: this folder is part of the project in ../.., and a table here would be one of its own: run "
-            "bertsize init --project ../.. for that project, or bertsize init --project . for this folder alone\n"
+            "ERROR: this folder is part of the project in ../.., and a table here would make it a project of its own: "
+            "run bertsize init --project ../.. for that project, or bertsize init --project . for this folder alone\n"
         ),
     )
     assert not (tmp_path / "src" / "deep" / "pyproject.toml").exists()
@@ -215,7 +215,7 @@ def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:
         "",
         (
             "ERROR: no table is proposed: no JSON or YAML file names a class of a known family (init does not read "
-            "tests, files that git ignores, and hidden, installed or built folders); write, for example, "
+            "tests, files that git ignores, or folders that are hidden, installed or built); write, for example, "
             '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"\n'
         ),
     )

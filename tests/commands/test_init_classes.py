@@ -143,7 +143,7 @@ def test_the_command_that_is_shown_declares_a_class(tmp_path: Path) -> None:
     status, out, err = started(tmp_path)
     assert (status, out) == (NOTHING, "")
     assert "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger\n" in err
-    assert 'or call check_model(model, "NAME") in the script that makes it' in err
+    assert 'if a script makes the model, call check_model(model, "NAME") in the script' in err
 
 
 # classes of the project, and configs
@@ -154,7 +154,9 @@ def test_configs_of_a_family_that_the_project_has_itself_are_lines(tmp_path: Pat
     lay(tmp_path, **{"config.json": TINY, "lib/xbert.py": own, "r/config.json": {**TINY, "model_type": "roberta", "architectures": ["RobertaModel"]}})  # fmt: skip
     assert configs(tmp_path) == ["r/config.json"]
     (line,) = by_hand(tmp_path)
-    assert line.startswith("config.json: lib/xbert.py defines classes of the family bert: if this is for one of them, ")
+    assert line.startswith(
+        "config.json: lib/xbert.py defines classes of the family bert: if this config is for one of them, "
+    )
 
 
 @pytest.mark.parametrize(

@@ -521,7 +521,7 @@ def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_th
     assert "git ignores bertsize.lock, which has to be committed: add !bertsize.lock to .gitignore" in said
 
 
-LACKS = "{}, and a checkout lacks it: commit a copy of its config as configs/{}.json, and write {}"
+LACKS = "{}, so a checkout lacks it: commit a copy of the config as configs/{}.json, and write {}"
 IGNORED, OUTSIDE = {"kwargs": {"name": "out"}}, {"kwargs": {"name": "../out"}}
 
 

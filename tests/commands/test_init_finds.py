@@ -143,7 +143,7 @@ YOURS = "the class that your code builds"
     [
         (
             GOOGLE,
-            'config.json: neither a family nor a class is named: declare it with family = "bert" and architecture',
+            'config.json: neither a family nor a class is named: declare it with architecture, and with family = "bert"',
         ),
         (
             {**TINY, "architectures": None},

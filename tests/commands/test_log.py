@@ -95,7 +95,7 @@ def test_a_merge_is_one_row_of_all_that_it_brought_and_the_rows_add_up(history: 
     assert [row["subject"] for row in rows] == ["begin", "wider"]
     assert rows[1]["change"] == LAYER + 10 * WORD
     assert {key["key"]: key["total"] for key in rows[1]["keys"]} == {"num_hidden_layers": LAYER, "vocab_size": 490}
-    assert rows[1]["said"][-1] == "a merge: the sum of its changes"
+    assert rows[1]["said"][-1] == "a merge: the change is the sum of those in the merged commits"
     assert len(rows[1]["parents"]) == 2
     assert [row["subject"] for row in history.rows("fits", "main^1..wide")] == ["begin", "a layer more", "ten words"]
 

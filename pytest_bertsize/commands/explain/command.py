@@ -37,9 +37,9 @@ def explain(named: Named, form: str = "text", *, names: str | None = None, tenso
     """Explain the count of one model.
 
     :param form: ``text``, ``md`` or ``json``.
-    :param names: the vocabulary of the lines; ``None`` for components.
-    :param tensors: whether the tree goes down to tensors.
-    :raises Unusable: for a config, or a vocabulary, that cannot be used.
+    :param names: the vocabulary of the tensors' names; ``None`` for a tree of components.
+    :param tensors: whether the tree lists the tensors as well.
+    :raises Unusable: if the config or the vocabulary cannot be used.
     """
     chosen = explain_model(named)
     if names is not None:
@@ -57,9 +57,9 @@ def explain(named: Named, form: str = "text", *, names: str | None = None, tenso
 
 
 def write_what_if(named: Named, given: str) -> str:
-    """Write the page that counts the model with other sizes, whole or not at all.
+    """Write the page that counts the model with other sizes; if that fails, an older page stays as it is.
 
-    :returns: the line that names the page.
+    :returns: the line to print, which names the page.
     :raises Unusable: for a config that cannot be used.
     :raises SettingsError: for a path that cannot be written to.
     """
@@ -72,7 +72,7 @@ def write_what_if(named: Named, given: str) -> str:
 
 
 def _check_names(names: str, chosen: Explained) -> None:
-    """:raises Unusable: for a vocabulary that is unknown, or that has no names for this family."""
+    """:raises Unusable: if the vocabulary is unknown, or has no names for the model's family."""
     known = ", ".join(VOCABULARIES)
     if names not in VOCABULARIES:
         fix = did_you_mean(names, VOCABULARIES, f"write one of {known}", written=str)
@@ -110,9 +110,9 @@ LEFT = {"", "formula", "numbers"}
 DROPPED_FIRST = ("in all layers", "numbers")
 GAP = 2
 NARROWEST_NAME = 34
-"""Cells of a tensor's name; other names are whole."""
+"""The fewest cells to which a tensor's name is shortened; other names are never shortened."""
 NARROWEST_FORMULA = 16
-"""Cells of a formula below which its sums are not wrapped further."""
+"""The fewest cells to which the sums of a formula are wrapped."""
 
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
@@ -136,7 +136,7 @@ def _write_cells(line: Line, style: Style) -> dict[str, str]:
 
 
 def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
-    """Drop columns until the rest fits, with sums wrapped and names of tensors shortened as far as necessary."""
+    """Return the widths of the columns that fit if sums are wrapped and names of tensors shortened as necessary."""
     natural = {
         column: max(len(column), *(cell_len(row[column]) for row in rows))
         for column in COLUMNS
@@ -158,7 +158,7 @@ def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], sty
 
 
 def _wrap_sum(text: str, width: int) -> str:
-    """Wrap a sum between terms, each after the first with its sign ahead, and a long term between its factors."""
+    """Wrap a sum before the signs between its terms, and a long term between its factors."""
     if cell_len(text) > width and text.startswith(TIED):
         return f"{TIED.strip()}\n{fit(text.removeprefix(TIED), width)}"
     if cell_len(text) > width and text.startswith(NONE):
@@ -204,7 +204,7 @@ def _list_notes(chosen: Explained) -> Iterator[str]:
 
 
 def _list_spare_rows(chosen: Explained) -> Iterator[str]:
-    """Name rows that the tokenizer beside the config does not reach, or lacks."""
+    """Yield a note if the word embeddings have rows that no id of the tokenizer reaches, or lack rows for its ids."""
     file = Path(chosen.config.file)
     try:
         if chosen.settings:

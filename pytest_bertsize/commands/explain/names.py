@@ -1,7 +1,7 @@
-"""List the lines of an explanation by other names of BERT's tensors: those of ``model.summary()`` or a checkpoint.
+"""Explain BERT's count by other names of its tensors: layers of bert4keras, or variables of Google's checkpoints.
 
-bert4keras has a layer for each, Google's checkpoints a variable. Sources: ``variable_mapping`` of bert4keras, which
-has both; google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
+``model.summary()`` of bert4keras lists these layers. Sources: ``variable_mapping`` of bert4keras, which has both names;
+google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 FAMILY = "bert"
-"""The family whose tensors the table below knows."""
+"""The family whose modules are in :data:`NAMES`."""
 VOCABULARIES = ("transformers", "bert4keras", "tensorflow")
 
 _LAYER, _TF_LAYER = "encoder.layer.*", "bert/encoder/layer_k"
@@ -49,17 +49,17 @@ NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
     "cls.predictions": ("MLM-Bias", "cls/predictions", {"bias": "/output_bias"}),
     "qa_outputs": ("", "cls/squad", _OUTPUT),
 }
-"""Module → layer of bert4keras, and variable of Google's with the ends that tensors have there.
+"""Module → layer of bert4keras, beginning of Google's variables, and their ends by tensor.
 
-The order is that of ``model.summary()``. The additions of a fine-tuned class have their author's names.
+The order is that of ``model.summary()``. Layers that a fine-tuned class adds are absent: their author names them.
 """
 ORDER = {layer: place for place, (layer, _, _) in enumerate(NAMES.values())}
 
 
 def rename(name: str, vocabulary: str, architecture: str) -> str:
-    """Return the name of a tensor as a layer of bert4keras, or as a variable of Google's checkpoints.
+    """Return the layer of bert4keras that has a tensor, or the tensor's variable in Google's checkpoints.
 
-    :returns: ``""`` for one that they lack.
+    :returns: the name; ``""`` if the vocabulary has none for the tensor.
     """
     module, _, tensor = name.removeprefix("bert.").rpartition(".")
     layer, variable, ends = NAMES.get(module, ("", "", {}))
@@ -128,7 +128,7 @@ class _Naming(Struct, frozen=True):
         return self.of.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)
 
     def _write_parts(self, group: list[Leaf]) -> str:
-        """Write the parameters of each module of a layer; for a single one, the formula in numbers."""
+        """Write the parameters of each module in a layer; if there is only one module, its formula in numbers."""
         counts = [sum(leaf.owned for leaf in those) for those in group_by(group, lambda leaf: leaf.module).values()]
         if len(counts) == 1:
             return self.of.write_numbers(group)

@@ -30,7 +30,7 @@ STACKS = ("encoder", "decoder")
 
 
 class Line(Struct, frozen=True):
-    """One line."""
+    """One line of an explanation."""
 
     depth: int
     name: str
@@ -38,11 +38,11 @@ class Line(Struct, frozen=True):
     numbers: str = ""
     """The formula with sizes in place of symbols, or a tensor's shape."""
     count: int = 0
-    """The count of a single layer inside ``one layer``."""
+    """The parameters; on ``one layer`` and the lines inside it, those of a single layer."""
     in_all: int | None = None
-    """The count of all layers, inside ``one layer``."""
+    """The parameters of all layers, on ``one layer`` and the lines inside it; else ``None``."""
     minor: bool = False
-    """The level below components: a kind of parameter, a tensor, or ``""``."""
+    """True for a line that is drawn dim: a kind of parameter, a tensor, or a line without parameters."""
     tensor: bool = False
     """True for the name of a tensor, which a narrow terminal may shorten."""
 
@@ -51,7 +51,7 @@ class Line(Struct, frozen=True):
 
 
 class Leaf(NamedTuple):
-    """One tensor of one layer, alike in all layers: its integers and their symbols."""
+    """One tensor, or the same tensor in every layer of a stack: its sizes as integers and as symbols."""
 
     name: str
     """The name, with ``*`` for the index of a layer."""
@@ -59,7 +59,7 @@ class Leaf(NamedTuple):
     shape: tuple[int, ...]
     size: int
     tied_to: str | None
-    """Name of the tensor whose storage it shares, with ``*`` for indices."""
+    """The name of the tensor whose storage it shares, with ``*`` for indices."""
     times: int
     """The number of layers that have it."""
     passes: int
@@ -77,12 +77,12 @@ class Leaf(NamedTuple):
 
     @property
     def repeats(self) -> Sum:
-        """Return the expression of :attr:`times`; :data:`ONE` if nothing repeats it."""
+        """Return :attr:`times` as an expression of symbols; :data:`ONE` for a tensor outside repeated layers."""
         return terms_of(self.symbolic.times)
 
 
 def list_leaves(form: ClosedForm) -> list[Leaf]:
-    """List the tensors of a closed form in the order of its blocks, and join runs of layers that train apart."""
+    """List the tensors of a closed form in the order of its blocks; frozen and trained layers of a stack are joined."""
     waiting: dict[str, deque[Term]] = defaultdict(deque)
     for term in form.terms:
         waiting[term.name].append(term)
@@ -108,7 +108,7 @@ def group_by(members: Iterable[Leaf], key: Callable[[Leaf], Key]) -> dict[Key, l
 
 
 class Tensors(Struct, frozen=True, dict=True):
-    """All tensors of a closed form, and the sums of some."""
+    """All tensors of a closed form, and lines with sums of them."""
 
     form: ClosedForm
 
@@ -130,13 +130,13 @@ class Tensors(Struct, frozen=True, dict=True):
         return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
 
     def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
-        """Sum a component; its numbers are by default those of its formula."""
+        """Return the line of a component; its numbers are by default its formula in numbers."""
         formula = self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if numbers is None else numbers
         return Line(0, name, formula.text, numbers, sum(leaf.times * leaf.owned for leaf in members))
 
     def make_sum_line(self, depth: int, name: str, members: list[Leaf], times: int | None = None, **also: Any) -> Line:
-        """Sum one copy of some tensors and, if they repeat, all of them.
+        """Return a line with the sum of some tensors in one layer and, if layers repeat, the sum over all layers.
 
         :param also: other fields of the line.
         """
@@ -145,14 +145,14 @@ class Tensors(Struct, frozen=True, dict=True):
         return Line(depth, name, formula.text, count=count, in_all=times and times * count, **also)
 
     def write_numbers(self, members: list[Leaf]) -> str:
-        """Write the formula of one copy in numbers, if that adds anything."""
+        """Write the formula of one layer in numbers; ``""`` if that repeats the formula, or no tensor counts."""
         formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
         return "" if numbers == formula.text else numbers
 
 
 def write_sums(groups: Iterable[list[Leaf]]) -> str:
-    """Return ``12·7,087,872`` if layers repeat; else the lines below suffice."""
+    """Return the sums of repeated layers, as in ``12·7,087,872``; ``""`` if no layer repeats."""
     groups = [*groups]
     if all(group[0].repeats == ONE for group in groups):
         return ""
@@ -172,7 +172,7 @@ def write_shape(shape: Sequence[int]) -> str:
 def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Line]:
     """List all lines down to the total; components that only other classes of the family have get a line as well.
 
-    :param tensors: whether to go down to tensors, not to weights, biases and norms.
+    :param tensors: whether to list each tensor, in place of sums of weights, biases and norms.
     """
     layers = frozenset(size.symbol for size in family.keys.sizes if size.repeats)
     tree = _Tree(Tensors(form), layers, tensors=tensors)
@@ -194,7 +194,7 @@ class _Tree(Struct, frozen=True):
     tensors: bool
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
-        """List a component, then each module in it once, and each of its layers once."""
+        """List a component, then the modules in it; of layers that repeat, list one."""
         groups = group_by(members, lambda leaf: leaf.repeats)
         below: list[Line] = []
         for repeats, group in groups.items():
@@ -213,7 +213,7 @@ class _Tree(Struct, frozen=True):
         return f"{what} of {leaf.times:,}{used}"
 
     def _list_inside(self, path: str, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List the components right below ``path`` and its own tensors, all of a single layer."""
+        """List the components directly below ``path`` and the tensors of ``path`` itself, those of a single layer."""
         lines: list[Line] = []
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:
@@ -227,7 +227,7 @@ class _Tree(Struct, frozen=True):
         return lines
 
     def _list_kinds(self, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List weights, biases and norms, if there are several, and tensors that are tied to another component."""
+        """List weights, biases and norms if there are at least two of these, and tensors tied to another component."""
         kinds = group_by((leaf for leaf in members if not leaf.tied_to), _find_kind)
         lines = [
             self.of.make_sum_line(depth, kind, group, times, numbers=self.of.write_numbers(group), minor=True)
@@ -257,7 +257,7 @@ class _Tree(Struct, frozen=True):
 
 
 def _find_kind(leaf: Leaf) -> str:
-    """Return ``weights``, ``biases`` or ``norm``: for products, sums, or scales and shifts."""
+    """Return ``norm`` for a tensor of a norm, ``biases`` for another bias vector, ``weights`` for any other tensor."""
     if _NORM.search(leaf.module.rpartition(".")[2]):
         return "norm"
     return "biases" if len(leaf.shape) == 1 and leaf.name.endswith("bias") else "weights"

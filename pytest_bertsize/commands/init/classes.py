@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "sentence_transformers")
 MOST_PARSED = 4 * 1024 * 1024
-"""Bytes of Python, which take some seconds."""
+"""The most bytes of Python to parse, which takes some seconds."""
 _MODULE = re.compile(r"Module|Sequential|LightningModule")
 """Classes of torch and Lightning that a model derives from."""
 _MODEL = re.compile(r"(?!TF|Flax)\w*(Model|For[A-Z]\w*|LMHead|SentenceTransformer|CrossEncoder)")
@@ -32,11 +32,11 @@ _SAYS_MODEL = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|Light
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
-"""First folders of paths on a disk that look like names of the hub."""
+"""Beginnings of paths on a disk that look like names of the hub."""
 
 
 class Call(NamedTuple):
-    """A call that makes a model of the library outside of the project's classes."""
+    """A call, outside the project's model classes, that makes a model of the library."""
 
     file: str
     line: int
@@ -57,11 +57,11 @@ class Class(NamedTuple):
     line: int
     name: str
     module: str
-    """The module that it is imported from; ``""`` if none can be named."""
+    """The module to import the class from; ``""`` if none can be named."""
     folder: str
-    """The folder on the path that has the module; ``""`` for the root of the project."""
+    """The folder that has to be on Python's path for this import; ``""`` for the root of the project."""
     maker: str
-    """The class itself, or a function of that module that returns one of it and needs no argument."""
+    """The name to call: the class, or a function of its module that returns an instance and needs no argument."""
 
 
 class _Definition(NamedTuple):
@@ -76,7 +76,7 @@ class _Definition(NamedTuple):
     holds: bool
     """True if a model of the library is among the names."""
     is_module: bool
-    """True if one is among the bases, or a module of torch is."""
+    """True if a base is a model of the library or a module of torch."""
 
 
 class Code:
@@ -115,7 +115,7 @@ class Code:
 
     @cached_property
     def own_families(self) -> dict[str, str]:
-        """Return families whose classes the project defines by the library's names, each with a file that has one."""
+        """Return the families for which the project defines classes under the library's names, each with a file."""
         found: dict[str, str] = {}
         for file, content in self._contents.items():
             names = (name.decode() for name in _CLASS.findall(content))
@@ -127,7 +127,7 @@ class Code:
         return found
 
     def is_foreign(self, architecture: str) -> bool:
-        """Return whether files use the library, and none names a class or the Auto class that makes it."""
+        """Return whether files import the library, but no file names this class or the Auto class that makes it."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
@@ -135,7 +135,7 @@ class Code:
         return any(map(_SAYS_LIBRARY.search, contents)) and not any(map(words.search, contents))
 
     def describe_key(self, key: str) -> str:
-        """Name a file that reads a key which the library's class does not read; ``""`` if none does."""
+        """Write a sentence on a file that names a key which the library's class does not read; ``""`` if none does."""
         name = re.escape(key)
         words = re.compile(rf"(?i:\w*(?:conf|cfg|config|args|params))\.{name}\b|([\"']){name}\1".encode())
         file = next((path for path, content in self._contents.items() if words.search(content)), "")
@@ -146,11 +146,11 @@ class Code:
 
     @cached_property
     def _models(self) -> dict[str, dict[str, str]]:
-        """Return the names in each file for models of the library, and the library's names of them."""
+        """Return the names that each file gives to models of the library, with the library's own names."""
         return {file: dict(_list_models(tree)) for file, tree in self._trees.items()}
 
     def list_classes(self) -> list[Class]:
-        """Return the model classes that hold a model of the library and are not a part of another class."""
+        """Return the model classes that contain a model of the library and are not part of another such class."""
         definitions = [each for file, tree in self._trees.items() for each in self._list_definitions(file, tree)]
         holding = _reach({each.node.name for each in definitions if each.holds}, definitions, lambda each: each.names)
         of_torch = {each.node.name for each in definitions if each.is_module}
@@ -176,7 +176,7 @@ class Code:
                 yield _Definition(file, node, names, bases, bool(names & known.keys()), is_module)
 
     def list_calls(self) -> list[Call]:
-        """Return the calls that make a model of the library outside of classes, each name of the hub once."""
+        """Return the calls outside model classes that make a model of the library; each hub name is listed once."""
         found: dict[object, Call] = {}
         for file, tree in self._trees.items():
             known = self._models[file]
@@ -189,7 +189,7 @@ class Code:
         return sorted(found.values(), key=lambda each: (each.hub_name != "", each.file.count("/"), each))
 
     def _find_import(self, file: str) -> tuple[str, str]:
-        """Return the module of a file, and the folder in which some import of the project finds it."""
+        """Return the module name of a file, and the folder that has to be on Python's path to import it."""
         parts = PurePosixPath(file).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts
         ways = [(parts[at:], "/".join(parts[:at])) for at in range(len(parts))]
@@ -200,12 +200,12 @@ class Code:
 
     @cached_property
     def _imported(self) -> set[str]:
-        """The first parts of the names of modules that the project imports."""
+        """The top-level names of the modules that the project imports."""
         found = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
         return {name.decode() for content in self._contents.values() for name in found.findall(content)}
 
     def _find_hub_name(self, file: str, call: ast.Call) -> str:
-        """Return the name of the hub that a call loads; ``""`` for a path of the project, and without a text."""
+        """Return the name of the hub that a call loads; ``""`` if it loads a path, or not a literal string."""
         named = [each.value for each in call.keywords if each.arg == "pretrained_model_name_or_path"]
         texts = (each.value for each in (*call.args[:1], *named) if isinstance(each, ast.Constant))
         name = next((text for text in texts if isinstance(text, str)), "")
@@ -218,7 +218,7 @@ class Code:
 
 
 def _list_models(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield each name in a file for a model of the library, and the library's name of it."""
+    """Yield each name that a file gives to a model of the library, with the library's own name."""
     aliases = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in LIBRARIES:
@@ -243,7 +243,7 @@ def _is_class_of_module(node: ast.AST) -> bool:
 
 
 def _read_name(node: ast.AST) -> str:
-    """Return a name, the last part of a dotted one; ``""`` for anything else."""
+    """Return a name, or the last part of a dotted name; ``""`` for any other expression."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
@@ -272,7 +272,7 @@ def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _reach(names: set[str], definitions: list[_Definition], list_names: Callable[[_Definition], set[str]]) -> set[str]:
-    """Return the names, and those of all definitions that refer to one of them."""
+    """Return the names, and the names of all definitions that refer to one of them, directly or indirectly."""
     reached: set[str] = set()
     while names - reached:
         reached |= names

@@ -1,4 +1,4 @@
-"""``bertsize init``: propose a table for each certain config, and list the rest; print the tables or write them."""
+"""``bertsize init``: propose a table for each config whose class is certain, and list the other configs."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.classes import Call, Class
 
 NOTHING = 1
-"""The exit status if nothing can be declared without the user."""
+"""The exit status if init cannot declare any model without the user."""
 NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
-"""The command for a table that pytest does not read from here."""
+"""The command to run if pytest, started here, does not read the table."""
 MOST_LINES = 20
-"""Lines of one group."""
+"""The most lines that one group lists."""
 NARROWEST = 60
-"""Columns."""
+"""The fewest columns to which text is wrapped."""
 _OF_TOML = re.compile(r'\w+ = (?:"[^"]*"|\{[^}]*\}|\[[^\]]*\])')
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
-    """Propose a table for every certain config that the project does not declare yet.
+    """Propose a table for every config whose class is certain and that the project does not declare yet.
 
     :param root: the folder of the pyproject.toml, which may be missing.
     :param writes: whether to write the tables, not only print them.
@@ -84,14 +84,14 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
     for line in lines:
         say(line, err)
     why = "no table is proposed: no JSON or YAML file names a class of a known family"
-    not_in = "init does not read tests, files that git ignores, and hidden, installed or built folders"
+    not_in = "init does not read tests, files that git ignores, or folders that are hidden, installed or built"
     what = f"{why} ({not_in})" + ("" if lines else f"; write, for example, {TABLE_BY_HAND}")
     say(wrap_text(what if lines else f"ERROR: {what}"), err)
     return NOTHING
 
 
 def choose_next(project: Project) -> str:
-    """Return the command that reads the table from the folder in which init was started."""
+    """Return the command to run next; it reads the table if it is started in the same folder as init."""
     if not project.is_here:
         return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
     return NEXT if project.is_root or project.becomes_root or not find_root_above(project.root) else NEXT_WITHOUT_PYTEST
@@ -107,9 +107,9 @@ def warn_of_roots(project: Project) -> Iterator[str]:
     if above is None or (project.is_root and not project.becomes_root):
         return
     here = _name_folder(project.root)
-    no_longer = f"pytest's settings in {_name_folder(above)} then no longer apply to it"
+    no_longer = f"pytest's settings in {_name_folder(above)} then no longer apply to {here}"
     if project.becomes_root:
-        yield f"the new [tool.pytest.ini_options] makes {here} a root: {no_longer}"
+        yield f"the new [tool.pytest.ini_options] makes {here} pytest's root: {no_longer}"
     else:
         yield (
             f"pytest uses {_name_folder(above)} as the root of {here}: for pytest to read this table, give "
@@ -140,7 +140,7 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
 
 
 def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
-    """Yield the lines for a terminal, wrapped, each group under its heading.
+    """Yield wrapped lines for a terminal: configs and code without a proposed table, in groups with headings.
 
     :param code: whether to list the project's classes too.
     """
@@ -187,13 +187,13 @@ def _describe_call(call: Call) -> str:
 
 
 BY_COMMAND = (
-    "bertsize init builds a class and proposes its table, with the arguments of --kwargs; or call check_model(model, "
-    "\"NAME\") in the script that makes it, and name its command: bertsize init 'python train.py'"
+    "bertsize init MODULE:CLASS builds a class, with the arguments of --kwargs, and proposes its table; if a script "
+    "makes the model, call check_model(model, \"NAME\") in the script, and run bertsize init 'python train.py'"
 )
 
 
 HUB_TABLE = """\
-to declare one, here {name}: a table in pyproject.toml
+to declare one of them, such as {name}, write a table in pyproject.toml
 
   {heading}
   config = {config}

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.findings import Finding
 
-"""The file that PEFT saves."""
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Keys of Google's bert_config.json, which names neither a family nor a class."""
 ENDS = {
@@ -41,7 +40,7 @@ ENDS = {
     "CAUSAL_LM": ("ForCausalLM", "LMHeadModel"),
     "SEQ_2_SEQ_LM": ("ForConditionalGeneration",),
 }
-"""Ends of the names of classes, by PEFT's tasks."""
+"""The ends of the names of the classes for each of PEFT's tasks."""
 LABELLED = ("SEQ_CLS", "TOKEN_CLS")
 YOURS = "the class that your code builds"
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
@@ -62,21 +61,21 @@ class Candidate(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Return the file or folder of the project for the table."""
+        """Return the file or folder that the table is proposed for."""
         return self.adapter or self.reference
 
 
 class ByHand(NamedTuple):
-    """A place that is or may be a model, without a proposed table."""
+    """A config, or a file that may be one, for which no table is proposed."""
 
     place: str
-    """A file, with a line or a key of it if there is one."""
+    """The file, with ``:LINE`` or ``#KEY`` for a place inside it."""
     why: str
     """The reason, and the fix."""
 
     @property
     def reference(self) -> str:
-        """Return the file, and the key that leads to a config in it."""
+        """Return the place without its line: the file and, after ``#``, the key of a config in it."""
         return re.sub(r":\d+$", "", self.place)
 
 
@@ -86,7 +85,7 @@ class Configs:
     def __init__(self, files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
         """Read every file that can be a config.
 
-        :param hub: files of the project by names of the hub, from the table.
+        :param hub: the table's ``hub``: files of the project by names of the hub.
         """
         self.certain: list[Candidate] = []
         self.by_hand: list[ByHand] = []
@@ -94,7 +93,7 @@ class Configs:
         """Files of unknown families, by their model_type."""
         self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
         self._of_others: set[str] = set()
-        """Configs in a folder of several modules, or beside an adapter, which are not models of their own."""
+        """Configs that are not models of their own, because a folder of modules or an adapter uses them."""
         for file, content in files.read_all(files.configs, "JSON and YAML"):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._read(file, content)
@@ -128,12 +127,12 @@ class Configs:
         self.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
-        """Note a file that is wholly a config, and tell whether it is one."""
+        """Note a file whose top level is a config, and return whether it is one."""
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
-            families = " or ".join(f'family = "{each}"' for each in likely)
-            why = f"neither a family nor a class is named: declare it with {families} and architecture"
+            families = " or ".join(f'"{each}"' for each in likely)
+            why = f"neither a family nor a class is named: declare it with architecture, and with family = {families}"
             self._leave_by_hand(file, next(filter(None, map(self._explain_own, likely)), why))
             return True
         is_saved = PurePosixPath(file).name in NAMES or "transformers_version" in data
@@ -148,7 +147,7 @@ class Configs:
         return True
 
     def _explain_doubt(self, family: str, named: object) -> str:
-        """Return the reason that the class of a config of a known family is uncertain; ``""`` if it is certain."""
+        """Return why the class of a config, whose family is known, is uncertain; ``""`` if it is certain."""
         if not named:
             return f"no class is named: declare it with architecture, {YOURS}"
         if not isinstance(named, list) or len(named) != 1:
@@ -159,13 +158,13 @@ class Configs:
         return self._explain_own(family)
 
     def _explain_own(self, family: str) -> str:
-        """Return the reason that a class of this family may be the project's own; ``""`` without one."""
+        """Return why a config of this family may be for a class of the project; ``""`` if it is not."""
         file = self._code.own_families.get(family)
         what = f"{printable(file or '')} defines classes of the family {family}"
-        return f"{what}: if this is for one of them, declare that class by a factory" if file else ""
+        return f"{what}: if this config is for one of them, declare that class by a factory" if file else ""
 
     def _read_inner(self, file: str, data: dict[str, object]) -> None:
-        """Note the objects in a larger file that are configs; objects inside one belong to it."""
+        """Note the objects inside a file that are configs; objects inside such a config belong to it."""
         waiting: list[tuple[str, object]] = [*data.items()]
         for path, value in waiting:
             if not isinstance(value, dict):
@@ -228,7 +227,7 @@ class Configs:
 
 
 def explain(findings: Sequence[Finding], file: str) -> ByHand:
-    """Make a line of the first mistake that makes a config unusable."""
+    """Make a line of the first of the mistakes that make a config unusable."""
     first, *rest = findings
     more = f" (and {len(rest)} more)" if rest else ""
     return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")
@@ -246,11 +245,11 @@ def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
     """Write one sentence for all configs of unknown families."""
     named = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
     if others:
-        yield f"of unknown families: {', '.join(named)}"
+        yield f"configs of unknown families: {', '.join(named)}"
 
 
 def _can_be_named(path: str) -> bool:
-    """Refuse a path that TOML, which is UTF-8, cannot write, or that means something else in a table."""
+    """Return whether a table can name a path: it is UTF-8, and has no character with another meaning there."""
     try:
         path.encode()
     except UnicodeEncodeError:

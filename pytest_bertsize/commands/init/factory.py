@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
 
 LOCK = "bertsize.lock"
-"""The name of a lock, if the table names none."""
+"""The name of the lock's file, if the table names none."""
 FACTORY = """\
 write a function that makes it, for example in bertsize_models.py
 
@@ -65,7 +65,7 @@ Copies = Mapping[str, tuple[str, str]]
 
 
 class Wish(NamedTuple):
-    """The options of the command line about the model."""
+    """The options of the command line that concern the model."""
 
     factory: str
     name: str = ""
@@ -134,7 +134,7 @@ def _say_found(
 def _build(
     project: Project, registry: Registry, helper: Helper, draft: Draft, wish: Wish
 ) -> tuple[Draft, Request, Built | NotBuilt]:
-    """Build the factory's model, on the CPU if it asks for values; return the draft and the request as well."""
+    """Build the factory's model, on the CPU if its code reads tensors' values; return the draft and request as well."""
     settings = project.parse_beside(str(draft))
     if settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
@@ -154,12 +154,12 @@ def _build(
 
 
 def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: Helper, err: TextIO) -> Draft:
-    """Return the draft with keys for the sizes that depend on them, if it still describes the built model."""
+    """Return the draft with keys in place of the sizes that depend on them, if it still describes the built model."""
     planned = plan_variations(discovery.backbones, found, request)
     if not planned:
         return found
     more = plural(len(planned), "time")
-    say(f"building it {more} more, each with another size, to write sizes by their keys", err)
+    say(f"building it {more} more, each with another size, to find the keys on which its sizes depend", err)
     helper.ask([each.request for each in planned])
     results = ((each, helper.result(each.request.name)) for each in planned)
     varied = [(each, built) for each, built in results if isinstance(built, Built)]
@@ -191,7 +191,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies)
 
 
 def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
-    """Return the path and the text of each config that ``--write`` copies out of the hub cache, by its name."""
+    """Return the path and the text of each config that ``--write`` copies from the hub cache, by its name there."""
     project, copies = discovery.project, {}
     if project.settings.hub or found.name in project.settings.models:
         return {}
@@ -204,7 +204,7 @@ def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str
 
 
 def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> Iterator[str]:
-    """Yield notes on the model beside its table."""
+    """Yield the notes on the model that are printed beside its table."""
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
         lacks = ""
@@ -224,7 +224,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
         yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
     pinned = {version: file for file, version in _find_pins(root) if version != built.transformers}
     for version, file in pinned.items():
-        python = 'python = ".venv/bin/python" in [tool.bertsize] names the environment of the project'
+        python = 'write python = ".venv/bin/python" in [tool.bertsize] to build in the project\'s environment'
         yield f"{file} pins transformers {version}, but {built.transformers} built it: {python}"
     if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
@@ -232,7 +232,7 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
 
 
 def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
-    """Yield a fix for each config of the model that no commit can have."""
+    """Yield a fix for each config of the model that is outside the project, or that git ignores."""
     root, hub = discovery.project.root, discovery.project.settings.hub
     top = _find_top(root)
     copy = f"configs/{found.name}.json"
@@ -245,7 +245,7 @@ def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
             where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
             instead = inline({name: copy}) if name else inline(copy)
             key = f"{'hub' if name else 'config'} = {instead}"
-            yield f"{where}, and a checkout lacks it: commit a copy of its config as {copy}, and write {key}"
+            yield f"{where}, so a checkout lacks it: commit a copy of the config as {copy}, and write {key}"
 
 
 def _is_ignored(root: Path, path: str) -> bool:
@@ -256,14 +256,14 @@ def _is_ignored(root: Path, path: str) -> bool:
 
 
 def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
-    """Review the built model by its table in a text of the file."""
+    """Review the built model by its table in a new text of pyproject.toml."""
     settings = parse(text, discovery.project.path)
     subject = replace(discovery.examine(found), model=settings.models[found.name], settings=settings)
     return conclude(subject, discovery.built)
 
 
 def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:
-    """Return the file with the proposed limits in place of those of components that the model no longer has."""
+    """Return the file's text with the proposed limits in place of limits on components that are no longer there."""
     review = _review_written(discovery, found, text)
     model = review.subject.model
     gone = [each.component for each in review.errors if each.kind == "config-invalid" and each.component]
@@ -283,7 +283,7 @@ def _say_limits(discovery: Discovery, found: Draft, before: Model, out: TextIO) 
     say(wrap_text(f"its limits are unchanged{instead}"), out)
     if not (gone or review.errors):
         return choose_next(project)
-    return f'bertsize accept {found.name} --reason "…"{_name_folder(project)}, which raises those that it exceeds'
+    return f'bertsize accept {found.name} --reason "…"{_name_folder(project)}, which raises the limits that fail'
 
 
 def _check_wish(wish: Wish) -> None:
@@ -320,9 +320,9 @@ def _read_lock(project: Project) -> Lock:
 
 
 def _choose_name(wish: Wish, project: Project) -> str:
-    """Return the model's name: the requested one, else one from the function's.
+    """Return the model's name: the requested name, else one made from the function's name.
 
-    :raises SettingsError: for one that another model has.
+    :raises SettingsError: if another model has this name.
     """
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
@@ -334,7 +334,7 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 
 def _is_meant(model: Model, wish: Wish) -> bool:
-    """Return whether the command line describes or names a declared model, or the script names it."""
+    """Return whether a declared model is the requested one: by the same factory and arguments, or by its name."""
     here = wish.factory, wish.config, dict(wish.kwargs)
     is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
     return bool(model.init_command) and (is_as_declared or bool(wish.name))
@@ -352,7 +352,7 @@ def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
 def _name_after(factory: str) -> str:
     """Return ``ner_tagger`` for ``acme.models:build_NerTagger``, ``train`` for ``python acme/train.py --width 64``.
 
-    A digit begins no word: ``bert2cnn1d`` for ``acme.models:Bert2CNN1D``.
+    A digit does not begin a word: the name is ``bert2cnn1d`` for ``acme.models:Bert2CNN1D``.
     """
     script = next((word for word in split_command(factory) if word != "-m"), factory)
     last = re.split("[:./]", script.removesuffix(".py"))[-1]
@@ -374,7 +374,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
 
 
 def _describe_next(wish: Wish, found: Draft, project: Project) -> str:
-    """Return the command that writes the printed table."""
+    """Return a sentence with the command that writes the printed table."""
     anew = f" in place of those that {project.path.name} has" if found.name in project.settings.models else ""
     model = Model(factory=wish.factory, name=wish.name, config=wish.config, kwargs={**wish.kwargs}, budget=Budget())
     return f"this writes the table and its lock{anew}: {model.init_command}{_name_folder(project)} --write"
@@ -386,7 +386,7 @@ def _name_folder(project: Project) -> str:
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of the project or its repository that pins a release of transformers, and the release."""
+    """Yield each file of the project or its repository that pins a release of transformers, with this release."""
     for folder in dict.fromkeys((_find_top(root), root)):
         for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern))):
             text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
@@ -394,7 +394,7 @@ def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _find_top(root: Path) -> Path:
-    """Return the folder of the repository, or the project's folder outside of any."""
+    """Return the root of the repository; the project's folder if there is no repository."""
     try:
         return find_repository(root).root
     except NoRevision:

@@ -20,11 +20,11 @@ from pytest_bertsize.wording import listed, printable, reason
 CONFIGS = (".json", ".yaml", ".yml")
 PYTHON = ".py"
 MOST_FILES = 5_000
-"""Files of each kind to open, those near the root first."""
+"""The most files of each kind to open; files near the root come first."""
 MOST_BYTES = 64 * 1024 * 1024
 TABLE = "pyproject.toml"
 FOREIGN = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
-"""Folders with copies of other people's code, like hidden folders and environments."""
+"""Folders with other people's code or with build products; they are skipped, like hidden folders and environments."""
 OF_AN_ENVIRONMENT = "pyvenv.cfg"
 _OF_TESTS = re.compile(
     r"(^|/)(tests?|testing|fixtures|test_data|testdata)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", re.IGNORECASE
@@ -32,7 +32,7 @@ _OF_TESTS = re.compile(
 
 
 class Files(Struct):
-    """The files of a project by their paths, ``/`` between folders, those near the root first."""
+    """The paths of a project's files, with ``/`` between folders; files near the root come first."""
 
     root: Path
     configs: list[str] = []
@@ -42,7 +42,7 @@ class Files(Struct):
     """A line for each place that is not searched although it may hold a model."""
 
     def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
-        """Yield each file with its bytes, none for one that is too large or unreadable; stop at the limits."""
+        """Yield each file with its bytes, ``b""`` if it is too large or cannot be read; stop at the limits."""
         size = 0
         for opened, file in enumerate(files):
             if opened == MOST_FILES or size > MOST_BYTES:
@@ -75,7 +75,7 @@ class Files(Struct):
 
 
 def list_files(root: Path) -> Files:
-    """List the files that git does not ignore; all files without a repository."""
+    """List the files that git does not ignore; outside a repository, list all files."""
     found = Files(root)
     is_foreign = _Foreign(root)
     paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
@@ -97,7 +97,7 @@ def list_files(root: Path) -> Files:
 
 
 def _list_by_git(found: Files) -> list[str]:
-    """List the files that git tracks, and new ones that it does not ignore; none without a repository."""
+    """List the files that git tracks, and new files that it does not ignore; none outside a repository."""
     answer = ask_git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     if answer is None or answer.returncode != 0:
         here = found.root.absolute()
@@ -131,7 +131,7 @@ class _Foreign:
         self._known: dict[str, bool] = {"": False}
 
     def has(self, path: str) -> bool:
-        """Return whether a path leads through such a folder; a folder ends with a slash."""
+        """Return whether a path leads through such a folder; the path of a folder has to end with a slash."""
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
@@ -142,7 +142,7 @@ class _Foreign:
 
 
 def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:
-    """Find the folders below with a table of their own; each ends with a slash."""
+    """Find the folders below the root that have a ``[tool.bertsize]`` of their own; each path ends with a slash."""
     tables = [path for path in paths if path.endswith(f"/{TABLE}") and tables_of_models(found.root / path) is not None]
     folders = sorted(path.removesuffix(TABLE) for path in tables)
     if folders:

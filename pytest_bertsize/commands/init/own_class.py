@@ -1,4 +1,4 @@
-"""Find the keys of the table for a class of the project in the model that its factory builds."""
+"""Find the table for a class of the project from the model that its factory builds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
 
 LARGE = 5
-"""A nested component gets a limit of its own from a fifth of the total on."""
+"""A nested component gets a limit of its own if it has at least a fifth of the total."""
 ROWS_OF_MODULES = 20
-"""A module of a class without a closed form gets one from a twentieth on."""
+"""Without a closed form, a module gets a limit of its own if it has at least a twentieth of the total."""
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -50,7 +50,7 @@ class Draft(Struct, frozen=True):
     device: str = ""
     """The device of the build; ``""`` for the meta device."""
     backbones: Mapping[str, str] = {}
-    """The class at each attribute, ``""`` for the model itself; empty without a closed form."""
+    """The class of the backbone at each attribute, ``""`` for the model itself; empty without a closed form."""
     options: Mapping[str, bool] = {}
     without: tuple[str, ...] = ()
     tied: Mapping[str, str] = {}
@@ -58,13 +58,13 @@ class Draft(Struct, frozen=True):
     extra: tuple[Row, ...] = ()
     limits: tuple[tuple[str, str], ...] = ()
     why: str = ""
-    """The reason for no closed form."""
+    """The reason why the model has no closed form."""
     kept: Mapping[str, str] = {}
-    """Other keys of the table that declares it, as TOML."""
+    """The keys that stay as the present table has them, as TOML."""
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The keyword arguments that ``extra`` may name: it reads them before keys of the config."""
+        """The whole numbers among the keyword arguments; a name in ``extra`` means these before a key of the config."""
         return {name: value for name, value in self.kwargs.items() if type(value) is int}
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ class Draft(Struct, frozen=True):
 
 
 class Backbone(NamedTuple):
-    """A model of the library in the built one, and its closed form."""
+    """A model of the library inside the built model, and its closed form."""
 
     finished: Finished
     family: Family
@@ -114,7 +114,7 @@ class Discovery:
     """Finds the table of a built model; each step keeps the results of those before."""
 
     def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
-        """:param bare: the table without the build."""
+        """:param bare: the part of the table that is known before the build."""
         self.project, self.registry, self.built = project, registry, built
         self.problem = ""
         self.backbones = [*self._find_backbones()]
@@ -131,7 +131,7 @@ class Discovery:
                 yield Backbone(each, *known)
 
     def _describe_unknown(self) -> str:
-        """Name the models of the library without a closed form, but not those around or in one that has one."""
+        """Name the models of the library without a closed form, except models around or inside a backbone."""
         known = [each.finished.path for each in self.backbones]
         unknown = [
             f"{printable(each.path)} ({each.architecture})" if each.path else each.architecture
@@ -148,7 +148,7 @@ class Discovery:
     def run(self) -> Draft:
         """Return a draft that the built model passes: by its closed form, else by its lock and its budget.
 
-        :raises SettingsError: if it passes neither, as with a tie that its class declares and does not make.
+        :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
         """
         self.problem = self._describe_unknown()
         why = self.problem or "no class of a known family is in it"
@@ -184,7 +184,7 @@ class Discovery:
         self._draft = replace(self._draft, **found)
 
     def examine(self, draft: Draft) -> Subject:
-        """Return the review's subject by a draft, without limits."""
+        """Return the subject of a review of the built model by a draft, without the draft's limits."""
         table = str(replace(draft, limits=()))
         if table not in self._subjects:
             settings = self.project.parse_beside(table)
@@ -199,22 +199,22 @@ class Discovery:
         return next((each.message for each in review.errors), "")
 
     def _find_adapter(self) -> str:
-        """Explain how to get a closed form of a model that PEFT has adapted; ``""`` if it has not."""
+        """Explain how to get a closed form for a model that PEFT has adapted; ``""`` for any other model."""
         declared = 'declare its base by config, with adapter = "path/to/adapter_config.json", for a closed form'
         return f"PEFT has adapted it; {declared}" if any(".base_layer." in name for name in self._actual) else ""
 
     def _find_nested(self) -> str:
-        """Name a model of the library in a class that is one itself and no part of it; ``""`` without one."""
+        """Name a model inside a class of the library whose closed form has no such part; ``""`` if there is none."""
         known = self._expect().by_name
         for each in self.built.finished if known else ():
             is_part = any(f"{name}.".startswith(f"{each.path}.") for name in known)
             if each.path and not is_part and self.registry.find(each.family, each.architecture):
                 kinds = f"{each.path} is a {each.architecture} in a class that is a model of the library itself"
-                return f"{kinds}; with a class that holds both as attributes, each has its closed form"
+                return f"{kinds}; if a class has both as attributes, each of them has a closed form"
         return ""
 
     def _describe_unsaid(self) -> str:
-        """Name the modules beside the backbones that no rows describe; ``""`` without any."""
+        """Name the modules outside the backbones that no row of ``extra`` describes; ``""`` if there are none."""
         if self._draft.extra or not self._expect().tensors or not (beside := self._list_beside()):
             return ""
         modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
@@ -222,11 +222,11 @@ class Discovery:
         return self._describe_unknown() or rows
 
     def _expect(self) -> Inventory:
-        """Return the tensors by the draft; none if the draft is unusable."""
+        """Return the tensors that the draft expects; none if the draft is unusable."""
         return self.examine(self._draft).expected or Inventory(())
 
     def _list_options(self) -> Iterator[dict[str, bool]]:
-        """Yield each choice of the constructors' arguments, without default values."""
+        """Yield each combination of the constructors' arguments; an argument with its default is left out."""
         usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
         for flips in product((False, True), repeat=len(usual)):
             yield {name: not value for (name, value), is_other in zip(usual.items(), flips, strict=True) if is_other}
@@ -243,7 +243,7 @@ class Discovery:
         return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
 
     def _find_ties(self) -> Iterator[tuple[str, str]]:
-        """Yield the modules of backbones that are shared with others of them."""
+        """Yield each module of a backbone that shares its tensors with another module of one, and this other module."""
         known = self._expect().by_name
         tied = {
             name: each.tied_to
@@ -256,9 +256,9 @@ class Discovery:
                 yield path, ends.pop()
 
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield the modules beside the backbones; one that replaces a part of them counts as that part.
+        """Yield rows for the modules outside the backbones; one that replaces a backbone's module has its component.
 
-        :param before: the backbones before the class deleted or replaced modules.
+        :param before: the backbones' tensors before the class deleted or replaced modules.
         """
         for row in propose_rows(self._list_beside(), self.built.kinds):
             parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.first}.")}
@@ -266,7 +266,7 @@ class Discovery:
             yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 
     def _list_beside(self) -> list[Tensor]:
-        """List the built tensors beside the backbones."""
+        """List the built tensors outside the backbones."""
         expected = self._expect()
         known = expected.by_name
         actual = inventory_of(self.built, expected).tensors
@@ -293,7 +293,7 @@ def _is_in(path: str, outer: str) -> bool:
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the limits of a closed form, down to the parts of each backbone and the largest components."""
+    """Yield limits for a model with a closed form, also for the parts of each backbone and large nested components."""
     derivation = subject.derivation
     assert derivation
     yield from list_limits(derivation)
@@ -308,7 +308,7 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
-    """Return paths with these tensors and no others, layers of a list as a range: ``encoder.layer[6:]``."""
+    """Return the paths that contain exactly the chosen tensors; layers of a list are a range: ``encoder.layer[6:]``."""
 
     def walk(path: str, inside: Collection[str]) -> Iterator[str]:
         if path and all(name in chosen for name in inside):
@@ -337,7 +337,7 @@ class Variation(Struct, frozen=True):
     """One size with another value, and the request that builds the model with it."""
 
     key: str
-    """The name in ``extra``: ``hidden_size``, ``question.hidden_size`` of one of several backbones, or an argument."""
+    """The name in ``extra``: ``hidden_size``, with several backbones ``question.hidden_size``, or an argument."""
     was: int
     value: int
     request: Request
@@ -346,7 +346,7 @@ class Variation(Struct, frozen=True):
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
     """Return a variation for each size of the backbones, and for each whole number among the arguments.
 
-    A size that is larger than every number of the rows is in no sum, and needs none.
+    A size that is larger than every number of the rows is not part of one, and needs no variation.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
     found: dict[tuple[str, int], Variation] = {}
@@ -370,13 +370,13 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:
-    """Return the rows with sums of keys for the numbers that depend on them; others stay numbers."""
+    """Return the rows with sums of keys in place of the numbers that depend on keys; other numbers stay."""
     changed = [(each, {row.name: row for row in _find_rows(rows, built)}) for each, built in varied]
     return [_write_row(row, [(each, found[row.name]) for each, found in changed if row.name in found]) for row in rows]
 
 
 def _find_rows(rows: Iterable[Row], built: Built) -> list[Row]:
-    """Return the rows of another build in the places of these rows."""
+    """Return another build's rows for the modules of these rows."""
     places = tuple(f"{row.name}." for row in rows)
     return propose_rows([each for each in built.tensors if f"{each.name}.".startswith(places)], built.kinds)
 
@@ -390,9 +390,9 @@ def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
 
 
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
-    """Return ``"hidden_size"`` for ``768``, which doubles with it.
+    """Return ``"hidden_size"`` for ``768`` if the size doubles with ``hidden_size``.
 
-    If keys of a config and arguments add up to more than the size, an argument makes the key, and the key counts.
+    If the config's keys and the arguments add up to more than the size, an argument sets a key: keys alone count then.
     """
     assert isinstance(size, int)
     of_configs = [pair for pair in others if pair[0].request.varied]

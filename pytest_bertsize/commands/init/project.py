@@ -1,4 +1,4 @@
-"""Add the proposed tables to the project's pyproject.toml without changing a byte of its content."""
+"""Add the proposed tables to the project's pyproject.toml; everything else in the file stays byte for byte."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEW = """\
 minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
-"""A new file if pytest has its settings in another, which a [tool.pytest.ini_options] would override."""
+"""The start of a new pyproject.toml beside a file with settings of pytest: its own could override them."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -41,15 +41,15 @@ _OF_PYTEST = {
     "tox.ini": r"^\[pytest\]",
     "setup.cfg": r"^\[tool:pytest\]",
 }
-"""Files that pytest reads its settings from, and the text that makes each count."""
+"""The files from which pytest reads its settings, and the section that the file needs; ``""`` if it needs none."""
 
 
 class Project(Struct, frozen=True):
-    """The present pyproject.toml."""
+    """A project's pyproject.toml before init changes it."""
 
     path: Path
     text: str | None
-    """``None`` without a file."""
+    """The content of the file; ``None`` if there is no file."""
     settings: Settings
     is_root: bool = False
     """True if pytest has settings in this folder, which make it a root."""
@@ -69,7 +69,7 @@ class Project(Struct, frozen=True):
 
     @property
     def declares(self) -> int:
-        """Return the number of models that it declares."""
+        """Return the number of models that the file declares."""
         return len(self.settings.models)
 
     @property
@@ -78,7 +78,7 @@ class Project(Struct, frozen=True):
         return self.is_new and not self.is_root
 
     def parse_beside(self, tables: str) -> Settings:
-        """Parse proposed tables with the file's keys for all models: the interpreter, and ``hub``.
+        """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``.
 
         :raises SettingsError: with a line for each mistake.
         """
@@ -86,15 +86,15 @@ class Project(Struct, frozen=True):
         return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
 
     def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
-        """Return the file with the proposed tables at its end, in its own line endings.
+        """Return the file's text with the proposed tables at its end, in the file's line endings.
 
-        :param lock: the lock of the whole table, if it names none yet.
-        :raises SettingsError: if no table can be added at its end, with the text to paste.
+        :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
+        :raises SettingsError: with the text to paste, if no table can be added at the end.
         """
         return self._append(self.text or "", list(tables), lock)
 
     def _append(self, text: str, tables: list[str], lock: str) -> str:
-        """Return the text of the file with tables at its end, and with the lock in our table."""
+        """Return the text of the file with tables at its end, and with the lock in ``[tool.bertsize]``."""
         headed = [write_lock(lock), *tables] if lock else tables
         if self.is_new:
             return "\n".join((f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}", *headed))
@@ -109,11 +109,11 @@ class Project(Struct, frozen=True):
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
     def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
-        """Return the file with the keys that init finds for a declared model; its budget and all other keys stay.
+        """Return the file's text with the keys that init finds for a declared model; its other keys and budget stay.
 
-        :param keys: keys of the proposed table, as TOML.
-        :param lock: lock of the whole table, if it names none yet.
-        :raises SettingsError: if it cannot be replaced, with the text to paste.
+        :param keys: the keys of the proposed table, as TOML.
+        :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
+        :raises SettingsError: with the text to paste, if the keys cannot be replaced.
         """
         names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
         place = self.settings.models[name].table_key
@@ -122,10 +122,10 @@ class Project(Struct, frozen=True):
         )
 
     def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
-        """Return the text of the file with other values of keys in one of its tables.
+        """Return the text of the file with other values for keys in one of its tables.
 
-        :param values: values as TOML; ``""`` to remove a key.
-        :raises SettingsError: if they cannot be replaced, with the text to write.
+        :param values: the values as TOML, by key; ``""`` to remove a key.
+        :raises SettingsError: with the text to write, if the keys cannot be replaced.
         """
         try:
             return replace_keys(text, table, values)
@@ -135,7 +135,7 @@ class Project(Struct, frozen=True):
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
-    """Write the table of a model, report-only if it has no limit."""
+    """Write the table of a model; without limits, its budget is ``"report-only"``."""
     budget = [f"budget.{key(component)} = {limit}" for component, limit in limits] or ['budget = "report-only"']
     return "".join(f"{line}\n" for line in (write_heading(name), *keys, *budget))
 
@@ -151,7 +151,7 @@ def write_lock(file: str) -> str:
 
 
 def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
-    """Yield the text with the lock in each possible place of our table: after its header, beside its keys."""
+    """Yield the text with the lock written below the header of ``[tool.bertsize]``, then above its first dotted key."""
     line = line_in_toml(text, TABLE) if lock else None
     if line is None:
         return
@@ -162,7 +162,7 @@ def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
 
 
 def _has_lock(text: str, lock: str) -> bool:
-    """Return whether a text is TOML, and its table of ours names this lock, if there is one to name."""
+    """Return whether a text is valid TOML, and its ``[tool.bertsize]`` names this lock (any, if ``lock`` is ``""``)."""
     try:
         table = tomli.loads(text)["tool"]["bertsize"]
     except tomli.TOMLDecodeError:
@@ -173,12 +173,12 @@ def _has_lock(text: str, lock: str) -> bool:
 def read_project(root: Path, *, is_named: bool = True) -> Project:
     """Read the files of a project.
 
-    :param is_named: whether the user named the folder; a part of another project has to be named.
-    :raises SettingsError: for such a part, and for mistakes in the table, also in one that only resembles ours.
+    :param is_named: whether the user named the folder; a folder that is part of another project has to be named.
+    :raises SettingsError: for such a folder if it is not named, and for mistakes in ``[tool.bertsize]`` or its name.
     """
     if not is_named and (above := _find_project_above(root)):
         folder = os.path.relpath(above)
-        what = f"this folder is part of the project in {folder}, and a table here would be one of its own"
+        what = f"this folder is part of the project in {folder}, and a table here would make it a project of its own"
         whole = f"bertsize init --project {shlex.quote(folder)}"
         raise SettingsError(f"{what}: run {whole} for that project, or bertsize init --project . for this folder alone")
     path = root / "pyproject.toml"
@@ -214,7 +214,7 @@ def find_settings_of_pytest(folder: Path) -> str:
 def _find_project_above(folder: Path) -> Path | None:
     """Return the folder above, in the same repository, whose project probably includes this folder.
 
-    It has a table of ours, settings of pytest, or a pyproject.toml while this folder has none.
+    That folder has a ``[tool.bertsize]``, settings of pytest, or a pyproject.toml while this folder has none.
     """
     here = folder.absolute()
     if find_settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
@@ -230,7 +230,7 @@ def _find_project_above(folder: Path) -> Path | None:
 
 
 def find_root_above(folder: Path) -> Path | None:
-    """Find the folder above that is pytest's root for a folder without settings, and in which it reads our table."""
+    """Find the nearest folder above with settings of pytest; it is the root of a folder that has no such settings."""
     return next((above for above in folder.absolute().parents if find_settings_of_pytest(above)), None)
 
 

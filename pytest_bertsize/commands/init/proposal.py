@@ -1,4 +1,4 @@
-"""Propose a table for each certain config that passes the gate today; put the rest into lines."""
+"""Propose a table for each config whose class is certain and that passes the gate today; list the other configs."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ SAYS_NOTHING = frozenset(
 )
 """Parts of a path that name no model."""
 LONGEST = 100
-"""Characters of a name."""
+"""The most characters of a model's name."""
 FEWEST_DIGITS = 3
-"""Digits of a limit: at most one percent of room."""
+"""The fewest digits of a proposed limit; rounding up to three digits adds at most one percent."""
 MOST_DIGITS = 5
-"""Digits of a limit with a unit; a longer one is easier to read as a whole number."""
+"""The most digits of a limit with a unit; a longer limit is easier to read as a whole number."""
 
 
 class ProposedTable(NamedTuple):
@@ -70,7 +70,7 @@ class ProposedTable(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The tables that are proposed for a project, and the lines beside them."""
+    """The tables that are proposed for a project, and the lines to print beside them."""
 
     tables: list[ProposedTable]
     by_hand: list[ByHand]
@@ -91,7 +91,7 @@ class _Counted(NamedTuple):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Return the class, and the sizes that its count depends on, without the labels."""
+        """Return the class and all sizes that its count depends on, except the number of labels."""
         form, keys = self.derivation.form, self.derivation.family.keys
         sizes = {symbol: size for symbol, size in form.dims.sizes.items() if symbol != "C"}
         switches = [each.key for those in (keys.switches, keys.choices, keys.lists) for each in those]
@@ -135,7 +135,7 @@ def propose(project: Project, registry: Registry) -> Proposal:
 
 
 def _count_candidate(candidate: Candidate, project: Project, registry: Registry) -> _Counted | ByHand:
-    """Count a candidate by its closed form; one that cannot be used becomes a line."""
+    """Count a candidate by its closed form; a candidate that cannot be used becomes a line."""
     settings = project.parse_beside(str(ProposedTable("model", candidate)))
     subject = examine(settings.models["model"], settings, registry)
     if subject.derivation is None or subject.errors:
@@ -144,7 +144,7 @@ def _count_candidate(candidate: Candidate, project: Project, registry: Registry)
 
 
 def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> ProposedTable | ByHand:
-    """Make the table with a budget, or a line if the gate would fail it: a start has to pass."""
+    """Make the table with a budget; if the gate would fail the model, make a line, as a proposal has to pass."""
     table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
     settings = project.parse_beside(str(table))
     review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
@@ -158,7 +158,7 @@ def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> P
 
 
 def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
-    """Yield the files of declared models, and the places in them."""
+    """Yield the file of each declared config or adapter, and the key of the config in it, ``""`` for the whole file."""
     for model in project.settings.models.values():
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
@@ -178,11 +178,11 @@ def _find_place(root: Path, reference: str) -> tuple[Path, str]:
 
 
 def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> dict[str, str]:
-    """Find configs in folders of checkpoints that equal one outside, or one of an earlier step of the same run.
+    """Find configs in checkpoint folders that equal a config outside them, or one of the same training run.
 
-    Two files that may both be changed by hand are two configs, even if they are equal today.
+    Equal files outside checkpoint folders are different configs: people may change each of them by hand.
 
-    :returns: the place of each copy, and that of its original.
+    :returns: the place of each copy, with the place of its original.
     """
     runs = {each.place: None if each.place in settled else _find_run(each.place, files) for each in counted}
     originals: dict[tuple[object, ...], str] = {}
@@ -201,7 +201,7 @@ def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> di
 def _find_run(file: str, files: Files) -> str | None:
     """Find the folder of the training run that saved a file in a folder like ``checkpoint-500``.
 
-    :returns: ``""`` for a file beside weights, the end of a run; ``None`` for one that no run saved.
+    :returns: the folder; ``""`` for a file beside weights, which a run saved at its end; ``None`` if no run saved it.
     """
     folders = PurePosixPath(file).parent.parts
     step = next((depth for depth, name in enumerate(folders) if _STEP.fullmatch(name)), None)
@@ -238,14 +238,14 @@ def make_name(path: str, family: str, taken: Collection[str]) -> str:
 
 
 def _find_telling_path(candidate: Candidate) -> str:
-    """Return the path for a model's name: for the only file of a folder, the folder."""
+    """Return the path that gives a model its name; for a folder or an adapter, that of a config.json in the folder."""
     folder = candidate.adapter.rpartition("/")[0] if candidate.adapter else candidate.reference
     is_file = not candidate.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
     return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
 
 
 def _make_valid(part: str) -> str:
-    """Return a part of a path as a valid test id, without words that only mean a config."""
+    """Return a part of a path as a valid test id, without an ending such as ``-config``."""
     name = re.sub(r"[^\w.+@-]+", "-", part)
     name = re.sub(r"[._-]conf(ig)?$", "", name, flags=re.IGNORECASE)
     return re.sub(r"^\W+|-+$", "", name)[:LONGEST]
@@ -255,9 +255,9 @@ def _make_valid(part: str) -> str:
 
 
 def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
-    """Yield a limit for the total and for each of its largest parts, with less room than one more layer takes.
+    """Yield a limit for the total and for each top-level component, lower than one more layer would need.
 
-    Parts that only other classes of the family have get 0; with an adapter, the trainable parameters get one too.
+    Components that only other classes of the family have get 0; with an adapter, the trainable parameters get a limit.
     """
     form, variants = derivation.form, Variants(derivation)
     layers = [size.key for size in variants.sizes.values() if size.repeats]
@@ -271,7 +271,7 @@ def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
 
 
 def write_limit_above(count: int, too_much: int | None = None) -> str:
-    """Return ``'"110M"'`` for ``109_482_240``: round up to as few digits as exclude a model that is too large."""
+    """Return ``'"110M"'`` for ``109_482_240``: round up to as few digits as keep the limit below ``too_much``."""
     digits = len(str(count))
     for kept in range(FEWEST_DIGITS, digits + 1):
         step = 10 ** (digits - kept)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _INDEX = re.compile(r"\.\d+(?![^.])")
 MOST_ROWS = 40
-"""Most rows that anybody pastes; a class that needs more probably has a backbone at another attribute."""
+"""The most rows to propose; a class that needs more probably has a backbone at another attribute."""
 
 
 def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[Row]:
-    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` if no few rows suffice.
+    """Return rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` if too many are needed.
 
-    :param undeclared: built tensors that are not in the table.
-    :param kinds: torch's own classes, by the paths of their modules.
+    :param undeclared: the built tensors that the table does not declare.
+    :param kinds: the names of torch's own classes, by the paths of their modules.
     """
     rows = _join_lists(list(_list_rows(undeclared, kinds)))
     return rows if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
@@ -43,16 +43,16 @@ class Row(Struct, frozen=True):
     arguments: Mapping[str, Any] = {}
     tied: Mapping[str, str] = {}
     count: int | str = 0
-    """The number of them in a list; 0 for one that is in none."""
+    """The number of equal modules in a list; 0 for a module outside a list."""
 
     @property
     def first(self) -> str:
-        """The path of the first of them."""
+        """The path of the first of these modules."""
         return self.name.replace("*", "0")
 
     @property
     def numbers(self) -> tuple[int | str, ...]:
-        """Return its sizes, then the count."""
+        """Return the sizes, then the count."""
         return (*self.sizes, self.count)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ def _can_be_said(row: Row) -> bool:
 
 
 def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[Row]:
-    """Yield a row for each module of torch's, the outermost first, and for each parameter outside of them."""
+    """Yield a row for each module of torch's own classes, the outer ones first, and for each other parameter."""
     waiting = {tensor.name: tensor for tensor in undeclared}
     while waiting:
         name = next(iter(waiting))
@@ -92,7 +92,7 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
 
 
 def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row | None:
-    """Return the row of a block that has exactly these tensors; ``None`` without one."""
+    """Return the row of a block that has exactly these tensors; ``None`` if no block has."""
     shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
     block, guess = _GUESSES[kind]
     ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
@@ -107,7 +107,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join equal modules of a list into one row with their number, and a star for their index unless it is last."""
+    """Join equal modules of a list into one row with their count; ``*`` replaces their index unless it is last."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         name = row.name if row.tied else _INDEX.sub(".*", row.name, count=1)
@@ -178,4 +178,4 @@ _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
     "TransformerEncoderLayer": ("transformer_encoder_layer", _guess_layer),
     "TransformerDecoderLayer": ("transformer_decoder_layer", _guess_layer),
 }
-"""The block and the guess, by the name of torch's class."""
+"""The block of ``extra``, and the function that finds its arguments by the shapes, by the name of torch's class."""
