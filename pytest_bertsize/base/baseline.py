@@ -40,23 +40,23 @@ class Mistaken(NamedTuple):
 
     problem: str
     reason: str
-    """The reason for its budget."""
+    """The base's ``reason`` in that table."""
 
 
 class Left(NamedTuple):
-    """A model of the base, or an unreadable table, that today's table lacks."""
+    """A model of the base, readable there or not, that today's table does not declare."""
 
     name: str
     former: ModelAtCommit | None
-    """``None``: its table cannot be read."""
+    """The model at the base; ``None`` if its table there cannot be read."""
     problem: str
     """Why its table cannot be read; ``""`` if it can."""
     reason: str
-    """Why it left; ``""`` if this change gives no reason."""
+    """Why the model is no longer declared; ``""`` if this change gives no reason."""
 
     @property
     def is_loosened(self) -> bool:
-        """True if a limit may have left with it, and no reason is given."""
+        """True if a limit may have been removed with the model, and no reason is given."""
         return not self.reason and (self.former is None or bool(self.former.model.limits))
 
 
@@ -69,17 +69,17 @@ class Baseline(Struct, frozen=True):
     problem: str = ""
     """Why there is nothing to compare with; ``""`` if there is."""
     is_asked_for: bool = True
-    """True if somebody named it, and not CI alone."""
+    """True if the user named the base; false for the base of CI, and for the last commit."""
     project: ProjectAtCommit = _NOTHING
     became: Mapping[str, str] = {}
     """The models' names at the base, by their names today."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
-    """Models of today that are not new, and have no count at the base to compare with."""
+    """Models of today that the base declares, but that cannot be counted there."""
 
     @property
     def is_strict(self) -> bool:
-        """True if its table makes a difference from the lock an error."""
+        """True if the base's table makes a difference from the lock an error."""
         lock = self.project.declared.values.get("lock")
         return lock is not None and lock.strict
 
@@ -88,7 +88,7 @@ class Baseline(Struct, frozen=True):
         return self.project.models.get(self.became.get(name, ""))
 
     def find_mistake(self, model: Model) -> Mistaken | None:
-        """Return the mistake in the base's table of a model of today; ``None`` if there is none."""
+        """Return why the base's table of this model cannot be read; ``None`` if it can, or if there is none."""
         for name in (model.name, model.table_key[-1]):
             if problem := self.project.declared.wrong.get(name):
                 return Mistaken(problem, self.project.read_text("models", name, "reason"))

@@ -1,7 +1,7 @@
 """The files of one commit: present, absent or unreadable.
 
-This module follows paths itself, tree by tree, and asks git for objects by name. For a path, git answers *missing*
-both if the commit has no such file and if the clone lacks it.
+This module resolves paths itself, tree by tree, and asks git only for objects by name. Asked for a path, git answers
+*missing* both if the commit has no such file and if the clone lacks the file's object.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class CommitFiles:
-    """The files of a commit below one folder of the work tree; one process of git reads them, and other commits."""
+    """The files of a commit below one folder of the repository. One process of git reads one commit after another."""
 
     def __init__(self, folder: Path, commit: str) -> None:
         """:param commit: its full name."""
@@ -53,9 +53,9 @@ class CommitFiles:
         self.commit = commit
         self._folders = _find_folders(folder, repository.root)
         self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
-        """The entry at the end of every path that was followed: commits with the same entries read alike."""
+        """The entry at the end of every path that was followed; commits with the same entries give the same result."""
         self.places: set[bytes] = set()
-        """Paths of these and of symlinks on the way: a commit that touches none of them reads as the one before."""
+        """Paths of these entries and of symlinks on the way: a commit that touches none of them changes nothing."""
         self._tree = lru_cache(MOST_TREES)(self._read_tree)
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch"),
@@ -82,7 +82,7 @@ class CommitFiles:
         vars(self).pop("prefix", None)
 
     def follow_rename(self, file: str) -> None:
-        """Read from the folder's former place, if git detects that one of its files was renamed with it.
+        """Read from the folder's former path, if git detects that the file moved together with its folder.
 
         :raises Unreadable: if it cannot be read.
         """
@@ -99,7 +99,7 @@ class CommitFiles:
     def prefix(self) -> list[bytes]:
         """The folder's path in the commit: as it is named if the commit has that path, else with symlinks resolved.
 
-        A symlink that the change adds moves nothing at the base; a symlink outside git leads nowhere in a commit.
+        Today's symlink may have been a folder at the base; a symlink outside git leads nowhere in a commit.
 
         :raises ValueError, OSError: if git does not hand out an object on the way.
         """
@@ -171,7 +171,7 @@ class CommitFiles:
             return listed
 
     def leads_as_before(self, looked: dict[tuple[tuple[bytes, ...], bool], Entry | None]) -> bool:
-        """Tell whether the paths of another commit lead to the same objects in this one."""
+        """Tell whether the paths that were followed in another commit lead to the same objects in this one."""
         try:
             return all(self._walk_path([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
         except (OSError, ValueError):  # the reader of that path reports it
@@ -255,7 +255,7 @@ class CommitFiles:
 
 
 def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
-    """Return a folder's paths from its repository's root: as it is named, if that leads through it, and resolved."""
+    """Return a folder's paths from the repository's root: as named, if that leads through the root, and resolved."""
     named, found = folder.absolute(), [folder.resolve().relative_to(root)]
     for above in reversed((named, *named.parents)):
         if above.resolve() == root:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
 MAKE_ONE = f"only a lock can show what changed; commit one: {WRITTEN}"
 MOST_NAMED = 6
-"""Keys without effect that a sentence names before it counts the rest."""
+"""Most keys that a sentence names; it counts the rest."""
 CODE = "code"
 """The row of changes that no key explains."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
@@ -38,9 +38,9 @@ class PutBack(Struct, frozen=True):
     """The changed keys, and the builds that measure what each of them moved."""
 
     keys: tuple[tuple[str, str, str], ...] = ()
-    """Name, and both values as a report shows them."""
+    """The name of each key, and its two values as a report shows them."""
     requests: Mapping[int | None, Request] = {}
-    """Requests by index of the one key that keeps today's value, all others put back; ``None``: all are put back."""
+    """A build for each key, by its index, that puts all other keys back; at ``None``, one that puts back all keys."""
     problem: str = ""
     """Why nothing is built with keys put back."""
     result: Callable[[str], Built | NotBuilt] | None = None
@@ -64,16 +64,16 @@ class Comparison(Struct, frozen=True, dict=True):
     revision: str
     commit: str
     config: str | None = None
-    """The base's config; ``None``: the model is new."""
+    """The base's config; ``None`` if the model is new."""
     inventory: Inventory | None = None
-    """The base's tensors, by closed form or lock; ``None``: the model is new, or cannot be counted there."""
+    """The base's tensors, by closed form or lock; ``None`` if the model is new, or cannot be counted there."""
     said: tuple[str, ...] = ()
     """Sentences on changes that a count does not show: a new model, a renamed file."""
     moved: tuple[Moved, ...] = ()
     method: str = ""
     now: Inventory | None = None
     tensors: tuple[Difference, ...] = ()
-    """Changes of its tensors; empty if both have a closed form, whose keys explain them."""
+    """Changes of the model's tensors; empty if both sides have a closed form, because then keys explain the change."""
     by: Literal["", "closed form", "lock"] = "closed form"
     """The source of the base's count; ``""`` if it has none."""
     is_new: bool = False
@@ -89,12 +89,12 @@ class Comparison(Struct, frozen=True, dict=True):
 
     @property
     def grown(self) -> int:
-        """Parameters that came, over all components; net is ``grown - shrunk``."""
+        """Added parameters, over all components; the net change is ``grown - shrunk``."""
         return self._gross[0]
 
     @property
     def shrunk(self) -> int:
-        """Parameters that went."""
+        """Removed parameters, over all components."""
         return self._gross[1]
 
 
@@ -106,9 +106,9 @@ class Today(NamedTuple):
     derivation: Derivation | None
     actual: Inventory | None
     components: Mapping[str, str] | None = None
-    """The component of each tensor, the base's included, without a closed form."""
+    """For a model without a closed form: the component of each tensor, of today and of the base."""
     put_back: PutBack | None = None
-    """The keys that changed, without a closed form to compare them."""
+    """The keys that changed, if the model has no closed form that compares them."""
 
 
 def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | None:
@@ -154,7 +154,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
 
 
 def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
-    """Return a model in the base's lock, unless closed forms compare it."""
+    """Return the model's tensors in the base's lock; ``None`` if closed forms compare the model, or nothing can."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
@@ -163,7 +163,7 @@ def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
 
 
 def _find_components(today: Today) -> Callable[[Built], Inventory]:
-    """Return a function that gives another build of the model today's components."""
+    """Return a function that assigns today's components to the tensors of another build of the model."""
     if today.derivation:
         return partial(structure.inventory_of, expected=today.derivation.form)
 
@@ -235,7 +235,7 @@ def divide_change(
     """Measure the parameters that each key alone, the keys together and the code moved.
 
     :param before: the base's counts by component.
-    :param components: gives a build its components.
+    :param components: assigns components to the tensors of a build.
     """
     from pytest_bertsize.closed_forms.attribution import Moved, alone_and_together, difference, in_one_row
 

@@ -22,7 +22,7 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 
 SECONDS = 10.0
 LONGEST_WALK = 120.0
-"""Seconds; git walks a million commits in a quarter of that."""
+"""Most seconds for a list of commits; git walks a million commits in a quarter of that."""
 LONGEST_PATH = 4096
 """Most bytes of a ``.git`` file, and of a path that can be checked out."""
 _SAFELY = (
@@ -51,7 +51,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """Revisions with one meaning, whatever the names of tags and branches."""
 _STEPS = ("~", "^", "@{", ":")
-"""Marks of a revision that is not a name to fetch."""
+"""Marks of a revision that is more than a name; git can fetch only names."""
 Answer = subprocess.CompletedProcess[bytes]
 
 

@@ -36,7 +36,7 @@ MOST_PLACES = 100
 MOST_NAMES = 1_000
 """Most tags or commits that one command of git gets: the length of a command line is limited."""
 MOST_TENSORS = 6
-"""Most changes of tensors that a row names, if locks and not keys show them."""
+"""Most changes of tensors that a row names, if it compares two locks."""
 SHORT = 10
 """Characters of an abbreviated commit."""
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
@@ -52,12 +52,12 @@ class Commit(NamedTuple):
     date: str
     """The commit's date in ISO 8601; ``""`` if the commit has none, or one after the year 9999."""
     subject: str
-    """Foreign text."""
+    """The first line of the commit's message, as its author wrote it."""
     tags: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """Its tags, if the history goes by tags and it has some, else the beginning of its name."""
+        """The commit's tags, if the history goes by tags and the commit has some; else the beginning of its name."""
         return ", ".join(self.tags) or self.name[:SHORT]
 
 
@@ -86,17 +86,17 @@ class Row(NamedTuple):
 
     commit: Commit
     total: int | None = None
-    """Parameters; ``None``: not declared, or not counted."""
+    """The number of parameters; ``None`` if the model is not declared or not counted."""
     by: str = ""
     """The source of the count, ``closed form`` or ``lock``; ``""`` without one."""
     change: int | None = None
     """Parameters added since the row before, or since :attr:`since`; ``None`` without a count to compare with."""
     since: str = ""
-    """The last commit in which it was counted, if that is not the row before."""
+    """The last commit in which the model was counted, if that is not the commit of the row before."""
     said: tuple[str, ...] = ()
     """Sentences: a new model, another name, the reason for no count, a lock's changes of tensors."""
     moved: tuple[Moved, ...] = ()
-    """The keys, the one that moved most first."""
+    """The keys that caused the change, the one with the largest change first."""
     method: str = ""
     """The way in which keys that act together share the change."""
 
@@ -110,11 +110,11 @@ class ModelHistory(Struct):
     """All its names."""
     rows: list[Row] = []
     then: ModelAtCommit | None = None
-    """The model in the last commit; ``None``: not declared there, or not counted."""
+    """The model in the last commit; ``None`` if it is not declared or not counted there."""
     why: str = ""
-    """Why it is not counted there."""
+    """Why the model is not counted in the last commit."""
     counted: tuple[Commit, ModelAtCommit] | None = None
-    """The last commit in which it was counted, and its count."""
+    """The last commit in which the model was counted, and the model there."""
     is_left: bool = False
     """True if the last commit does not declare it."""
 
@@ -132,9 +132,9 @@ class History(NamedTuple):
     models: Sequence[ModelHistory]
     """The models in the order of their declarations."""
     commits_read: int
-    """Commits that touch the table or a file that it names, or that have a tag if the history goes by tags."""
+    """The number of commits that touch the table or a file that it names; in a history by tags, of those with a tag."""
     is_cut: bool
-    """True if there are commits before the first, which a shallow clone lacks."""
+    """True if the clone is shallow, and lacks the commits before the first."""
 
 
 def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:
@@ -212,7 +212,7 @@ def _read_steps(
 
 
 def _list_touching(folder: Path, span: Span, places: set[bytes]) -> list[Commit]:
-    """Return the commits of a range that touch one of some paths from the repository's root, the oldest first."""
+    """Return the commits of a range that touch any of these paths from the repository's root, the oldest first."""
     found = {path for path in places if len(path) <= LONGEST_PATH}
     while len(found) > MOST_PLACES:
         found = {path.rpartition(b"/")[0] for path in found}
@@ -223,7 +223,7 @@ def _list_touching(folder: Path, span: Span, places: set[bytes]) -> list[Commit]
 
 
 def _list_tagged(folder: Path, span: Span) -> list[Commit]:
-    """Return the commits of a range that have tags, parents first, and the last commit of all."""
+    """Return the commits of a range that have tags, and the last commit of the range, parents first."""
     reached = [f"--merged={span.end}", *([f"--no-merged={span.without}"] if span.without else [])]
     names = list_lines(folder, "for-each-ref", *reached, "--sort=version:refname", "--format=%(refname)", "refs/tags")
     tags: dict[str, list[str]] = {}

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024
-"""Bytes of a lock: a thousand models have 3 MB."""
+"""Most bytes of a lock; the lock of a thousand models has 3 MB."""
 MOST_AXES = 64
-"""Torch's own limit."""
+"""Most axes of a tensor, which is torch's own limit."""
 MOST_TENSORS = 500_000
 """Most tensors of all models together."""
 MOST_NAMED = 6
-"""Differences in one message; a report file has all of them."""
+"""Most differences in one message; a report file has all of them."""
 ANEW = 'bertsize accept --reason "…"'
 HEAD = f"""\
 # The tensors of every model, as they were last accepted: {ANEW} writes this file.
@@ -75,7 +75,7 @@ class Locked(Struct, frozen=True):
     """A model as it was last accepted."""
 
     tensors: tuple[Tensor, ...]
-    """Tensors without components, which today's table gives them."""
+    """Tensors without components; today's closed form or table says which component each belongs to."""
     config: str = ""
     """Hash of everything that its table names for the build."""
     built_with: str = ""
@@ -99,7 +99,7 @@ class Lock(Struct, frozen=True):
     """True if a difference fails the model."""
     models: Mapping[str, Locked] = {}
     text: str | None = None
-    """``None``: there is no such file yet."""
+    """The content of the file; ``None`` if there is no such file yet."""
 
 
 # reading
@@ -122,7 +122,7 @@ def read_lock(settings: Settings) -> Lock | None:
 
 
 def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
-    """Read the lock that the table of a commit names; return why there is none to read."""
+    """Read the lock that the table of a commit names; return the reason if it cannot be read."""
     if named is None:
         return "its table names no lock"
     content = files.read(named.file, LARGEST_FILE)
@@ -170,7 +170,7 @@ def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
 
 
 def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors: tuple[Tensor, ...]) -> None:
-    """Refuse the sizes in a model's lock, unless they are for the same table and give the tensors in the lock.
+    """Refuse the sizes in a model's lock if the table has changed since, or if they do not give the lock's tensors.
 
     :param model: a model whose table names no config.
     :param tensors: the tensors of the closed form with these sizes.
@@ -226,11 +226,11 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
 
 
 class _Keys(Struct):
-    """The keys of a lock; each has its own reader."""
+    """A table of a lock. The struct has no fields, because each key is read by its own function."""
 
 
 FIELDS = {"built-with": "built_with"}
-"""Keys of a block whose fields have another name."""
+"""Fields of :class:`Locked` by the keys of a block, where the two names differ."""
 
 
 def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
@@ -278,7 +278,7 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
         with placed(row):
             for tensor in _read_row(row, value):
                 if next(counter) > MOST_TENSORS:
-                    raise ValueError(f"these are more than {MOST_TENSORS:,} tensors")
+                    raise ValueError(f"the lock has more than {MOST_TENSORS:,} tensors")
                 if tensor.name in found:
                     raise ValueError(f"{shown(tensor.name)} is there twice")
                 found[tensor.name], rows[tensor.name] = tensor, row
@@ -286,7 +286,7 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
         if tensor.tied_to is not None:
             owner = found.get(tensor.tied_to)
             if owner is None or owner.tied_to:
-                raise Mistake(f"{shown(tensor.tied_to)} is not a tensor of this model with a shape", rows[name])
+                raise Mistake(f"{shown(tensor.tied_to)} is not a tensor of this model, or is tied itself", rows[name])
             found[name] = tensor._replace(shape=owner.shape, trainable=owner.trainable)
     return (*found.values(),)
 
@@ -298,7 +298,7 @@ def _read_row(row: str, value: object) -> Iterator[Tensor]:
     owner = value if isinstance(value, str) else None
     if owner is None and not _is_shape(shape):
         raise ValueError(
-            f"{shown(value)} is not a shape: it is written [768, 768], or as the name of the tensor that it is tied to"
+            f"{shown(value)} is not a shape: write [768, 768], or the name of the tensor that this one is tied to"
         )
     try:
         names = [*unfold_name(row)]
@@ -349,7 +349,7 @@ def render_model(name: str, locked: Locked) -> str:
 def merge_accepted(
     before: Mapping[str, Locked], now: Mapping[str, Locked], declared: Iterable[str]
 ) -> dict[str, Locked]:
-    """Merge the accepted models into the others; drop models that left."""
+    """Return the lock's models with the newly accepted ones, and without models that are no longer declared."""
     kept = {name: locked for name, locked in before.items() if name in {*declared}}
     return {**kept, **{name: locked for name, locked in now.items() if not locked.is_same(before.get(name))}}
 

@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 
 
 def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:
-    """Make each row an error, unless the table's ``reason`` changed with it."""
+    """Return a finding for each row: an error, or a note if today's table has a new ``reason``."""
     severity, fix = judge_reason(after, before.reason, SAY_WHY)
     asks_why = severity == "error"
     return [
@@ -39,7 +39,7 @@ def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Find
 
 
 def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]) -> Iterator[Row]:
-    """Yield each limited component that covers less of today's model than by the base's table.
+    """Yield each limited component that covers less of today's model than the base's table would let it cover.
 
     :param counts: today's model, by the components of the base's table and by those of today's table.
     """
@@ -51,7 +51,7 @@ def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], li
 
 
 def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
-    """Report a model that cannot be counted at the base: an error if that base was asked for."""
+    """Report a model that cannot be counted at the base: an error if the user named the base."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
@@ -86,7 +86,7 @@ def list_loosened(
 
     :param revision: the name of the base in messages.
     :param dtypes: dtypes of the weights in the two configs; ``None`` for an unknown one.
-    :param counts: the base's counts, if known, with which growth by a share and growth by a count are compared.
+    :param counts: the base's counts, if known; with them a growth in percent is compared with a growth by a count.
     """
     if before.closed_form and not after.closed_form:
         said = f"{revision} compares it with its closed form, which closed_form = false switches off"
@@ -98,7 +98,7 @@ def list_loosened(
         if was and not now:
             yield f"{revision} compares it with the {key} {printable(was)}, and this table does not", None, ()
     if after.budget.passes_already_over and not before.budget.passes_already_over:
-        said = f'{revision} fails every exceeded limit, and already_over = "pass" passes those that it exceeds'
+        said = f'{revision} fails every exceeded limit, and already_over = "pass" passes those that {revision} exceeds'
         yield said, None, ("budget", ALREADY_OVER)
     if before.limits and not after.limits:
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
@@ -138,9 +138,9 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return a limit's bits of a parameter, or 1, and its ranks: none of them is lower in a larger measure.
+    """Return the bits of a parameter in a limit on bytes, else 1, and ranks, which are higher in a larger measure.
 
-    :returns: ``None`` if it is unknown.
+    :returns: ``None`` if the dtype is unknown.
     """
     if isinstance(measure, Flops):
         return 1, (measure.seq_len,)

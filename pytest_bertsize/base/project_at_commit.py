@@ -1,7 +1,7 @@
 """Read and count the models that a commit declares, by table, configs and lock, through git; nothing is executed.
 
-The base of a run and the history of a project share this reader. A file is there, is not there, or cannot be read.
-The last part matches the models of a commit with those of a later one.
+The base of a run and the history of a project share this reader. A file is present, absent or unreadable.
+The end of this module matches the models of a commit with those of a later one.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class ModelAtCommit(Struct, frozen=True):
     model: Model
     config: ModelConfig | None = None
     derivation: Derivation | None = None
-    """The derivation by today's closed form; ``None`` if it cannot be counted, with the reason in :attr:`problem`."""
+    """The derivation by today's closed form; ``None`` if that cannot count the model, for the reason in ``problem``."""
     problem: str = ""
     unread: Unreadable | None = None
-    """Why git does not hand out its files, which may be there."""
+    """The error if git does not hand out the model's files, which the commit may have."""
     has_no_form: bool = False
-    """True if no closed form applies, so that its lock may count it; an unreadable config is another case."""
+    """True if no closed form applies, so that the lock may count the model; false for an unreadable config."""
     locked: Locked | None = None
     """The model's block in the commit's lock, unless it contradicts the table."""
     why_not_locked: str = ""
@@ -71,7 +71,7 @@ class ModelAtCommit(Struct, frozen=True):
 
     @property
     def by(self) -> str:
-        """``closed form``; ``lock`` if it has a block there and no closed form applies; or ``""``."""
+        """``closed form``; ``lock`` if no closed form applies and the lock has the model; else ``""``."""
         return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""
 
     @property
@@ -100,12 +100,12 @@ class ProjectReader:
     """Reads one commit after another; equal files are read and counted once."""
 
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
-        """Take the files, and today's closed forms to count with.
+        """Read nothing yet.
 
         :param today: today's table, for the place of the project.
-        :param registry: today's closed forms: code of a commit is never run.
-        :param base: the name of the commit in messages, if it is the base: then budgets are read, and a closed form
-            counts only if the commit has it as well.
+        :param registry: today's closed forms, which count the models: code of a commit is never run.
+        :param base: the name of the commit in messages, if the commit is the base. Then budgets are read, and a
+            contributed closed form counts only if the commit has the same file.
         """
         self._files = files
         self._today = today
@@ -137,7 +137,7 @@ class ProjectReader:
         return ProjectAtCommit(models, apart, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
-        """Return the earlier result for the same files, if there is one.
+        """Return an earlier result if it was made from the same files, else the result of ``make``.
 
         A result depends only on ``what`` and on the files that ``make`` looks at, one after another: if all of these
         are unchanged, ``make`` would look at the same files again.
@@ -160,7 +160,7 @@ class ProjectReader:
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
     def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
-        """Return today's files of closed forms whose content the commit does not have, by any name."""
+        """Return today's files of closed forms whose content no such file of the commit has, by any name."""
         try:
             contents = map(self._files.read, named if self._today.closed_forms else [])
             before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
@@ -197,7 +197,7 @@ class ProjectReader:
             if has_no_form and changed:
                 names = listed(sorted(map(printable, changed)), MOST_NAMED)
                 counts = "is new or changed, and counts" if len(changed) == 1 else "are new or changed, and count"
-                problem = f"{names} {counts} nothing at the base; only a lock committed there can"
+                problem = f"{names} {counts} nothing at the base; only a lock that is committed there can count it"
             return replace(found, problem=problem, has_no_form=has_no_form)
         except Unreadable:
             raise
@@ -228,7 +228,7 @@ class AtCommit:
         self._hub = hub
 
     def config(self, location: str) -> Found:
-        """Return the file, the only config of a folder, or the published config of that name.
+        """Return the config at a location: a file, the only config in a folder, or a published config by its name.
 
         :raises Missing: if there is none, or more than one.
         """
@@ -298,7 +298,7 @@ class Candidate(Struct, frozen=True, dict=True):
 
     model: Model
     is_file: Callable[[str], bool]
-    """The function that tells whether the side has a file of a name."""
+    """Tells whether the side has a file of this name."""
     read_config: Callable[[], ModelConfig | None]
 
     @cached_property
@@ -344,7 +344,7 @@ def match_models(
     before: Mapping[str, Candidate],
     find_renames: Callable[[Iterable[str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Return the name that each model of one side had on the other; if several have one key, the first declared.
+    """Return the earlier name of each model; if several earlier models have the same key, the first declared matches.
 
     :param find_renames: returns the old names of files by their names now.
     """

@@ -1,6 +1,6 @@
-"""Find the base and the lock of a run, and refuse an interpreter that only the table has changed.
+"""Find the base and the lock of a run, and refuse an interpreter that only a change of the table names.
 
-The modules for git, base and lock are imported only for a run that has one: most runs have none.
+The modules for git, base and lock are imported only for a run with a base or a lock: most runs have neither.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST_EVENT = 32 * 1024 * 1024
 NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""Variables with the target of a request if the merged result is checked out, else with its merge base."""
+"""GitLab's variables: the head of the target branch, set only in a pipeline of merged results, and the merge base."""
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
@@ -75,7 +75,7 @@ def read_lock(settings: Settings) -> Lock | None:
 
 
 def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> Baseline | None:
-    """Find the base that is asked for, else the base of the request that CI runs for; it is not read yet.
+    """Find the base that is asked for, else the base of the pull or merge request in CI; it is not read yet.
 
     If the branch of the base has moved on, the base is the commit where today's branch left it: later commits there
     are not today's changes.
@@ -143,9 +143,9 @@ def _read_queue(environment: Mapping[str, str]) -> str:
 
 
 def replace_interpreter(today: Settings, asked: str | None, option: str) -> Settings:
-    """Return the project's table with the interpreter that an option names in its place.
+    """Return the settings with the interpreter that an option names, in place of the table's.
 
-    :raises SettingsError: for an option that names none.
+    :raises SettingsError: for an empty option.
     """
     if asked is None:
         return today
@@ -159,10 +159,10 @@ def check_interpreter(
 ) -> None:
     """Refuse an interpreter that must not be run, or cannot be.
 
-    It is a program that decides the count of every model: a change of the table alone must not replace it.
+    The interpreter decides the count of every model, so a change of the table alone must not replace it.
 
     :param asked: the value of the option; ``None`` if it is not given.
-    :param builds: whether it is run; else it need not be there.
+    :param builds: whether the run builds; if not, the interpreter need not exist.
     :raises SettingsError: for another interpreter than the base's, and for a path that is not an interpreter.
     """
     place = today.place("python")

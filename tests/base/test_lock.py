@@ -78,9 +78,9 @@ ANEW = 'restore x.lock (git checkout -- x.lock), or remove it, and run bertsize 
     ("written", "instead", "said"),
     [
         ('"out.w" = [2, 4]', '"out.w" = [2, 4', "x.lock:15: not TOML: "),
-        ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is not a shape: it is written [768, 768]"),
+        ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is not a shape: write [768, 768]"),
         ("{ frozen = [9, 4] }", "{ thawed = [9, 4] }", 'x.lock:10: {"thawed": [9, 4]} is not a shape'),
-        ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is not a tensor of this model with a shape'),
+        ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is not a tensor of this model, or is tied itself'),
         ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is not a name: a range goes up'),
         ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is not a name: a range is written [0:12]'),
         ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" is there twice'),
