@@ -106,7 +106,7 @@ class Today(NamedTuple):
     derivation: Derivation | None
     actual: Inventory | None
     components: Mapping[str, str] | None = None
-    """For a model without a closed form: the component of each tensor, of today and of the base."""
+    """The component of each tensor, of today and of the base, if the model has no closed form."""
     put_back: PutBack | None = None
     """The keys that changed, if the model has no closed form that compares them."""
 
