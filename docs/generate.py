@@ -198,7 +198,7 @@ def _list_parts(names: Collection[str]) -> str:
 def kinds() -> str:
     """Return the kinds of modules that a closed form's text has, each with what it has."""
     rows = [(f"`{name}`", _with_backticks(kind.doc)) for name, kind in KINDS.items()]
-    return table(("kind", "is"), [*rows, (f"`{PARAMETER}`", "A tensor of its own, `shape` rows first.")])
+    return table(("kind", "is"), [*rows, (f"`{PARAMETER}`", "A single tensor, not a module; its sizes are its shape, rows first.")])
 
 
 def _with_backticks(text: str) -> str:
