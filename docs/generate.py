@@ -198,7 +198,8 @@ def _list_parts(names: Collection[str]) -> str:
 def kinds() -> str:
     """Return the kinds of modules that a closed form's text has, each with what it has."""
     rows = [(f"`{name}`", _with_backticks(kind.doc)) for name, kind in KINDS.items()]
-    return table(("kind", "is"), [*rows, (f"`{PARAMETER}`", "A single tensor, not a module; its sizes are its shape, rows first.")])
+    parameter = (f"`{PARAMETER}`", "A single tensor, not a module; its sizes are its shape, rows first.")
+    return table(("kind", "is"), [*rows, parameter])
 
 
 def _with_backticks(text: str) -> str:
