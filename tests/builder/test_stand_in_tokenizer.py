@@ -154,7 +154,7 @@ def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
     assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and is not in the project"
     first = "" if what.startswith("another") else "make the model above that line, or "
     assert refused.value.fix == (
-        f"{first}put its config.json and its tokenizer.json into a folder, and name it: "
+        f"{first}put its config.json and the files of its tokenizer into a folder, and name it: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     )
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it

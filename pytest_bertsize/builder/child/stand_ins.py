@@ -384,7 +384,8 @@ class Tokenizer:
     def _refuse(self, what: str, first: str = "") -> NoReturn:
         said = f"the tokenizer of {self._name!r} is asked for {what}, and is not in the project"
         if os.path.isdir(self._name):  # noqa: PTH112  (a name, as the library takes it)
-            refuse(Refused(said, f"{first}put its tokenizer.json into that folder"))
+            refuse(Refused(said, f"{first}put the files of its tokenizer into that folder"))
         folder = self._name.partition("@")[0].rpartition("/")[2]
         hub = f'hub = {{ "{self._name}" = "models/{folder}" }} in [tool.bertsize]'
-        refuse(Refused(said, f"{first}put its config.json and its tokenizer.json into a folder, and name it: {hub}"))
+        folder = f"put its config.json and the files of its tokenizer into a folder, and name it: {hub}"
+        refuse(Refused(said, f"{first}{folder}"))
