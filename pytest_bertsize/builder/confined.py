@@ -1,4 +1,4 @@
-"""The cage that a process with foreign code makes around itself: no input, no output but the answer, no network."""
+"""The sandbox that a process makes for itself before foreign code runs: no input, no output, no network."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space for foreign code, beside
 LONGEST_SECRET = 128 * 1024  # characters; Linux has no longer variable
 _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
-"""Events that Python announces before a process uses the network."""
+"""Audit events that Python raises before a process uses the network."""
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36  # of linux/prctl.h
 _COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")  # and links, of a terminal
 _ROUNDS = 1_000  # of ending processes that meanwhile start others
 
 
 class Refused(Exception):
-    """The error for anything that the cage or the helper refuses, with a fix."""
+    """The error for anything that the sandbox or the helper process refuses, with a fix."""
 
     def __init__(self, message: str, fix: str = "", why: Why = Why.RAISED) -> None:
         super().__init__(message)
@@ -45,16 +45,16 @@ REFUSED: list[Refused] = []  # refusals that fail a model even if its code catch
 
 
 class Counted:
-    """A model for which code of the project runs; the process that counts it judges the result."""
+    """The model that code of the project is run for; ``check_model`` hands it over here."""
 
     def __init__(self, name: str | None) -> None:
-        """:param name: the declared one; ``""`` for any, ``None`` for none."""
+        """:param name: the name that ``check_model`` has to be given; ``""`` for any name, ``None`` for no name."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
         self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: if ``check_model`` is given the model by this name, or by any if it has none."""
+        """:raises HandedOver: if ``name`` is the name that ``check_model`` has to be given, or if any name is."""
         if self.name in {"", name}:
             self.model = model
             HANDED.append(name)
@@ -63,7 +63,7 @@ class Counted:
 
 
 class HandedOver(BaseException):
-    """The exception that ends code of the project: ``check_model`` has the model."""
+    """The exception that ends the project's code as soon as ``check_model`` has the model."""
 
 
 CALLED: list[Counted] = []
@@ -101,7 +101,7 @@ def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
 def keep_to_oneself() -> None:
     """Keep other processes of this user from this one's descriptors and memory.
 
-    A process whose parent has exited becomes this one's child, so that :func:`end_below` finds it.
+    A descendant whose parent has exited becomes this process's child, so that :func:`end_below` finds it.
     """
     note_environment()
     if sys.platform.startswith("linux"):
@@ -112,9 +112,11 @@ def keep_to_oneself() -> None:
 
 
 def end_below(number: int, spared: Collection[int] = ()) -> None:
-    """Kill all descendants of a process that called :func:`keep_to_oneself` and starts none meanwhile; on Linux only.
+    """Kill all descendants of a process that has called :func:`keep_to_oneself`; do nothing except on Linux.
 
-    :param spared: children that go on, with their descendants.
+    The process itself must not start others meanwhile.
+
+    :param spared: children that are not killed, and whose descendants are not.
     """
     for _ in range(_ROUNDS if sys.platform.startswith("linux") else 0):
         found = _list_below(number, spared)
@@ -151,7 +153,7 @@ def take_over_output() -> int:
 
 
 class LastLine(io.TextIOWrapper):
-    """A standard error that discards its text but for the last line."""
+    """A standard error that keeps its last line, and discards all other text."""
 
     _end = "\n"
 
@@ -174,7 +176,7 @@ def take_over_input() -> int:
 
 
 def close_all_but(kept: int) -> None:
-    """Close all descriptors that a fork inherits, but for standard input, output and error."""
+    """Close all descriptors that a fork inherits, except ``kept`` and standard input, output and error."""
     for descriptor in [int(each.name) for each in Path("/dev/fd").iterdir()]:
         if descriptor > 2 and descriptor != kept:  # noqa: PLR2004
             with contextlib.suppress(OSError):  # the descriptor of the listing itself
@@ -183,9 +185,9 @@ def close_all_but(kept: int) -> None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Import without the garbage collector: imported objects stay, and collections take a tenth of the time.
+    """Pause the garbage collector during imports: imported objects stay, and its runs take a tenth of the time.
 
-    They join the oldest generation, as after two collections, unless somebody has frozen objects.
+    Afterwards the objects join the oldest generation, as after two runs, unless other code has frozen objects.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -216,7 +218,7 @@ def describe_error(error: BaseException, root: str = "") -> str:
 
 
 def find_place(error: BaseException, root: str) -> str:
-    """Return the project's own line at which it was raised: `` (own.py:7)``."""
+    """Return the last line of the project's code in the error's traceback: `` (own.py:7)``."""
     import traceback
 
     inside = [
@@ -228,9 +230,9 @@ def find_place(error: BaseException, root: str) -> str:
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
-    """Cap the address space, counted from its present size; do nothing on a system without ``/proc``.
+    """Let the address space grow by at most ``above`` bytes; do nothing on a system without ``/proc``.
 
-    :mod:`~pytest_bertsize.builder.own_process` polls the memory; this refuses a single allocation that is too large.
+    :mod:`~pytest_bertsize.builder.own_process` polls the memory; this limit refuses one allocation that is too large.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -251,7 +253,7 @@ def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
 # permit it, though mostly no network namespace; it lasts as long as the process, and its children inherit it.
 
 _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""``AUDIT_ARCH_*`` of linux/audit.h, and the number of ``socket(2)`` there."""
+"""``AUDIT_ARCH_*`` of linux/audit.h, and the number of the call ``socket(2)``, for each machine."""
 _IO_URING_SETUP = 425  # on every machine; through it sockets are made without a call of ``socket(2)``
 _X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second number
 
@@ -265,9 +267,9 @@ _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h a
 
 
 def cut_off() -> bool:
-    """Let this process, which has one thread, open only sockets within the machine.
+    """Let this process, which must have one thread, open no sockets but those within the machine.
 
-    :returns: whether the system supports it; else only Python's own hook refuses.
+    :returns: whether the system supports that; if not, only Python's audit hook refuses the network.
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _OF_THE_MACHINE:
         return False
@@ -284,7 +286,7 @@ def cut_off() -> bool:
 
 
 def _make_filter(architecture: int, socket_call: int) -> bytes:
-    """Return the filter: each step has an operation, the steps to skip if it is true and if not, and a number."""
+    """Return the filter: each step has an operation, the steps to skip if true, the steps if false, and a number."""
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 0, 9, architecture),  # another architecture has other numbers of calls
@@ -303,9 +305,9 @@ def _make_filter(architecture: int, socket_call: int) -> bytes:
 
 
 def become_interpreter(python: str) -> None:
-    """Become the helper process of another interpreter, which a table names, without a network from the start.
+    """Replace this process by the helper process of another interpreter, which has no network from the start.
 
-    A symlink is not followed: Python finds its environment by it.
+    :param python: the interpreter's path; a symlink is not followed, because Python finds its environment by it.
     """
     cut_off()
     try:

@@ -1,4 +1,4 @@
-"""Answers of the helper process, read as if their author meant harm, and the fix for each failure."""
+"""Read the answers of the helper process, which are never trusted, and suggest a fix for each failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_bertsize.wording import printable, shown
 
 LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
-"""Fields of :class:`Built` that are joined by name."""
+"""Fields of :class:`Built` whose text stays as it is, because their names are matched with other lists."""
 
 
 _CONTENTS: Mapping[str, Any] = {
@@ -24,13 +24,13 @@ _CONTENTS: Mapping[str, Any] = {
     "died": int,
     "nonsense": Any,
 }
-"""Types of contents, by the kind of a frame."""
+"""The type of a frame's content, by the frame's kind."""
 
 
 def read_content(frame: Frame) -> Any:
     """Decode a frame of the helper process.
 
-    :raises ValueError: for any other kind or content.
+    :raises ValueError: for an unknown kind, or for content of another type.
     """
     if frame.kind == "answer":
         return read_answer(frame.content)
@@ -61,7 +61,7 @@ def read_answer(content: bytes) -> Built | NotBuilt:
 
 
 def _has_bounds(built: Built) -> bool:
-    """Tell whether no count is negative, and whether the config has plain values only."""
+    """Return whether no number is negative and every value of the config is plain."""
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [flops for _, flops in built.flops or ()]
@@ -91,7 +91,7 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
     "seconds": ((120, "120"), (600, "600")),
 }
-"""Values of ``build`` that allow a model more, the least first: MB and seconds."""
+"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, the lowest first, with its text."""
 _IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",
@@ -127,7 +127,7 @@ def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
     """Suggest a fix for a model that was not built.
 
     :param own: whether a function of the project builds it.
-    :param on_cpu: whether its parameters have values.
+    :param on_cpu: whether it is built on the CPU, where its parameters have values.
     """
     if failed.fix:
         return failed.fix

@@ -1,4 +1,4 @@
-"""The gate's side of building: the helper process of one run, its limits and its answers. It never imports torch."""
+"""The helper process as the gate sees it: its limits, its requests and its answers. The gate never imports torch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.memory import Memory
 
 CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
-"""Forks at once; elsewhere one after the other, since libraries of macOS may crash in forks."""
+"""The number of forks at once on Linux; elsewhere it is 1, because libraries of macOS may crash in forks."""
 
 
 class Limits(Struct, frozen=True):
@@ -41,10 +41,10 @@ class Limits(Struct, frozen=True):
     building: float = 30.0  # seconds for one model
     memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
     own_memory: int = 1024 * MEGABYTE
-    """The same for a model that a function of the project builds, whose imports are unknown."""
+    """Bytes for a model that a factory builds; the factory may import anything."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
-    """Bytes for another interpreter, without its forks; an import of torch takes a tenth."""
+    """Bytes for the helper process of another interpreter, without its forks; importing torch takes a tenth of that."""
 
     def find_memory(self, request: Request) -> int:
         """Return the bytes of memory for one model."""
@@ -88,7 +88,7 @@ class Helper(Struct, eq=False):
     def build_with(self, python: Path, written: str) -> None:
         """Build with another interpreter; call this before :meth:`ask`.
 
-        :param python: its absolute path; a symlink is not followed, because Python finds a virtual environment by it.
+        :param python: its absolute path. If that is a symlink, it stays one: Python finds a virtual environment by it.
         :param written: its name in messages.
         """
         self.stop()
@@ -96,15 +96,16 @@ class Helper(Struct, eq=False):
         self._python = printable(written)
 
     def start(self) -> None:
-        """Start the process before it has requests; not on Windows."""
+        """Start the helper process, unless it runs already; do nothing on Windows."""
         if not (self._child or WINDOWS):
             self._child = Child(start_process(self.command), "the helper process")
             self._is_ready, self._since = False, monotonic()
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Request models whose names are new. Without any, the process ends.
+        """Request models by new names; if none of them has to be built, the helper process ends.
 
-        A function that several of them share is called once, and returns the model: ``check_model`` does not end it.
+        Requests that differ in their names alone share one build. Their factory has to return the model:
+        ``check_model`` does not end it.
         """
         first: dict[str, int] = {}
         known = len(self._numbers)
@@ -142,14 +143,14 @@ class Helper(Struct, eq=False):
         return self._results[number]
 
     def stop(self) -> None:
-        """Kill the process; unfinished models wait for another one."""
+        """Kill the helper process; unfinished models wait for another process."""
         if self._child:
             self._child.end()
         self._waiting = {**{number: task.request for number, task in self._tasks.items()}, **self._waiting}
         self._tasks, self._child = {}, None
 
     def _hand_out(self) -> Child:
-        """Send the process the models that are built at once."""
+        """Send the helper process as many models as it may build at once, and return it."""
         self.start()
         assert self._child
         while self._waiting and len(self._tasks) < self._at_once:
@@ -172,7 +173,7 @@ class Helper(Struct, eq=False):
             self._check_limits(child, now)
 
     def _take_frame(self, frame: Frame) -> None:
-        """Note the progress of the process, or of the fork of a model that was not given up meanwhile."""
+        """Record what a frame reports of the helper process or a fork; ignore it if the fork's model was given up."""
         from pytest_bertsize.builder.failures import read_content
 
         content, task = read_content(frame), self._tasks.get(frame.number)
@@ -209,7 +210,7 @@ class Helper(Struct, eq=False):
         return result
 
     def _listen_anew(self) -> None:
-        """Restart the clocks: nobody has listened meanwhile."""
+        """Restart all time limits: the time in which nobody read frames does not count."""
         self._since = monotonic()
         for task in self._tasks.values():
             task.since = self._since
@@ -237,10 +238,10 @@ class Helper(Struct, eq=False):
             del self._tasks[number]
 
     def _replace_process(self, why: NotBuilt) -> None:
-        """Fail the model at which the process was lost, and build the rest in another one.
+        """Fail the model during whose build the process was lost, and build the rest in another process.
 
-        If several were built at once, the culprit is unknown: they are built one after the other. A process that never
-        started is not started again.
+        If several were being built, the culprit is unknown: they are built again, one after the other. A process that
+        never became ready is not started again.
         """
         if not self.versions:
             detail = f"does not run as a Python interpreter: {why.reason}"

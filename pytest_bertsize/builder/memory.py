@@ -1,10 +1,10 @@
-"""The memory of builds outside CI: each model that a class of the library built, until one of its inputs changes.
+"""A cache of builds, used outside CI: a model that a class of the library built, until one of its inputs changes.
 
-A build is remembered only if it runs no code of the project. Its key hashes the request, the interpreter, the platform,
-the environment and our own files; its entry names a list with the size and time of every file of transformers and
-PEFT that the build loaded, of the folders that Python searches, and of the records of torch, transformers and PEFT. If
-any of them differs, the model is built. A build that agreed with the closed form whose hash the request has is
-remembered without its tensors: they are those of the closed form.
+A build is kept only if it runs no code of the project. Its key is a hash of the request, the interpreter, the platform,
+the environment and our own files. Its entry names a list of stamps: the sizes and times of the files of transformers
+and PEFT that the build loaded, of the folders that Python searches, and of the RECORD files of torch, transformers and
+PEFT. If any stamp differs, the model is built again. A build that equals the closed form whose hash is in the request
+is kept without its tensors, because the closed form has the same.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msg
 from pytest_bertsize.files import open_regular, replace_file
 
 FOLDER = "d/bertsize"
-"""Below pytest's own cache folder."""
+"""The folder of the cache, inside pytest's own cache folder."""
 MOST_FILES = {".json": 1_000, ".stamps": 100}
-"""The most entries, and lists of stamps."""
+"""The most files with entries, and with lists of stamps."""
 LARGEST = 32 * 1024 * 1024
-"""Bytes of an entry; a model of 1,000 layers has 2 MB."""
+"""The most bytes of a file; the entry of a model of 1,000 layers has 2 MB."""
 _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
@@ -45,21 +45,21 @@ class Entry(NamedTuple):
     """Seconds since the epoch."""
     versions: Mapping[str, str]
     stamps: str
-    """The hash of the list of its stamps, and the name of their file."""
+    """The checksum of its list of stamps, which is also the name of the list's file."""
     built: Built
-    """Without tensors, if it agreed with its closed form."""
+    """The build, without its tensors if it equals the closed form."""
 
 
 class Memory:
-    """A folder of entries and of lists of stamps: each is JSON behind its checksum.
+    """A folder of entries and of lists of stamps: each file has a checksum, and then JSON.
 
-    An entry's file is named by the hash of its key, a list's by its checksum.
+    The name of an entry's file is the hash of its key, that of a list's file its checksum.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.agrees: Callable[[Request, Built], bool] = lambda *_: False
-        """Tells whether a built model equals the closed form whose hash its request has; the gate sets it."""
+        """Returns whether a build equals the closed form whose hash is in the request; the gate sets this function."""
         self._stamp = cache(_stamp)
         self._is_unchanged = cache(self._compare_stamps)
 
@@ -83,9 +83,9 @@ class Memory:
         return entry.built._replace(seconds_ago=seconds), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
-        """Remember a build of this run, if every file that it loaded is older than the run.
+        """Keep a build of this run, if every file that it loaded is older than the run.
 
-        :returns: the same build, which now has its agreement with its closed form.
+        :returns: the build, with ``agreed`` set if it equals the closed form.
         """
         stamps = [self._stamp(path) for path in built.loaded]
         if request.runs_own_code or not stamps or any(time_of >= _STARTED for _, _, time_of in stamps):
@@ -118,7 +118,7 @@ class Memory:
         return msgspec.json.decode(content, type=kind)
 
     def _write(self, content: object, suffix: str, name: str = "") -> str:
-        """Write a file, after the oldest are dropped, and return its name, by default its checksum."""
+        """Write a file, and return its name, by default its checksum; if there are too many, drop the oldest first."""
         import msgspec
 
         encoded = msgspec.json.encode(content)
@@ -146,7 +146,7 @@ def _hash_key(request: Request, command: Sequence[str]) -> str:
 
 @cache
 def _hash_surroundings() -> str:
-    """Return a hash of everything beside a request that affects its build and is known without one."""
+    """Return a hash of all that affects a build and is known before: Python, the machine, variables, our own files."""
     variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
     own = sorted(_stamp(str(path)) for path in _OWN.rglob("*.py"))
     found = sys.version, platform.machine(), platform.release(), variables, own

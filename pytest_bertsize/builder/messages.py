@@ -1,7 +1,7 @@
-"""The messages between the gate, its helper process and its forks: named tuples, as JSON in frames on a pipe.
+"""The messages between the gate, its helper process and the helper's forks: named tuples, as JSON in frames on a pipe.
 
-Each process imports this module, so it runs on Python 3.9. A frame is a line with its kind, the number of the model and
-the length of the JSON after it: ``answer 3 512``.
+All of them import this module, so it runs on Python 3.9. A frame is one line, such as ``answer 3 512``, and then JSON:
+the line has the frame's kind, the number of the model and the length of the JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_HEAD = 40
 
 
 class Module(NamedTuple):
-    """One module of a folder that has several."""
+    """One module of a folder that sentence-transformers saved."""
 
     kind: str
     path: str
@@ -50,14 +50,14 @@ class Request(NamedTuple):
     modules: tuple[Module, ...] = ()
     adapter: Mapping[str, Any] = {}  # arguments of PEFT's ``LoraConfig``; empty for a model without an adapter
     filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Names and shapes of a checkpoint, to ask the library how it loads them."""
+    """Names and shapes of a checkpoint's tensors; the answer says how transformers loads them."""
     seq_len: int = 0  # tokens of a forward pass whose operations are counted; 0 for no pass
     asked: tuple[str, ...] = ()
-    """Keys whose values in the config object are asked for; ``encoder.hidden_size`` for one in an object."""
+    """Keys whose values in the config object are wanted; ``encoder.hidden_size`` is a key of an object in it."""
     unknown: tuple[str, ...] = ()  # keys that are left out; the config's class is asked whether it has them
     varied: tuple[tuple[str, Any, Any], ...] = ()  # keys of configs, their value, and the one in its place
     hub: Mapping[str, Mapping[str, Any]] = {}
-    """Answers for ``from_pretrained`` by name: a ``config``, its ``file`` and ``folder``, or the ``error`` in it."""
+    """Answers for ``from_pretrained`` by name: each has a ``config``, its ``file`` and ``folder``, or an ``error``."""
     device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
     seconds: float = 0.0  # the time that it may take; 0 for the limit of every model
     memory: int = 0  # the bytes that it may take; 0 for the limit of every model of its kind
@@ -65,7 +65,7 @@ class Request(NamedTuple):
 
     @property
     def runs_own_code(self) -> bool:
-        """True if code of the project runs: a function, or a class of its own."""
+        """True if the build runs code of the project: a factory, or a class of the project."""
         return bool(self.factory) or self.module != "transformers"
 
 
@@ -75,16 +75,16 @@ def read_request(content: bytes) -> Request:
 
 
 class ConfigSaid(NamedTuple):
-    """The values in the library's config object, which is made from the file."""
+    """The values in a config object, which the class of the config makes from the file."""
 
     said: Mapping[str, Any]
-    """Values of the keys that it was asked for and has: a number, a boolean, a word, ``None``, or a list of them."""
+    """Values of the wanted keys that the object has: plain values, or lists of these; for others, their type."""
     read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
     by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class of the project
 
 
 class Buffer(NamedTuple):
-    """A tensor of a module that is not a parameter."""
+    """A module's tensor that is not a parameter."""
 
     name: str
     numbers: int  # 0 under a second name of the same tensor
@@ -94,7 +94,7 @@ class Buffer(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A model of the library inside one that code of the project has built, with its present config."""
+    """A model of transformers in a model that the project's code built, with its config as it is after the build."""
 
     path: str  # of its module; "" for the model itself
     architecture: str  # its class; for one that the project derives, its parent in the library
@@ -103,21 +103,21 @@ class Finished(NamedTuple):
 
 
 OF_DISK = ("its folder", "its file")
-"""The origins of a config whose name is a path."""
+"""The origin of a config whose name is the path of a folder, and of one whose name is the path of a file."""
 
 
 class Answered(NamedTuple):
-    """A name that code of the project gave to ``from_pretrained``, with its answer."""
+    """A name that code of the project gave to ``from_pretrained``, and the answer."""
 
     name: str
     origin: str  # the source of the config that answered it
     tokens: int | None = None
-    """The length that its tokenizer is assumed to have; ``None`` if nobody asked, or the tokenizer exists."""
+    """The assumed length of the name's tokenizer; ``None`` if the code needs no length, or the tokenizer exists."""
     by_hub: bool = False  # true if ``hub`` of the table gives the name another config
 
 
 class Untied(NamedTuple):
-    """A tie that a class of the project declares for another release of transformers, and that is missing here."""
+    """A tie that a class of the project declares for another release of transformers; the installed one ignores it."""
 
     path: str  # of the module of this class; "" for the model itself
     name: str  # of a tensor below it
@@ -132,18 +132,18 @@ class Built(NamedTuple):
     declared_ties: Mapping[str, str]  # each tied name and its source, as the class itself declares them
     buffers: tuple[Buffer, ...] = ()  # tensors that a checkpoint may hold beside parameters
     flops: tuple[tuple[str, int], ...] | None = None
-    """The operations of each module in a forward pass, without its inner modules."""
+    """The FLOPs of each module in a forward pass, without those of its inner modules."""
     problems: Mapping[str, str] = {}  # the reason for a missing :attr:`loading` or :attr:`flops` that was asked for
     config: ConfigSaid | None = None
-    """``None`` if nothing was asked, as for a model that a function of the project builds."""
+    """``None`` if no key was wanted, as for a model that a function of the project builds."""
     loading: Loading | None = None
-    """The way that transformers loads a checkpoint; ``None`` for a model of another class."""
+    """The way that transformers loads the checkpoint; ``None`` without one, or for a class that is not its own."""
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
-    """Paths of modules of torch's own classes in a model of the project's code, and the names of the classes."""
+    """The class of each module by its path, for modules of torch's own classes in a model of the project's code."""
     stood_in: tuple[str, ...] = ()
-    """A sentence for each kind of name that this code imports and that is missing, or has another name."""
+    """Sentences about all that the project's code lacks, by kind: ``not installed and not used: wandb, apex``."""
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
@@ -153,10 +153,10 @@ class Built(NamedTuple):
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
     agreed: bool = False
-    """True if it was found equal to the closed form whose hash its request has; it may then have no tensors."""
+    """True if the build equals the closed form whose hash is in its request; its tensors may then be left out."""
 
     def lost_ties(self) -> list[str]:
-        """Return the names on which the tensors' identity and the class's own declaration disagree."""
+        """Return each name that the class or a shared tensor ties, unless both tie it to the same name."""
         by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
         sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
         names = by_identity.keys() | sources.keys()
@@ -242,7 +242,7 @@ def wrap_result(result: Built | NotBuilt) -> Answer:
 
 
 def explain_death(status: int, process: str) -> NotBuilt:
-    """:param status: that of ``subprocess``, where a signal is negative."""
+    """:param status: the return code, as ``subprocess`` gives it: negative for a signal."""
     if status == -9:  # noqa: PLR2004  (SIGKILL, which Windows lacks)
         return NotBuilt(Why.KILLED, f"{process} was killed by SIGKILL")
     if status < 0:
@@ -263,14 +263,14 @@ class TooLong(ValueError):
 
 
 class Frames:
-    """The frames that arrive on a pipe. Nothing after the current one is read: a fork must not know it."""
+    """The frames that arrive on a pipe. No byte after the current frame is read, because a fork would inherit it."""
 
     def __init__(self, descriptor: int, most: int = LONGEST_ANSWER) -> None:
         self._descriptor, self._most = descriptor, most
         self._head, self._content = b"", bytearray()
 
     def read(self) -> Frame | None:
-        """Return the next frame; ``None`` if a descriptor that does not block has no whole one yet.
+        """Return the next frame; ``None`` if the descriptor does not block and the frame is not complete yet.
 
         :raises EOFError: at the end of the pipe.
         :raises ValueError: for anything but a frame.
@@ -314,9 +314,9 @@ def note_environment() -> None:
 
 
 def hide_secrets(message: Any) -> Any:
-    """Replace each value of the environment whose name marks it as secret in a message.
+    """Replace secrets in a message: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
 
-    It finds a value unchanged, as ``repr`` writes it, and with its white space folded.
+    A value is found as it is, as ``repr`` writes it, and with its white space folded.
     """
     note_environment()
     words: dict[str, str] = {}
@@ -345,7 +345,7 @@ def encode_frame(kind: str, number: int, message: object) -> bytes:
 
 
 def send_frame(descriptor: int, kind: str, number: int, message: object) -> None:
-    """Write a frame without secrets to a descriptor that blocks; ``bytes`` are JSON that is passed on."""
+    """Write a frame to a blocking descriptor, with secrets hidden; ``bytes`` are JSON, which is passed on unchanged."""
     remaining = memoryview(encode_frame(kind, number, message if isinstance(message, bytes) else hide_secrets(message)))
     while remaining:
         remaining = remaining[os.write(descriptor, remaining) :]

@@ -1,4 +1,4 @@
-"""Processes of our own: their start and end, their memory, and one question to one of them."""
+"""Start and end processes of our own, watch their memory, and ask one of them a question."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pytest_bertsize.builder.messages import (
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
 ISOLATION = "-I" if sys.flags.isolated else "-P"
-"""The option that keeps the current folder off the path, and the environment out if the parent ignores it."""
+"""Python's option that keeps the current folder off ``sys.path``; ``-I`` also ignores the environment, as this run."""
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -47,7 +47,7 @@ def environment() -> dict[str, str]:
 
 
 class Lost(Exception):
-    """The failure of a process; the message is the rest of a sentence: ``it was not done within 30 s``."""
+    """The error for a process that failed; its message is the rest of a sentence: ``it was not done within 30 s``."""
 
     def __init__(self, why: NotBuilt) -> None:
         super().__init__(why.reason)
@@ -73,7 +73,7 @@ class Child:
 
     @property
     def is_ours(self) -> bool:
-        """Return false in a fork of the process that started it, which has the same pipes but must not read them."""
+        """Return whether the current process started it; a fork of that one has the same pipes, but must not read."""
         return self._parent == os.getpid()
 
     def send(self, kind: str, number: int, message: object) -> None:
@@ -114,12 +114,12 @@ class Child:
         return Lost(NotBuilt(Why.NONSENSE, f"{self._name} sent an unreadable answer"))
 
     def check_memory(self, most: int) -> None:
-        """:raises Lost: if it takes more bytes."""
+        """:raises Lost: if the process takes more than ``most`` bytes of memory."""
         if memory_of(self.process.pid) > most:
             raise Lost(NotBuilt(Why.MEMORY, limit=most // MEGABYTE))
 
     def end(self) -> None:
-        """Kill the process; forget one that is not ours, as a fork cannot wait for it."""
+        """Kill the process; a fork of the process that started it only forgets it, because it cannot wait for it."""
         if self.is_ours:
             end_process(self.process)
         else:
@@ -127,9 +127,9 @@ class Child:
 
 
 def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:
-    """Run one of our own modules that :func:`~pytest_bertsize.builder.confined.answer_one_question`.
+    """Run a module that calls :func:`~pytest_bertsize.builder.confined.answer_one_question`, and return its answer.
 
-    :param folder: the one in which it runs; ``None`` for its parent's.
+    :param folder: the folder in which the module runs; ``None`` for the current one.
     :raises Lost: if the process is dead, silent or answers nonsense.
     """
     child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)
@@ -155,7 +155,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
 
 
 def start_process(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that leads a new group, by which :func:`end_process` finds its children."""
+    """Start a process as the leader of a new process group, by which :func:`end_process` finds its children."""
     return subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
         list(command),
         cwd=folder,
@@ -168,7 +168,7 @@ def start_process(command: Sequence[str], folder: Path | None = None) -> subproc
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its descendants: by their parents, and by the group if a parent has exited."""
+    """Kill a process and its descendants; the process group still finds a descendant whose parent has exited."""
     end_family(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
         os.killpg(process.pid, signal.SIGKILL)
@@ -180,7 +180,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_family(number: int) -> None:
-    """Kill a process and its descendants; without ``/proc``, those whose parents still run."""
+    """Kill a process and its descendants; without ``/proc``, only descendants whose parents still run."""
     import psutil
 
     with contextlib.suppress(psutil.Error):  # it has ended

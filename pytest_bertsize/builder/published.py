@@ -1,7 +1,7 @@
-"""Names of the hub, and their configs without a network: from this package's catalogue, or a machine's cache.
+"""Find the config of a model on the hub by its name, without a network: in our catalogue, or the machine's hub cache.
 
-The gate looks up the names in a table, the helper process those of ``from_pretrained``. A name is data of a pull
-request: it is not a path, and leads only to files in the catalogue or inside the cache.
+The gate looks up the names in a table, the helper process those that code gives to ``from_pretrained``. A pull request
+may write any name, so a name is never a path: it leads only to files in the catalogue or inside the cache.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from pytest_bertsize.wording import nearest_to
 
 CATALOGUE = Path(__file__).with_name("published.json")
-"""Repositories on the hub, each with its publisher, the keys of its config that a count needs, and their source.
+"""Repositories on the hub, each with its publisher, the values of its config that a count needs, and their source.
 
-``status`` is ``hub`` for the file of the hub itself at ``revision``, proved by its git blob; ``publisher`` for values
-from the publisher's own repository on GitHub; ``unverified`` for values on which ``copies`` elsewhere agree.
+``status`` is ``hub`` if the values are in the hub's own file at ``revision``, as its git blob proves; ``publisher`` if
+they are from the publisher's repository on GitHub; ``unverified`` if all ``copies`` found elsewhere have them.
 """
 LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
@@ -29,20 +29,20 @@ HUB_CACHE = "the hub cache"
 MAIN = "main"  # the revision of a name without one
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
-"""Organisations that models without one were moved to: ``bert-base-uncased`` is ``google-bert/bert-base-uncased``."""
+"""Organisations of models that had none before: ``bert-base-uncased`` is now ``google-bert/bert-base-uncased``."""
 _WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
 _NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
-"""The hub's own rule (huggingface_hub's ``validate_repo_id``), but for the length."""
+"""A name as the hub allows it (``validate_repo_id`` of huggingface_hub), of any length."""
 _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
 _OF_LIBRARIES = (".json", ".txt", ".model", ".bin", ".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".md")
-"""Ends of the files beside the config of a model without an organisation of its own."""
+"""Suffixes of the files that a model with a bare name, such as ``bert-base-uncased``, can have."""
 
 
 class Published(NamedTuple):
-    """A config by a name of the hub, and its origin."""
+    """The config of a model on the hub, and where it was found."""
 
     name: str
     config: bytes  # JSON
@@ -52,24 +52,24 @@ class Published(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text can be a name of the hub: ``bert-base-uncased``, ``org/name``; the name of a file cannot."""
+    """Return whether a text can be a name on the hub: ``bert-base-uncased``, ``org/name``; no name of a file can."""
     is_spelled = len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
     return is_spelled and not text.lower().endswith(_SUFFIXES)
 
 
 def normalize_name(name: str) -> str:
-    """Return one spelling for all names of a model: with and without the organisation that it was moved to."""
+    """Return a name without its organisation, if that is in :data:`MOVED` or :data:`FRENCH`; other names stay."""
     organisation, _, bare = name.rpartition("/")
     return bare if organisation in (*MOVED, *FRENCH) else name
 
 
 def is_without(name: str, file: str) -> bool:
-    """Tell whether a model of the library's authors cannot have a file, because no library of theirs writes it."""
+    """Return whether a model with a bare name (``bert-base-uncased``) cannot have a file, because of its suffix."""
     return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:
-    """Return the one of these names that means the same model: this spelling, else another of the hub's."""
+    """Return the one of ``names`` that means the model ``name``: with the same spelling, if it is among them."""
     same = [each for each in names if normalize_name(each) == normalize_name(name)]
     return name if name in same else next(iter(same), None)
 
@@ -77,7 +77,7 @@ def find_in(names: Iterable[str], name: str) -> str | None:
 def find_published(name: str, revision: str = MAIN) -> Published | None:
     """Look a name up in the catalogue, else in the cache of this machine; ``None`` if neither has it.
 
-    :param revision: the revision in the cache; the catalogue has one for each name.
+    :param revision: the revision in the cache; the catalogue is asked only for ``main``.
     """
     return (in_catalogue(name) if revision == MAIN else None) or in_cache(name, revision)
 
@@ -107,7 +107,7 @@ def _read_catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def in_cache(name: str, revision: str = MAIN) -> Published | None:
-    """Read a config that ``huggingface_hub`` cached on this machine; links to files outside its folder are refused."""
+    """Read a config that ``huggingface_hub`` cached on this machine; a link out of the model's folder is ignored."""
     if not is_name(name):
         return None
     bare = normalize_name(name)
@@ -123,7 +123,7 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
 
 
 def _find_cache() -> Path:
-    """Find the folder as ``huggingface_hub.constants`` does: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``."""
+    """Find the hub cache as ``huggingface_hub.constants`` does: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``."""
     of_system = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")  # noqa: PTH118  (of a variable)
     home = os.environ.get("HF_HOME") or os.path.join(of_system, "huggingface")  # noqa: PTH118
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
@@ -131,7 +131,7 @@ def _find_cache() -> Path:
 
 
 def _read_inside(folder: Path, path: Path) -> bytes | None:
-    """Read a regular file in the folder, also by a symlink; of one that is too large, one byte more than the limit."""
+    """Read a regular file in the folder, or a symlink to one; of a large file, ``LARGEST`` bytes and one more."""
     try:
         real = path.resolve(strict=True)
         if folder.resolve() not in real.parents or not real.is_file():
@@ -150,7 +150,7 @@ class Fetching(NamedTuple):
 
 
 def suggest_fetching(name: str, revision: str | None = None) -> Fetching:
-    """:param revision: one other than the default."""
+    """:param revision: a revision other than ``main``."""
     near = nearest_to(name, _read_catalogue(), cutoff=0.9)
     meant = f'did you mean "{near}"? If not, ' if near and not revision and near != name else ""
     at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")

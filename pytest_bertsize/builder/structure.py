@@ -1,4 +1,4 @@
-"""Components of a built model: the closed form's, else the table's and its modules, folded into few rows."""
+"""Components of a built model: those of the closed form; without one, those of the table, and modules for the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WILD = frozenset("*?[")
 
 
 class NoComponent(ValueError):
-    """A component of the table that is empty, or shares tensors with another; ``key`` is its name."""
+    """The error for a component (``key``) that has no tensor, another component's tensor, or the name of a module."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -36,14 +36,14 @@ def find_components(
     named: Mapping[str, Collection[str]] | None = None,
     former: Iterable[Tensor] = (),
 ) -> dict[str, str]:
-    """Return the component of each tensor: the table's, else the module that it is in, at most a dozen in all.
+    """Return the component of each tensor: the one that the table names, else the module that the tensor is in.
 
-    The largest module is divided first, and a module that a budget limits is always a component.
+    Modules are divided, the largest first, up to a dozen components; a module that a budget limits is always one.
 
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
-    :param former: tensors of a base, which get today's components as well; they alone do not fill a component.
-    :raises NoComponent: for a named component that is empty, or shares tensors with another.
+    :param former: tensors of the base, which get today's components too; a component with these alone is empty.
+    :raises NoComponent: for a named component that is empty, has another's tensor, or the name of a module.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}
@@ -52,9 +52,8 @@ def find_components(
     if doubled := next(
         (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
     ):
-        raise NoComponent(
-            doubled, f"{doubled} is also a module, with more tensors than the component: give it another name"
-        )
+        said = f"the component {doubled} has a module's name, but not all its tensors: give the component another name"
+        raise NoComponent(doubled, said)
     counts: Counter[str] = Counter()
     for name, path in rest.items():
         for level in levels(path):
@@ -85,9 +84,8 @@ def _find_named(
                 raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
             for name in held:
                 if found.setdefault(name, component) != component:
-                    raise NoComponent(
-                        component, f"{printable(name)} is also in {found[name]}: a tensor has one component"
-                    )
+                    both = f"{printable(name)} is also in the component {found[name]}: a tensor has only one component"
+                    raise NoComponent(component, both)
     return found
 
 
@@ -98,7 +96,7 @@ def _is_meant(pattern: str, name: str) -> bool:
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """Return the modules that are rows: the outermost, then those in the largest, as long as there is room."""
+    """Return the modules that get a row: the outermost, then those in the largest, up to ``most`` rows."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
@@ -126,10 +124,10 @@ def list_modules(names: Iterable[str]) -> Iterator[str]:
 def inventory_of(
     built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
 ) -> Inventory:
-    """Give every tensor its component: the closed form's, else the nearest enclosing one.
+    """Return the tensors of a build, each with its component in the closed form, else that of the tensors around it.
 
-    :param expected: ``None`` without a closed form.
-    :param components: by name, without a closed form; ``None`` to take its modules.
+    :param expected: the tensors of the closed form; ``None`` without one.
+    :param components: the component of each tensor without a closed form, by name; ``None`` to take the modules.
     """
     owners: Mapping[str, str | None] = {}
     if expected:
@@ -152,7 +150,7 @@ def inventory_of(
 
 
 def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:
-    """Return the owner of each tensor with several names: the closed form's, whichever was registered first."""
+    """Return, for each further name of a tensor, the name that owns it in the closed form; ``None`` for the owner."""
     groups: dict[str, list[str]] = {}
     for tensor in tensors:
         groups.setdefault(tensor.tied_to or tensor.name, []).append(tensor.name)

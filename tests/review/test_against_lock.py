@@ -532,11 +532,11 @@ def test_a_module_that_is_no_row_can_be_limited_all_the_same(own: OwnProject) ->
         ),
         (
             'components = { a = "encoder", b = "*.norm.weight" }',
-            "encoder.layers.0.norm.weight is also in a: a tensor has one component",
+            "encoder.layers.0.norm.weight is also in the component a: a tensor has only one component",
         ),
         (
             'components = { encoder = "embed" }',
-            "encoder is also a module, with more tensors than the component: give it another name",
+            "the component encoder has a module's name, but not all its tensors: give the component another name",
         ),
         ('budget."encoder.layer" = 5', "did you mean 'encoder.layers'?"),
     ],
