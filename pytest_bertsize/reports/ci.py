@@ -77,9 +77,9 @@ def annotate_run(report: RunReport, root: Path) -> list[str]:
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
-    """Return workflow commands: the run's line, at most ten errors (worst first), and at most ten warnings.
+    """Return workflow commands: the run's headline, at most ten errors (worst first), and at most ten warnings.
 
-    :param folder: the project's, relative to the workspace; ``""`` for the workspace itself.
+    :param folder: the project's folder, relative to the workspace; ``""`` for the workspace itself.
     """
     from pytest_bertsize.reports.sentences import list_removed
 
@@ -98,7 +98,7 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:
-    """Sort errors without a number first, as they keep a model from being checked; then totals; then the largest."""
+    """Rank errors: first those without a count, as their models are not checked; then totals; then by their excess."""
     bound = finding.expected if finding.limit is None else finding.limit
     if finding.actual is None:
         return 0, 0
@@ -108,7 +108,7 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
 def _write_commands(
     level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
 ) -> list[str]:
-    """Write at most :data:`MOST` commands. GitHub drops more in silence, so the last one counts the rest."""
+    """Write at most :data:`MOST` commands. GitHub silently drops more, so the last one counts the rest."""
     commands = [_write_command(level, printable(each, _LONGEST)) for each in about_run]
     for name, finding in findings:
         fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""

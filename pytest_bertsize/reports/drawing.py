@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Column = TypeVar("Column", bound=str)
 
 NARROWEST = 60
-"""Columns; a narrower terminal wraps."""
+"""Fewest columns of a drawing; a narrower terminal wraps it."""
 MOST_BYTES = 60_000
 """Bytes drawn for one model."""
 NAME = 24
-"""Cells of a name before columns are dropped for it."""
+"""Cells that a name gets even if columns are dropped for it; a longer name may be shortened."""
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """Each replacement is one cell wide, so that columns stay aligned."""
 
@@ -90,7 +90,7 @@ def bound_lines(lines: list[str]) -> str:
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
     """Return a sentence that wraps under itself, not under its mark; text to paste stays on one line.
 
-    :param colour: of the mark, or of the sentence if there is no mark.
+    :param colour: the colour of the mark; without a mark, that of the sentence.
     """
     from rich.text import Text
 
@@ -132,7 +132,7 @@ _PASTED = re.compile(
     r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
     rf"|\b(?:bertsize|git|pytest)(?: (?:[\w./:-]+|'[^']*')){{0,3}}?{_ARGUMENT}+"
 )
-"""Text to paste: a line of TOML, JSON or a shell command, which must not wrap."""
+"""Text that a user pastes, TOML, JSON or a shell command: it must not wrap."""
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
@@ -157,7 +157,7 @@ def powers(text: str, style: Style) -> str:
 
 
 def fit(text: str, width: int) -> str:
-    """Shorten a name from the left to a number of cells: its end differs from its neighbours and has the numbers."""
+    """Shorten a name to a number of cells, and keep its end: that has the numbers and differs from its neighbours."""
     if cell_len(text) <= width:
         return text
     name = text.lstrip("✗ ")

@@ -42,7 +42,7 @@ _OURS = {
 """First bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""JSON escapes of characters that only strings have, so that a page can include the report unchanged."""
+"""JSON escapes of three characters that only strings contain, so that a page can include the report unchanged."""
 
 
 def render_report(report: RunReport, suffix: str) -> str:
@@ -94,7 +94,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
         """Return the report of the run, with the commit if a file is written.
 
         :param models: the checked models, in the order of their declaration.
-        :param versions: of the libraries that built the models.
+        :param versions: the releases of the libraries that built the models.
         """
         checked, names = {model.name for model in models}, self.settings.names
         not_checked = [name for name in names if name not in checked]
@@ -151,7 +151,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     """Return the files that an option names, relative to the working directory.
 
     :param option: its name in messages: ``"--bert-budget-report"``.
-    :raises SettingsError: if one cannot be written, has another suffix, or is another file.
+    :raises SettingsError: if a file cannot be written, has another suffix, or is not a report.
     """
     paths = []
     for name in given:
@@ -167,7 +167,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
 def what_if_path(given: str) -> Path:
     """Return the path of ``bertsize explain --page``.
 
-    :raises SettingsError: if it cannot be written, has another suffix, or is another file.
+    :raises SettingsError: if it cannot be written, has another suffix, or is not such a page.
     """
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
@@ -191,14 +191,15 @@ def write_page(path: Path, text: str) -> None:
 def _check_path(path: Path, called: str, begins: str, settings: Settings | None, written: str) -> None:
     """Refuse a path that must not be written or replaced.
 
-    :param called: the replaceable kind of file, in words; it ``begins`` with these bytes.
+    :param called: the kind of file that may be replaced, in words.
+    :param begins: a pattern of the first bytes of such a file.
     :param written: the option with its value.
     """
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
-            problem = "this is not a file in an existing folder; create the folder, or name another"
+            problem = "this must be a regular file in an existing folder; create the folder, or name another file"
         elif settings and _leads_out(path.parent, settings.root):
-            problem = "its folder is a symlink out of the project; name another"
+            problem = "its folder is a symlink out of the project; name another folder"
         elif settings and path.resolve() in _list_inputs(settings):
             problem = "this file is an input of a model, and is never overwritten; name another file"
         elif path.exists() and not _may_be_replaced(path, begins):

@@ -49,7 +49,7 @@ SEVERITIES = ("error", "warning", "note")
 
 
 def _copy(kind: type[T], source: object, **given: Any) -> T:
-    """Return a struct from the fields of the same name in its source, and the given others."""
+    """Make a struct: copy the fields that its source has by the same names, and take the others as given."""
     same = (name for name in kind.__struct_fields__ if name not in given)
     return kind(**{name: getattr(source, name) for name in same}, **given)
 
@@ -130,7 +130,7 @@ def report_change(row: Moved) -> Change:
 
 
 def _count_unrolled(review: Review) -> int | None:
-    """Count a copy of each shared layer for every pass by the closed form; the ties are those of the held inventory."""
+    """Count a copy of each shared layer for every pass by the closed form; the build or the lock gives the ties."""
     form, held = review.subject.form, review.held
     if form is None:
         return None
@@ -275,7 +275,7 @@ def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]
 
 
 def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> Layer | None:
-    """Compare one layer of base, closed form and build; ``None`` if the ``known`` ones are equal."""
+    """Compare one layer of base, closed form and build; return ``None`` if the sides in ``known`` are equal."""
     differing = []
     for name in dict.fromkeys(name for place in known for name in sides[place]):
         found = [sides[place].get(name) for place in known]
@@ -291,7 +291,7 @@ def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) 
 
 
 def describe_frozen(inventory: Inventory) -> list[str]:
-    """Return a line for each frozen component, else for each frozen layer, else for frozen tensors."""
+    """Return lines for frozen components, then for other frozen layers, then for other frozen tensors."""
     if inventory.trainable == inventory.unique:
         return []
     rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}

@@ -43,7 +43,7 @@ _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
 def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     """``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M``.
 
-    :param verdict: the review's own line, for a failed model without a base.
+    :param verdict: the review's own line, used for a failed model without a base.
     :param failure: the model's worst error, without its name and its fix.
     """
     count, base = model.parameter_count, model.base
@@ -162,7 +162,7 @@ def describe_run(report: RunReport) -> str:
 
 
 def describe_news(report: RunReport) -> str:
-    """Return the second line for several models: what changed since the base, the largest change, gaps."""
+    """Return the second line for several models: how many changed, what was not compared, and the largest change."""
     if report.only_model:
         return ""
     base, changed = report.base, [model for model in report.models if model.is_compared and not model.is_unchanged]

@@ -22,11 +22,11 @@ MARK = "<!-- pytest-bertsize report -->"
 LONGEST = 60_000
 """Characters of a page; GitHub refuses comments of more than 65,536."""
 MOST_NAMES = 20
-"""Names in a sentence, removed models, findings of a model."""
+"""Most names in a sentence, most removed models, and most findings of a model."""
 MOST_MODELS = 100
-"""Models in the overview, and stand-ins."""
+"""Most models in the overview, and most stand-ins."""
 MOST_ROWS = 60
-"""Components of a table, the total and failed ones included."""
+"""Most components of a table, the total and failed ones included."""
 MOST_LAYERS = 30
 _NAME = 60
 """Characters of a name in the overview, and in a list of names."""
@@ -38,7 +38,7 @@ _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "f
 """Marks of findings and verdicts: emoji, because GitHub colours nothing else."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
-"""An invisible character that keeps GitHub from reading a mention, reference, address or picture."""
+"""An invisible comment that keeps GitHub from making a mention, reference, link or emoji of a text."""
 _DOLLAR = "<span>$</span>"
 """A dollar sign that starts no mathematics, as GitHub documents it."""
 _JOINED = re.compile(
@@ -84,7 +84,7 @@ class Part(Struct):
 
 
 def render_page(report: RunReport) -> str:
-    """Return at most :data:`LONGEST` characters; leave out whole parts, later models and details first."""
+    """Return a page of at most :data:`LONGEST` characters; leave out whole parts: details first, then later models."""
     models = sorted(report.models, key=lambda model: model.verdict == "passed")
     told = [model for model in models if not model.is_quiet]
     top = "\n\n".join([MARK, *_describe_top(report)])
@@ -116,7 +116,7 @@ def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
 
 
 def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
-    """Count the models, and the parts of shown models, that are not shown."""
+    """Count the models that are not shown, and the missing parts of the others."""
     models = sum(not section[0].fits for section in described)
     begun = [part for section in described if section[0].fits for part in section]
     parts = sum(not part.fits for part in (*begun, *others))

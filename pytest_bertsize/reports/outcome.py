@@ -95,8 +95,8 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """Draw the overview, unless each model failed and has its report; then the table of each passed model if requested,
-    else its changes; then stand-ins.
+    """Draw the overview, unless every model failed and has a report of its own; then each model that did not fail:
+    its table with ``-v``, else its changes, and its notes; then findings that several share, and stand-ins.
     """
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:

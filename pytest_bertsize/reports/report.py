@@ -1,7 +1,7 @@
 """The report of a run: typed structs for every view, for JSON, and for the JSON Schema.
 
-``report.schema.json`` and docs/reference/report.md use the descriptions of fields, so they are Markdown and
-speak of ``null``. Keys are added, never renamed: other tools read the file.
+``report.schema.json`` and docs/reference/report.md use the descriptions of fields, so these are Markdown and
+say ``null``. Keys are added, never renamed: other tools read the file.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class TensorChange(Object):
     kind: Annotated[str, says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`.")]
     name: Annotated[str, says("Modules or tensors, with folded layers: `bert.encoder.layer[12:14]`.")]
     count: Annotated[int, says("Parameters that it adds; negative if it removes some.")]
-    said: Annotated[str, says("A sentence without a full stop.")]
+    said: Annotated[str, says("The change in words, without a full stop.")]
 
 
 class Lock(Object):
@@ -139,7 +139,7 @@ class Base(Object):
     said: Annotated[list[str], says("In words: a new model, a renamed file, a config that moved into a nested object.")]
     changes: list[Change]
     tensors: Annotated[list[TensorChange], says("Changes against the base's lock; empty if closed forms are compared.")]
-    method: Annotated[str, says('The origin of costs without a closed form, or why keys share a row; or `""`.')]
+    method: Annotated[str, says('How costs are found without a closed form, or why keys share a row; or `""`.')]
 
 
 class Removed(Object):
@@ -151,7 +151,7 @@ class Removed(Object):
     limit: Annotated[str | None, says("The limit of its total, as its author wrote it.")]
     problem: Annotated[str, says("Why its table at the base cannot be read; or empty.")]
     reason: Annotated[str, says("The reason in `[tool.bertsize.removed]` for its removal; or empty.")]
-    failed: Annotated[bool, says("`true` if a limit may have left with it without a reason: the run fails.")]
+    failed: Annotated[bool, says("`true` if it may have had a limit and no reason is given: the run fails.")]
 
 
 class RunBase(Object):
@@ -204,14 +204,14 @@ class FoldedTensor(Object):
     component: Annotated[str, says("The component that counts it.")]
     shape: Annotated[list[int], says("The shape of one tensor.")]
     layers: Annotated[int, says("The number of layers.")]
-    expected: Annotated[int | None, says("Parameters of all by the closed form; `null` if it lacks the tensor.")]
-    actual: Annotated[int | None, says("Built parameters of all; `null` if the build lacks the tensor.")]
+    expected: Annotated[int | None, says("Parameters of all layers by the closed form; `null` if it lacks the tensor.")]
+    actual: Annotated[int | None, says("Built parameters of all layers; `null` if the build lacks the tensor.")]
     tied_to: Annotated[str | None, says("The tensor whose storage it shares; `null` if it has its own.")]
     trainable: Annotated[bool, says("`true` if an optimiser trains it.")]
 
 
 class Measure(Row):
-    """A quantity other than a parameter count: with a limit, or bytes and FLOPs that changed since the base."""
+    """A quantity besides parameters: one with a limit, or bytes or FLOPs that changed since the base."""
 
     name: Annotated[str, says("`bytes`, `training_bytes`, `flops`, `growth`, or `growth.head` of a component.")]
     what: Annotated[str, says("`float16, ties once`, or `128 tokens, eager attention, 2 FLOPs a multiply-add`.")]
@@ -228,7 +228,7 @@ class Checkpoint(Object):
 
 
 class Totals(Object):
-    """Totals, never mixed."""
+    """Totals, each counted in another way."""
 
     expected: Annotated[int | None, says("Unique parameters by the closed form.")]
     actual: Annotated[
@@ -262,14 +262,17 @@ class FindingRow(Object):
 
 
 class PublishedConfig(Object):
-    """A config that `config` or code of the project names by its name on the hub."""
+    """A config of the hub whose name `config` or the project's code gives."""
 
     name: Annotated[str, says("The name: `bert-base-uncased`.")]
     origin: Annotated[
         str, says("A file of the project, the catalogue with its source, or the hub cache with its revision.")
     ]
     tokens: Annotated[
-        int | None, says("Tokens of its tokenizer; `null` if nothing asked for it, or if it is in the project.")
+        int | None,
+        says(
+            "Tokens that its tokenizer is assumed to have; `null` if nothing asked, or the project has the tokenizer."
+        ),
     ]
 
 
@@ -334,7 +337,7 @@ class ModelReport(Object):
 
     @property
     def limited_by(self) -> str:
-        """The limit of the total as its author wrote it, else the only limit, else ``by bytes``."""
+        """The limit of the total as its author wrote it, else that of the tightest component, else ``by bytes``."""
         if (row := self.tightest_row) and row.limit:
             return row.limit if row is self.total_row else f"{row.name} {row.limit}"
         named = [row.name for row in self.limited_measures]
@@ -396,15 +399,15 @@ class RunReport(Object):
     """The whole JSON report, schema 1, from which all report files are made."""
 
     schema: Annotated[int, says("1.")]
-    headline: Annotated[str, says("The model's headline; for several models those that failed, and the worst.")]
+    headline: Annotated[str, says("The model's headline; for several models, which of them failed, and the worst.")]
     news: Annotated[str, says("For several models, what changed since the base and what was not compared.")]
-    changed: Annotated[bool, says("`true` for a failure, a model not checked or compared, or a change.")]
+    changed: Annotated[bool, says("`true` if a model failed, changed, or was not checked, counted or compared.")]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are those of closed forms and locks.")]
     versions: Annotated[
         dict[str, str],
         says(
-            "Releases of pytest_bertsize, transformers, torch and python; with `no-build`, instead of both libraries, "
-            "`closed_forms_of_transformers`: the installed release, or the assumed one and why."
+            "Releases of pytest_bertsize, transformers, torch and python; with `no-build`, "
+            "`closed_forms_of_transformers` replaces transformers and torch: the installed or assumed release, and why."
         ),
     ]
     commit: Annotated[str | None, says("The full hash of the checked-out commit; `null` outside a repository.")]
@@ -412,7 +415,7 @@ class RunReport(Object):
     base: Annotated[RunBase | None, says("`null` without a base.")]
     configured: Annotated[int, says("The number of declared models.")]
     checked: Annotated[int, says("The number of models in this report.")]
-    failed: Annotated[int, says("The number of failed models, those in `base.removed` among them.")]
+    failed: Annotated[int, says("The number of failed models, including those in `base.removed` that fail.")]
     not_checked: Annotated[list[str], says("Names of the declared models that were not checked.")]
     models: Annotated[list[ModelReport], says("Models in the order of declaration.")]
     complete: Annotated[bool, says("`true` if every model was checked; last, so that a truncated file lacks it.")]
@@ -430,7 +433,7 @@ class RunReport(Object):
 
 
 def urgent_rows(rows: Sequence[Component], most: int) -> list[Component]:
-    """Return the rows to review: the total, then those that fail, differ or changed, then those with a limit."""
+    """Keep the most urgent rows in their order: the total, those that fail, differ or changed, those with a limit."""
 
     def order(index: int) -> tuple[bool, ...]:
         row = rows[index]

@@ -47,7 +47,7 @@ def show_difference(delta: int | None) -> str:
 
 
 def show_percent(change: int, before: int) -> str:
-    """``(7_087_872, 109_514_298)`` → ``'+6.5%'``; ``'<0.1%'`` for less."""
+    """``(7_087_872, 109_514_298)`` → ``'+6.5%'``; a share that rounds to 0 is ``'<0.1%'``."""
     share = _in_tenths(change, before)
     return f"{share:+,}%" if share else "<0.1%"
 
@@ -91,7 +91,7 @@ def compare_with_base(model: ModelReport) -> list[str]:
 
 
 def list_changes(base: Base) -> list[str]:
-    """List the changes of the model and its tensors besides those of keys."""
+    """List the changes of the model and of its tensors; those of keys are not among them."""
     return [*base.said, *_shorten([each.said for each in base.tensors])]
 
 
@@ -142,7 +142,7 @@ def name_moved(components: Mapping[str, int], most: int) -> str:
 
 
 def name_change(row: Change | Moved) -> str:
-    """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``, with words unquoted."""
+    """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``; a word has no quotes."""
     if row.key == "code":
         return "the code, or a file that it reads"
     if row.key == "together":
@@ -173,7 +173,7 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
 
 
 def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
-    """List removed models: those that lost a limit without a reason, with the fix, or all others."""
+    """List removed models: with ``failed``, those that lost a limit without a reason, and the fix; else all others."""
     lost = ", and this table does not" if failed else ""
     for model in base.removed:
         if model.failed is failed:
@@ -202,7 +202,7 @@ def describe_reason(model: Removed) -> str:
 
 
 def describe_fits(choices: Choices) -> str:
-    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the model passes, or no near shape does."""
+    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the model or no near shape passes."""
     found = [f"{fit.change} ({exact(fit.total)})" for fit in choices.fits]
     return f"would fit: {'; or '.join(found)}" if found else ""
 
@@ -214,7 +214,7 @@ def describe_costs(choices: Choices) -> str:
 
 
 def describe_measures(model: ModelReport) -> Iterator[str]:
-    """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views without a row for it."""
+    """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views whose table has no measures."""
     for row in model.limited_measures:
         count = row.known_count or 0
         used = f": {percent_used(count, row.max)} of it" if row.max is not None else ""

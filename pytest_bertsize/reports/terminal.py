@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 MOST_SENTENCES = 40
 """Findings shown for a model, errors first; more are usually repetitions."""
 MOST_ROWS = 30
-"""Rows for passed models, and lines that group more."""
+"""Most rows for passed models, and most lines that group them."""
 FEWEST = 3
-"""Models of one pattern that make a line; fewer are rows."""
+"""Fewest models of one name pattern that share a line; fewer get a row each."""
 MOST_PLACES = 3
 """Places shown for one finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
@@ -56,7 +56,7 @@ _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "
 def draw_failure(model: ModelReport, style: Style) -> str:
     """Draw the report of a failed model: headline, table, changes, each finding with its fix.
 
-    The headline's own finding is drawn as its fix alone, below the headline.
+    Of a finding that the headline states, only the fix is drawn, below the headline.
     """
     if not model.components and not any(each.severity == "error" for each in model.own_findings):
         return draw(
@@ -84,13 +84,13 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(finding: FindingRow) -> bool:
-    """Return whether the headline contains the message: its words, or the numbers of a limit."""
+    """Return whether the headline states the finding, in words or by the numbers of a limit."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
 
 
 def _is_change_told(model: ModelReport, style: Style) -> bool:
-    """Return whether the headline and the table have the change: one key that moved all of it."""
+    """Return whether the headline and the table show the whole change: one key explains all of it."""
     base = model.base
     if base is None or style.verbosity > 0 or not model.components or base.said or base.tensors:
         return False
@@ -130,7 +130,7 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 def draw_notes(model: ModelReport, style: Style) -> str:
     """Draw the warnings of a passed model, and with ``-v`` its notes.
 
-    Notes on a loosened budget always appear, and those on the lock unless the base reports the same.
+    Notes on a loosened budget always appear; notes on the lock do, unless the base shows the same changes.
     """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
@@ -141,7 +141,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
-    """Draw each error and warning of several models once, with their names; return the models without these."""
+    """Draw once each error and warning that several models share, with their names; return the models without these."""
     found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
         for each in model.own_findings:
@@ -161,7 +161,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
 
 
 def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport]:
-    """Let the first of several models that differ only in name and config stand for all of them.
+    """Join failed models whose reports differ only in name and config: the first gets the names of all.
 
     The others have nothing left to draw.
     """
@@ -223,7 +223,7 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, style: Style) -> str:
-    """Draw the command that raises budgets if models fail for nothing else; else ``""``."""
+    """Draw the command that raises budgets, if a model fails for its budget, at most also for its lock; else ``""``."""
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
     budgets = {*BROKEN, "budget-loosened"}
     acceptable = any(kinds & budgets and kinds <= {*budgets, "differs-from-lock"} for kinds in errors)
@@ -263,7 +263,7 @@ def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[Rend
 # all models of a run
 
 NUMBERS = {"parameters", "budget", "left"}
-"""Columns that are aligned at their right."""
+"""Columns that are aligned to the right."""
 BOLD, RED = "1", "31"
 """Codes of ECMA-48 (Select Graphic Rendition)."""
 
@@ -271,7 +271,7 @@ BOLD, RED = "1", "31"
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
     """Draw a row for each model; if many passed, rows for failed ones and a line for each pattern of names.
 
-    :param patterns: the name of a table for several models, ``"bert-{stem}"``, by the name of each model.
+    :param patterns: the names of tables for several models, as in ``"bert-{stem}"``, by the names of their models.
     """
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
@@ -334,7 +334,7 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
 
 
 def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Name the model with the least room under its total, or the limited quantities if no total is limited."""
+    """Name the model with the least room under its total's limit, or the limited quantities if no total is limited."""
     if models[0].report_only:
         return "report-only"
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
@@ -370,7 +370,7 @@ DROPPED_LAST = ("vs formula",)
 """Columns that are dropped once names are at their narrowest."""
 NARROWEST_NAME = 14
 TENSOR = 40
-"""Cells of a tensor's name before columns are dropped for it."""
+"""Cells that a tensor's name gets even if columns are dropped for it; a longer name may be shortened."""
 MOST_LINES = 200
 """Lines of a table; a model whose layers all differ has thousands."""
 BAR = 9
@@ -413,7 +413,7 @@ def _says_something(row: Component) -> bool:
 
 
 def _describe_totals(model: ModelReport) -> Iterator[str]:
-    """Yield the embedding's share, and totals that count ties and shared layers again."""
+    """Yield the share of the embeddings, and totals that count tied tensors and shared layers more than once."""
     yield sentences.describe_embedding(model)
     stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
     totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
@@ -423,7 +423,7 @@ def _describe_totals(model: ModelReport) -> Iterator[str]:
 
 
 def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
-    """Yield sentences under the table: on its last lines, on trainable parameters, and on lines left out.
+    """Yield sentences under the table: on limited measures, trainable parameters, the checkpoint, and lines left out.
 
     :param cut: the number of lines left out of a long table.
     """

@@ -107,7 +107,7 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(page: Page, bert
     ("path", "said"),
     [
         ("page.json", "the file must end in .html; write --page=what-if.html"),
-        ("link.html", "this is not a file in an existing folder; create the folder, or name another"),
+        ("link.html", "this must be a regular file in an existing folder; create the folder, or name another file"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -74,7 +74,7 @@ def test_an_empty_file_and_an_earlier_report_may_be_replaced_and_nothing_else(
 
 def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "size.md")
-    with pytest.raises(SettingsError, match="not a file in an existing folder"):
+    with pytest.raises(SettingsError, match="must be a regular file in an existing folder"):
         report_files(["size.md"], tmp_path, declared("a", root=tmp_path), "--report")
 
 

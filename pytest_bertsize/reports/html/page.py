@@ -20,11 +20,11 @@ from pytest_bertsize.wording import exact, plural, printable, signed
 MOST_BYTES = 50_000
 """Bytes of one model's section; the rest of a page takes less than 14,000."""
 LONGEST = 1_500
-"""Characters of any text."""
+"""Most characters of a text on the page."""
 MOST_MOVED = 4
-"""Components that one key moved."""
+"""Most components that are named for one key."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
-"""Most entries of a model: cells of one bar, tensors of one layer. The JSON report has the rest."""
+"""Most entries shown for a model (``cells`` of one bar, ``tensors`` of one layer); the JSON report has the rest."""
 
 
 def render_page(report: RunReport) -> str:
@@ -99,7 +99,7 @@ def _show_bytes(count: int) -> str:
 
 
 def _name_side(row: Component) -> str:
-    """Name the side of the limit: left, over, or above or under a minimum."""
+    """Name the side of a limit: ``left`` or ``over`` for a maximum, ``above`` or ``under its minimum``."""
     if row.min is not None and (row.known_count or 0) < row.min:
         return "under its minimum"
     return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
@@ -180,7 +180,7 @@ def _show_count(count: int | None) -> str:
 
 
 def _is_limit_wrong(row: Component) -> bool:
-    """Return whether a row fails for its limit alone, and not for its count or its closed form."""
+    """Return whether a row fails although its count is within the limit and matches the closed form."""
     return row.failed and not row.form_delta and (row.room_left or 0) >= 0
 
 
@@ -224,7 +224,7 @@ class Cell(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """One side: the first level above, the second below."""
+    """The bar of the base or of this branch: components of the first level above, their parts below."""
 
     label: str
     total: int
@@ -234,7 +234,7 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Both sides on one scale."""
+    """The bars of a model on one scale."""
 
     scale: int
     sides: list[Bar]
@@ -256,7 +256,7 @@ class Bars(NamedTuple):
 def find_bars(model: ModelReport, most: int) -> Bars | None:
     """Return the bars of a model, the base's first; ``None`` if nothing was counted.
 
-    :param most: cells of one bar at each level; the smallest others are joined.
+    :param most: the most components of a bar; the smallest others are joined in one cell.
     """
     base, whole = model.base, model.total_row
     rows = [row for row in model.components if row.name != TRAINABLE]
@@ -318,7 +318,7 @@ def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
 
 
 def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str, int] | None) -> Iterator[Cell]:
-    """Find the cells of a component's parts, each followed by its growth."""
+    """Yield a cell for each part of a component, followed by a cell for the growth of that part."""
     start = cell.start
     for part, size in parts.items():
         kept = size if former is None or part.endswith(" others") else min(size, former.get(part, 0))

@@ -1,6 +1,6 @@
 """The what-if page of one model: its closed form as a script, a slider for every size, and nothing to fetch.
 
-It is a separate file because it runs a script, which its own content policy allows by hash; a run's report has none.
+It is not a part of the run's report, which has no script. Its own content policy allows its script by hash.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 
 
 def _is_counted(limit: Limit) -> bool:
-    """Return whether the page counts what a limit bounds: not bytes, FLOPs or trainable parameters."""
+    """Return whether the page counts the quantity of a limit: all but bytes, FLOPs and trainable parameters."""
     return limit.measure is None and limit.component != TRAINABLE
 
 
@@ -170,7 +170,7 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
-    """Describe a rule: its keys, its sentences as templates, and their values: indices of sizes, or texts."""
+    """Describe a rule: its keys, its sentences as templates, and the values in them (indices of sizes, or texts)."""
     part = ""
     said: dict[str, int | str] = {}
     for template in (rule.message, rule.fix):
@@ -214,7 +214,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, 
 
 
 def _say_why(variants: Variants, key: str, value: object) -> str:
-    """Describe the effect of a switch's other value; for a word or a list, state that it matters."""
+    """Describe the effect of a switch's other value; for a word or a list, say that another may change the formula."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
@@ -227,14 +227,14 @@ def _say_why(variants: Variants, key: str, value: object) -> str:
 
 
 def _list_widths() -> Iterable[tuple[int, str]]:
-    """List the widths of a number, with the dtypes of that width."""
+    """List the widths of a number in bits, with the dtypes of each width."""
     for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
         kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
         yield bits, ", ".join(kinds)
 
 
 def _to_json(value: object) -> str:
-    """Write JSON for a script in a page: nothing that ends the script or starts another element."""
+    """Write JSON for a script in a page; the text cannot end the script or start another element."""
     text = json.dumps(value, ensure_ascii=True)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
@@ -262,8 +262,8 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
 def write_count(count: Sum, names: Mapping[str, str]) -> str:
     """Write an integer as a sum of products.
 
-    :param names: of the sizes, by symbol.
-    :raises ValueError: for an unrounded quotient, which no count is.
+    :param names: the names of the sizes, by symbol.
+    :raises ValueError: for a quotient that is not rounded; every count is rounded.
     """
 
     def write_fraction(terms: Sum) -> tuple[str, str]:
