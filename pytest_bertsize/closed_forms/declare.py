@@ -17,8 +17,8 @@ from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.ignored import USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.wording import did_you_mean
 
 if TYPE_CHECKING:

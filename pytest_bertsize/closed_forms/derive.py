@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, Size
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
 
 LONGEST = 200
 """The most characters of one expression."""

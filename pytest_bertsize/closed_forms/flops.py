@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
-from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.parts import positions
 from pytest_bertsize.inventory import common, is_within, roll_up
 from pytest_bertsize.wording import BadValue, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import Architecture, ClosedForm
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
     from pytest_bertsize.inventory import Inventory
 
 PROVEN = (
@@ -57,11 +57,11 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     proven = _find_proven(architecture)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
-    relative = relative_positions.products(dims)
+    relative = positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # its cache, which came with one of the releases, leaves one distance for each key
     terms = [term for term in architecture.terms(dims) if term.component != UNUSED]
-    if not any(relative_positions.TABLE in term.name for term in terms):
+    if not any(positions.TABLE in term.name for term in terms):
         relative = 0
     decodes = any(is_within(term.component, "decoder") for term in terms)
     own: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def _find_components(inventory: Inventory) -> dict[str, str]:
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]
-        is_looked_up = path.endswith(relative_positions.TABLE)  # the attention around it multiplies it
+        is_looked_up = path.endswith(positions.TABLE)  # the attention around it multiplies it
         if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
             for module in _list_modules_around(path):
                 inside.setdefault(module, set()).add(tensor.component)

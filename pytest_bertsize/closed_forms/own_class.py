@@ -21,7 +21,7 @@ from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Count
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
     from pytest_bertsize.table.extra import Extra
     from pytest_bertsize.table.model import Model
 

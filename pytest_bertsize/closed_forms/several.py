@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.changes import put_below
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import did_you_mean, printable, shown

@@ -52,7 +52,7 @@ from pytest_bertsize.closed_forms.expressions import (
 from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
 
 PARAMETER = "parameter"
 """The word in place of a kind for a line that is a tensor, not a module."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.release import Release
 

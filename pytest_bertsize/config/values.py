@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.config.dims import Dims
+from msgspec import Struct
+
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config.vocabulary import (
     NAMED_BY_LABELS,
@@ -24,6 +25,7 @@ from pytest_bertsize.config.vocabulary import (
     withhold_steering_keys,
 )
 from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.release import NEWEST, Release
 from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
@@ -45,6 +47,30 @@ TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {e
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
 """The message for a wrong size, and its fix: in a run, and on the page that tries other sizes."""
+
+
+class Dims(Struct, frozen=True):
+    """``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown; switches are always known."""
+
+    sizes: Mapping[str, Any]
+    """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if left out."""
+    switches: Mapping[str, Any]
+    """Switches by key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
+    is_symbolic: bool = False
+    """True if the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
+    release: Release = NEWEST
+    """The release of transformers: its builds by these sizes have changed over the years."""
+
+    def __getattr__(self, name: str) -> Any:
+        for table in (self.sizes, self.switches):
+            if name in table:
+                return table[name]
+        raise AttributeError(f"no size or switch {name!r}; there are {', '.join([*self.sizes, *self.switches])}")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return the sizes that are not left out."""
+        return {symbol: size for symbol, size in self.sizes.items() if size is not None}
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:

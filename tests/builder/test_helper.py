@@ -38,7 +38,7 @@ from pytest_bertsize.builder.messages import (
 )
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
 

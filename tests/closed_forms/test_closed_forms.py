@@ -13,7 +13,7 @@ import pytest_bertsize
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family, families
 from pytest_bertsize.closed_forms.blocks import list_tensors
 from pytest_bertsize.closed_forms.tree import Tree
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.values import Dims
 from tests.support.formulas import value_of
 
 BERT = FAMILIES["bert"]

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
 from pytest_bertsize.closed_forms.symbols import as_power
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import compare_with_closed_form

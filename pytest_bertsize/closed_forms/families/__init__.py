@@ -43,8 +43,10 @@ SHARED_FILES = {
     "modernbert": ("modernbert-decoder",),
     "nomic_bert": ("gte", "jina_embeddings_v3"),
     "nystromformer": ("yoso", "mra"),
-    "roberta": ("xlm-roberta", "camembert", "data2vec-text", "longformer", "ibert"),
-    "roberta_prelayernorm": ("xlm-roberta-xl", "megatron-bert"),
+    "roberta": (
+        *("xlm-roberta", "camembert", "data2vec-text", "longformer", "ibert"),
+        *("roberta-prelayernorm", "xlm-roberta-xl", "megatron-bert"),
+    ),
     "t5": ("mt5", "umt5"),
     "xlm": ("flaubert",),
 }

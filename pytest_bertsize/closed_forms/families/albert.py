@@ -7,7 +7,7 @@ W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.electra import ELECTRA, HEADS_HAVE_WIDTH
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
+from pytest_bertsize.closed_forms.parts import heads, positions
 
 ALBERT = family(
     "albert",
@@ -20,7 +20,7 @@ ALBERT = family(
     position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
     pruned_heads, add_cross_attention, add_pooling_layer
     """,
-    until=(relative_positions.READ,),
+    until=(positions.READ,),
     classes="""
     *Model
     *ForPreTraining   albert.body(pooler) + lm_head + sentence_order

@@ -5,7 +5,7 @@ L·(4·D² + 6·D); a pooler adds D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
+from pytest_bertsize.closed_forms.parts import heads, positions
 from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
 BERT = family(
@@ -14,7 +14,7 @@ BERT = family(
     switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
     activations="hidden_act gelu",
     ignored=OF_BERT,
-    until=(relative_positions.READ,),
+    until=(positions.READ,),
     classes="""
     *Model, *ForPreTraining, *ForMaskedLM, *{causal}, *ForNextSentencePrediction
     *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
@@ -52,7 +52,7 @@ BERT = family(
       output.dense               linear D D
       output.LayerNorm           layer_norm D    @encoder.norm
     """,
-    distances=relative_positions.DISTANCES,
+    distances=positions.DISTANCES,
     W="D",
     more="",
     feed_forward="""
@@ -121,7 +121,7 @@ SPLINTER = family(
     "splinter",
     ENCODER,
     switches="only",
-    until=(relative_positions.read_until(4, 54),),
+    until=(positions.read_until(4, 54),),
     classes="""
     SplinterModel                  body
     SplinterForPreTraining         splinter.body + span_selection

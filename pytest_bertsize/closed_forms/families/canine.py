@@ -7,7 +7,7 @@ last is preceded by one of 2·K·D² + 3·D.
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT, NO_CROSS_ATTENTION
-from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.parts import positions
 
 CANINE = family(
     "canine",
@@ -27,7 +27,7 @@ CANINE = family(
     embedding_size [null]: this family has one width throughout
     {NO_CROSS_ATTENTION}
     """,
-    until=(relative_positions.REFUSED,),
+    until=(positions.REFUSED,),
     classes="""
     *Model, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification   canine.body(pooler) + classifier

@@ -8,7 +8,7 @@ tied; untied words add V·E.
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
+from pytest_bertsize.closed_forms.parts import heads, positions
 
 HEADS_HAVE_WIDTH = """
 num_attention_heads <= hidden_size
@@ -26,7 +26,7 @@ ELECTRA = family(
     choices=heads.summary_choices("first", "gelu"),
     rules=HEADS_HAVE_WIDTH,
     ignored="position_embedding_type, pruned_heads",
-    until=(relative_positions.READ,),
+    until=(positions.READ,),
     classes="""
     *Model
     *ForPreTraining              electra.body + discriminator

@@ -16,9 +16,8 @@ from pytest_bertsize.closed_forms.blocks import Term, module
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.several import Part, Several, find_all
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
-from pytest_bertsize.config.values import find_keys_without_effect
+from pytest_bertsize.config.values import Dims, find_keys_without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import exact, shown

@@ -2,7 +2,7 @@
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.llama import CLASSES, LLAMA, NO_TOKEN_BIAS, QWEN3
-from pytest_bertsize.closed_forms.parts import rotary
+from pytest_bertsize.closed_forms.parts import positions
 from pytest_bertsize.config.keys import hidden_act
 from pytest_bertsize.config.older_releases import before, replaced
 
@@ -16,7 +16,7 @@ GEMMA = family(
     choices=(hidden_act(TANH)._replace(taken_for={"gelu": TANH}),),
     indices="pad_token_id 0",
     divisible=(),
-    rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM,
+    rules=positions.PADS_WITHIN + positions.EVEN_HEAD_DIM,
     until=(
         before("5.18.0", replaced(choices=(hidden_act(TANH),)), "gemma", "configuration"),
         NO_TOKEN_BIAS,

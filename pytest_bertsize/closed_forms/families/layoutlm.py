@@ -6,13 +6,13 @@ width. Every class has a pooler.
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
+from pytest_bertsize.closed_forms.parts import heads, positions
 
 LAYOUTLM = family(
     "layoutlm",
     ENCODER,
     sizes="P2 max_2d_position_embeddings 1024",
-    until=(relative_positions.read_until(4, 54),),
+    until=(positions.read_until(4, 54),),
     classes="""
     LayoutLMModel                    body(pooler)
     LayoutLMForMaskedLM              layoutlm.body(pooler) + masked_lm

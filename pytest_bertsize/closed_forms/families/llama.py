@@ -7,7 +7,7 @@ V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a hea
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts import heads, positions
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 from pytest_bertsize.config.keys import ConfigKeys, Until
 from pytest_bertsize.config.older_releases import LIBRARY, before, without, without_rules_on
@@ -39,7 +39,7 @@ LLAMA = family(
     sizes="V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
     switches="attention_bias false, mlp_bias false, tie_word_embeddings false, token_classification_bias true",
     activations="hidden_act silu",
-    rules=rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    rules=positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
     ignored=f"{ROTARY}embedding_size, add_pooling_layer",
     until=(NO_TOKEN_BIAS, head_dim_since("4.45.0", "llama"), before("4.41.0", without("mlp_bias"), "llama")),
     classes=f"{CLASSES}*ForQuestionAnswering   transformer.body + span",
@@ -87,7 +87,7 @@ MISTRAL = family(
     sizes="I 14336, Q 8",
     switches="only tie_word_embeddings false, token_classification_bias true",
     divisible=(),
-    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
     until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),
     classes=f"{CLASSES}*ForQuestionAnswering   model.body + span   since 4.46",
     stem="Mistral",
@@ -102,7 +102,7 @@ QWEN2 = family(
     "qwen2",
     MISTRAL,
     sizes="V 151936, I 22016, Q 32",
-    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "qwen2")),
     classes=f"{LLAMA.classes}   since 4.46",
     stem="Qwen2",
@@ -116,7 +116,7 @@ QWEN3 = family(
     QWEN2,
     sizes="S 128",
     switches="only attention_bias false, tie_word_embeddings false, token_classification_bias true",
-    rules=rotary.EVEN_HEAD_DIM,
+    rules=positions.EVEN_HEAD_DIM,
     until=(NO_TOKEN_BIAS,),
     classes=LLAMA.classes,
     stem="Qwen3",
@@ -135,7 +135,7 @@ EUROBERT = family(
     sizes="V 128256, D 768, L 12, A 12, I 3072",
     switches="only attention_bias false, mlp_bias false, tie_word_embeddings false",
     indices="pad_token_id 128001",
-    rules=rotary.PADS_WITHIN + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    rules=positions.PADS_WITHIN + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
     until=(),
     classes="""
     *Model, *ForMaskedLM
@@ -162,7 +162,7 @@ PHI3 = family(
     MISTRAL,
     sizes="V 32064, D 3072, I 8192, Q none",
     indices="pad_token_id 32000",
-    rules=rotary.PADS_WITHIN + rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    rules=positions.PADS_WITHIN + positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
     classes="""
     *Model, *ForCausalLM

@@ -5,7 +5,7 @@ switch. All classes except the body have a dense layer and a norm, D² + 2·D, b
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts import heads, positions
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 from pytest_bertsize.config.older_releases import before, replaced
 
@@ -16,7 +16,7 @@ MODERNBERT = family(
     "tie_word_embeddings true",
     activations="hidden_activation gelu, classifier_activation gelu",
     indices="pad_token_id 50283",
-    rules=rotary.PADS_WITHIN,
+    rules=positions.PADS_WITHIN,
     ignored=f"{ROTARY}embedding_size, add_pooling_layer",
     classes="""
     *Model
@@ -64,7 +64,7 @@ pad_token_id != None
 MODERNBERT_DECODER = family(
     "modernbert-decoder",
     MODERNBERT,
-    rules=PADS + rotary.PADS_WITHIN,
+    rules=PADS + positions.PADS_WITHIN,
     until=(before("5.4.0", replaced(rules=MODERNBERT.keys.rules), "modernbert_decoder", "configuration"),),
     classes="""
     *Model

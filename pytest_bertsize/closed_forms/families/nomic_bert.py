@@ -6,7 +6,7 @@ D² + D. The masked language model has BERT's head, with another name for its no
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT
-from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts import heads, positions
 from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 
 IGNORED = f"{ROTARY}embedding_size, add_pooling_layer"
@@ -28,7 +28,7 @@ NOMIC_BERT = family(
     sizes="V 30528, D 768, L 12 layers from 0, A 12, S none, I 3072, T 2",
     switches="tie_word_embeddings true",
     activations="hidden_act silu",
-    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM + rotary.EVEN_HEADS,
+    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
     ignored=f"{BEFORE_TRANSFORMERS}{IGNORED}",
     classes="""
     *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=False
@@ -68,7 +68,7 @@ GTE = family(
     sizes="V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T type_vocab_size 1 from 0",
     switches="tie_word_embeddings true",
     activations="hidden_act gelu",
-    rules=rotary.SOME_WIDTH + rotary.EVEN_HEAD_DIM,
+    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
     ignored=IGNORED,
     classes=NOMIC_BERT.classes,
     stem="Gte",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.config.keys import Ignored
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
 
 
 def _distance_embedding(value: Any, dims: Dims) -> int | None:

@@ -1,7 +1,10 @@
-"""Relative positions of BERT and similar families in transformers 4: a table of distances in every self-attention.
+"""Relative and rotary positions.
 
-Source: Shaw et al. 2018 (arXiv 1803.02155) and Huang et al. 2020 (arXiv 2009.13658). transformers 5 has no such tables
-and ignores the key: https://github.com/huggingface/transformers/pull/41170.
+Relative ones are a table of distances in every self-attention of BERT and similar families in transformers 4 (Shaw et
+al. 2018, arXiv 1803.02155, and Huang et al. 2020, arXiv 2009.13658). transformers 5 has no such tables and ignores the
+key: https://github.com/huggingface/transformers/pull/41170. Rotary ones turn pairs of numbers (Su et al. 2021, arXiv
+2104.09864) and have no parameters. The width of a head may be odd up to four: the library does not check models that
+are as small as in its tests.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from pytest_bertsize.config.keys import Choice, ConfigKeys, Refused, Until
 from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.values import Dims
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
@@ -56,3 +59,29 @@ def read_until(*release: int) -> Until:
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
 """The change for families whose closed form lacks the tables of transformers 4: the key is refused there."""
+
+# rules of models with rotary positions
+
+PADS_WITHIN = """
+get(pad_token_id, 0) < vocab_size
+  pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
+  write the index of the padding token
+"""
+"""The rule of families whose default ``pad_token_id`` in the library is an index of a large vocabulary."""
+SOME_WIDTH = """
+num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
+  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
+  write {hidden_size:,} or fewer
+"""
+EVEN_HEAD_DIM = """
+head_dim == None or head_dim % 2 == 0 or head_dim <= 4
+  head_dim is {head_dim:,}, an odd number, which the class refuses: rotary positions turn pairs
+  write an even number
+"""
+EVEN_HEADS = """
+hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 or hidden_size // num_attention_heads <= 4
+  hidden_size {hidden_size:,} has an odd width for each of {num_attention_heads:,} heads, which the class refuses: \
+rotary positions turn pairs
+  write {num_attention_heads:,} times an even number
+"""
+"""The rule of families whose config class derives a missing ``head_dim``."""
