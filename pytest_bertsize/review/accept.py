@@ -19,7 +19,7 @@ Verb = Literal["update", "tighten"]
 
 
 class Refused(Struct, frozen=True):
-    """A failing limit that is not changed."""
+    """A limit that the run does not change, and why."""
 
     model: str
     component: str
@@ -30,7 +30,7 @@ class BudgetChanges(Struct, frozen=True):
     """The limits of one model that a run changes or leaves."""
 
     review: Review
-    """Findings with the current budget."""
+    """The review with the budget before its changes."""
     changes: list[Change] = []
     refused: list[Refused] = []
     asks_why: bool = False
@@ -38,7 +38,7 @@ class BudgetChanges(Struct, frozen=True):
 
 
 def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
-    """Return the limits with which a model passes, if it fails for nothing else.
+    """Return the limits with which a model passes, if it fails for nothing but its limits.
 
     :param shared: whether the same table declares other models.
     """
@@ -69,12 +69,12 @@ def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:
     if limit.written_at(bound) in NAMED:
         return f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
     if bound == "exact" and shared:
-        return "several models share this exact limit, so it cannot follow one of them"
+        return "several models share this exact limit, so one of them cannot change it"
     return ""
 
 
 def lower_limits(review: Review) -> BudgetChanges:
-    """Return the lowest value of each limit, in its own style, that passes; never a higher one."""
+    """Return the lowest value of each limit that passes, written in the style of the limit; never raise one."""
     lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
     if review.verdict == "failed" or review.held is None:
         return BudgetChanges(

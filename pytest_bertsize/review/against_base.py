@@ -1,4 +1,4 @@
-"""Compare a model with the base: its growth, limits exceeded there already, and loosened limits."""
+"""Compare a model with the base: its growth, limits that the base exceeded already, and loosened limits."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
 
 
 def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
-    """Yield bytes and FLOPs without a limit that changed with the model."""
+    """Yield bytes and FLOPs that changed since the base, unless a limit measures them already."""
     subject = found.subject
     today = Measurable(held, subject.form, subject.written_keys)
     asked: list[Measure] = [AsBytes(None, "unique")]
@@ -132,7 +132,7 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
     if before <= finding.limit:
         return finding
     change = finding.actual - before
-    verb = "adds" if change >= 0 else "takes"
+    verb = "adds" if change >= 0 else "removes"
     already = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change {verb}"
     finding = finding._replace(base=before, message=f"{finding.message}; {already} {exact(abs(change))}")
     if change > 0 or finding.table_key is None:

@@ -28,7 +28,7 @@ class AgainstLock(Struct, frozen=True):
     """True if the lock has the model."""
     changes: tuple[Difference, ...] = ()
     why: str = ""
-    """Other changes, or their absence."""
+    """The probable cause of the differences, in words."""
 
 
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
@@ -58,7 +58,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
 
 
 def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
-    """List the sizes that changed; releases of transformers differ in the keys that a config has."""
+    """List the changed sizes; a key that one side lacks is none, as releases of transformers have different keys."""
     return [
         f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
         for key in before.sizes
@@ -67,7 +67,7 @@ def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
 
 
 def _has_growth_by_lock(found: Review) -> bool:
-    """Return whether the model's growth is counted from the lock once it is committed."""
+    """Return whether a run counts the growth of this model from the committed lock."""
     model = found.subject.model
     is_counted_by_lock = not model.closed_form or model.has_config_of_build
     return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)

@@ -39,7 +39,7 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
     try:
         imported = min(read_version(built.transformers), NEWEST)
     except Unsupported as error:
-        return [Finding("build-failed", str(error), "build with a release that it supports")]
+        return [Finding("build-failed", str(error), "build with a release that pytest-bertsize supports")]
     if imported == asked:
         return []
     message = f"transformers {built.transformers} built the model, but the closed form describes {asked}"
@@ -104,7 +104,7 @@ def _is_same(assumed: object, said: object) -> bool:
 
 
 def _is_none_of_it(assumed: object) -> bool:
-    """Return whether ``None``, or a missing key, means the same to the library."""
+    """Return whether ``None`` and a missing key mean the same to the library as this value."""
     return assumed is False or assumed == ()
 
 
@@ -135,7 +135,7 @@ def check_ties(built: Built) -> list[Finding]:
 
 
 def _find_untied(built: Built) -> Iterator[Finding]:
-    """Find ties that another release would make, once for each class and way."""
+    """Find ties that another release would make, once for each class and each way in which it declares them."""
     for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
         pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
         prefix, way = f"{path}." if path else "", by.rpartition(".")[2]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def ask_with_closed_form(
     model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
 ) -> Request:
-    """Request a model whose size the closed form has bounded."""
+    """Request the build of a model whose size the closed form has bounded."""
     architecture = found.form.architecture
     own = model.factory is not None
     if config.modules:
@@ -55,7 +55,7 @@ def ask_with_closed_form(
 
 
 def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
-    """Yield the config of each module in the folder's files, without defaults of the closed form."""
+    """Yield each module of a folder, with the config that its files contain, without the closed form's defaults."""
     for_build: dict[str, Any] = found.values.for_build
     written = make_factory_config(model, config)
     for each in config.modules:
@@ -94,7 +94,7 @@ def ask_for_factory(model: Model, settings: Settings, adapter: Adapter | None) -
 
 
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return the config for the project's own code: under its own names, with the table's overrides."""
+    """Return the config for the project's own code: with the key names of its file, and the table's overrides."""
     if config.parts:
         overrides = {name: model.overrides.get(name) for name in config.parts}
         own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}

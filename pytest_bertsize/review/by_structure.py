@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 TIMES = 2
-"""A limit this many times the count of a model without layers notices nothing."""
+"""A limit at least this many times the count is too loose for a model without layers."""
 
 
 def name_components(
     limits: Iterable[Limit], model: Model, tensors: Iterable[Tensor], former: Locked | None
 ) -> dict[str, str]:
-    """Return the component of every tensor, of today's model and the base.
+    """Return the component of every tensor, of today's model and of the base's.
 
     :raises Unusable: for a component of the table without tensors.
     """
@@ -55,7 +55,7 @@ def count_by_components(
 
 
 def list_components(actual: Inventory) -> list[str]:
-    """Return the names that a budget may limit: components, and modules without a row."""
+    """Return the names that a budget may limit: components, and modules that reports fold into components."""
     modules = structure.list_modules(each.name for each in actual.tensors)
     return parents_first(dict.fromkeys((*actual.components, *modules)))
 

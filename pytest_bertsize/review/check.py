@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Accepted(NamedTuple):
-    """The base, the lock and the builds with keys put back that a model is compared with."""
+    """The base and the lock that a model is compared with, and its builds with keys put back to former values."""
 
     baseline: Baseline | None = None
     lock: Lock | None = None
@@ -100,7 +100,7 @@ def _check_counts(found: Review, counted: Inventory) -> Review:
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Compare a model without a closed form with its budget by its lock's count, or report why that is impossible.
+    """Compare the lock's count of a model without a closed form with its budget, or report why that is impossible.
 
     :param severity: severity of the finding that the model is not counted, or that its code may have changed.
     """
@@ -151,9 +151,9 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
     if lock is None:
         return f"{without} the table names no lock"
     if locked is None:
-        return f"{without} {lock.file} does not have it"
+        return f"{without} {lock.file} does not have this model"
     if limit := next((limit for limit in found.budget if limit.measure), None):
-        return f"{without} no lock has the quantity of its limit {limit.component}"
+        return f"{without} a lock cannot check its limit on {limit.component}"
     if locked.config != subject.sources:
         return f"{without} {lock.file} was written for another config or table"
     return ""
@@ -202,7 +202,7 @@ def is_equal(form: ClosedForm, built: Built) -> bool:
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:
-    """Return an inventory whose tensors train as their class makes them, without later freezing."""
+    """Return the actual inventory with the trainable tensors of the expected one: later freezing is no difference."""
     known = expected.by_name
     return Inventory(
         tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
@@ -302,7 +302,7 @@ def _hold_against_base(found: Review, accepted: Accepted) -> Review:
 
 
 def place_in_table(finding: Finding, subject: Subject) -> Finding:
-    """Complete a finding's place in the model's table with file, full key and line; a limit's lacks only the line."""
+    """Add file, full key and line to a finding about the model's table; that of a limit lacks only the line."""
     key, table = finding.table_key, subject.model.table_key
     if key is None:
         return finding

@@ -44,13 +44,13 @@ class Subject(Struct, frozen=True, dict=True):
     shows_formulas: bool = False
     config: ModelConfig | None = None
     published: tuple[Answered, ...] = ()
-    """The origin of its config, if it is named by its name on the hub."""
+    """The origin of its config, if the table gives a name on the hub."""
     stored: Stored | None = None
     """The contents of its checkpoint; ``None`` if none is declared."""
     derivation: Derivation | None = None
-    """``None``: without a closed form, or refused."""
+    """``None`` without a closed form, or if the model is refused."""
     request: Request | None = None
-    """``None``: refused."""
+    """``None`` if the model is refused."""
     findings: tuple[Finding, ...] = ()
     awaits_build: bool = False
     """True if its closed form is derived after the build, from the configs of the built model."""
@@ -122,7 +122,7 @@ def examine(
     :param registry: all closed forms.
     :param formulas: whether a report shows formulas.
     :param detail: whether a report shows tensors, notes, and the costs of next changes.
-    :param built: the built model, if its table takes sizes from it.
+    :param built: the built model, if its table takes sizes from the build.
     :param locked: the model in the lock, if nothing is built.
     """
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)

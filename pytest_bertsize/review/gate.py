@@ -38,7 +38,7 @@ class Mode(Struct, frozen=True):
     detail: bool = True
     """True if a report shows tensors, costs and notes."""
     verb: Verb | None = None
-    """The action on budgets that fail, or that have room."""
+    """``update`` raises budgets that fail, ``tighten`` lowers those with room; ``None`` only checks."""
     strict: bool = False
     """True if a model that only a build can count is an error."""
     reason: str = ""
@@ -59,8 +59,8 @@ class Gate:
     ) -> None:
         """Examine nothing yet: a worker of xdist examines only the models of its own tests.
 
-        :param result: the result of a requested build; ``None`` if nothing is built, and the closed form is compared
-            with budgets.
+        :param result: returns the result of a requested build; ``None`` if nothing is built: then the closed form is
+            compared with budgets.
         :param lock: the table's lock; ``None`` if it names none.
         """
         self.settings = settings
@@ -99,7 +99,7 @@ class Gate:
         return self.settings.declared_by(self.settings.models[name].table_key)
 
     def list_needed(self, names: Iterable[str]) -> list[str]:
-        """Return the models to build for the given ones: if budgets are raised, all models of their tables."""
+        """Return the models to build for the given ones: all models of their tables if the run changes budgets."""
         if self.mode.verb is None:
             return [*names]
         return [*dict.fromkeys(beside for name in names for beside in self._list_beside(name))]

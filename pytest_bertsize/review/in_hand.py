@@ -58,7 +58,7 @@ def note_unchecked(found: Review, declared: Model) -> Review:
 
 
 def name_run(found: Review, run: str) -> Review:
-    """Replace the table's command in a review's fixes by the one that made the model in hand.
+    """Replace the table's command by the command that made the model in hand, in the fixes of a review.
 
     :param run: the command, as in ``factory``.
     """

@@ -45,13 +45,13 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
             return refuse_unknown_component(component, limit, review, [BYTES, FLOPS, TRAINING, GROWTH])
         if limit.maximum != 0 and not (review.expected and review.expected.count_of(component)):
             message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
-            fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
+            fix = f"remove the limit, or write budget.{shown(component)} = 0 to forbid the component"
             return limit.make_finding("config-invalid", f"{message}: the limit would check nothing", fix)
     return _check_bounds(limit, actual.count_of(component), review, actual)
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
-    """Return whether a missing component exists under another name: ``pooler`` of ``bert.pooler``."""
+    """Return whether a missing component exists under another name, as ``pooler`` for ``bert.pooler``."""
     parts = {part for each in known for part in each.split(".")}
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 

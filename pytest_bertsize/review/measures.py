@@ -38,9 +38,9 @@ class Measured(NamedTuple):
     components: Mapping[str, int] = MappingProxyType({})
     """FLOPs by component at every level; empty for bytes."""
     buffers: int = 0
-    """Bytes of :attr:`actual` that no closed form covers."""
+    """The bytes of buffers in :attr:`actual`, which no closed form counts."""
     dtype: str = ""
-    """The dtype of bytes."""
+    """The dtype in which ``bytes`` is counted; ``""`` for the other quantities."""
     base: int | None = None
     """The value at the base; ``None`` without a base, or if unknown."""
 
@@ -147,9 +147,9 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     raise BadValue(
-        "the config has a quantization_config, which quantises only the weights of linear layers: with all parameters "
-        f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
-        "and neither number includes scales",
+        "the config has a quantization_config, which quantises only the weights of linear layers: the model has "
+        f"{exact(bytes_of(actual.unique, dtype))} bytes with all parameters in {dtype}, {exact(nearer)} with those "
+        f"weights in {dtype} and the rest in float16, and neither number includes scales",
         f"write the dtype before quantisation, as in budget.{name} = {{ {example} }}",
     )
 
@@ -184,7 +184,7 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
 
 
 def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: Iterable[Limit]) -> Iterator[Finding]:
-    """Compare torch's FLOPs with the closed form; bytes follow from the parameters."""
+    """Compare torch's FLOPs with the closed form; bytes need no comparison, as parameters are compared."""
     seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), 0)
     for each in found:
         if each.name != FLOPS or each.expected in {None, each.actual} or form is None:
@@ -195,7 +195,7 @@ def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: It
         off = "; ".join(f"{name} {exact(now)}, closed form {exact(then)}" for name, now, then in rows if now != then)
         delta = signed(each.actual - (each.expected or 0))
         message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
-        fix = "the class multiplies other matrices than its config declares: check it, or report the library's class"
+        fix = "the class multiplies other matrices than its config declares: check the config, or report the class"
         yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)
 
 

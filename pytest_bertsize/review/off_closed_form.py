@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 
-LIBRARY = "the class builds other tensors than its config declares: check it, or report the library's class"
+LIBRARY = "the class builds other tensors than its config declares: check the config, or report the library's class"
 MOST_NAMED = 4
 """Most differences that a sentence names; it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
@@ -25,8 +25,8 @@ TABLE_WIDTHS = ("D", "E")
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
 
-    :param command: the command that prints a project class's table, ``""`` if none does; ``None`` for a library class:
-        there another name for a tensor is a changed tie, while in a project's class it changes no parameter.
+    :param command: the command that writes the table of a project's class, ``""`` if none does; ``None`` for a class of
+        the library, in which a tensor by another name is a changed tie; in a project's class it changes no parameter.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
@@ -75,7 +75,7 @@ def _make_finding(
 
 
 def _describe_in_table(differences: Sequence[Difference], command: str, *, is_first: bool) -> str:
-    """Return the fix in the table of a project's class; a command only for the first finding."""
+    """Return the fix for a project's class; only the first finding names the command that writes its table."""
     for each in differences:
         if each.kind == "tied":
             return f"write tied = {inline({each.name: each.other})}, or correct the class"

@@ -1,4 +1,4 @@
-"""Attribute the changes of a class without a closed form to keys: build it again with keys put back."""
+"""Attribute the changes of a class without a closed form to keys: build it again with the former values of keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Path = tuple[str, ...]
 def plan_rebuilds(
     subject: Subject, baseline: Baseline | None, result: Callable[[str], Built | NotBuilt] | None
 ) -> PutBack | None:
-    """Return the changed keys of a model that only the base's lock compares, and the builds that attribute them.
+    """Return the changed keys of a model that the base counts only by its lock, and builds that show what each changed.
 
     :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
@@ -82,7 +82,7 @@ def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
 
 
 def _list_values(config: Mapping[str, Any], model: Model) -> dict[Path, Any]:
-    """Return every value that is not an object, by its path in the request."""
+    """Return the values of a request by their paths, without the objects that contain them."""
     found: dict[Path, Any] = {("factory",): model.factory} if model.factory else {}
     given = {"config": config, "options": model.options, "kwargs": model.kwargs}
     waiting: list[tuple[Path, object]] = [((name,), values) for name, values in given.items()]
@@ -105,7 +105,7 @@ def _name_key(path: Path) -> str:
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:
-    """Return the request with the former values at some paths."""
+    """Return the request with the former values at the given paths."""
     given: dict[str, Any] = {"factory": request.factory}
     given |= {name: copy.deepcopy(dict(getattr(request, name))) for name in ("config", "options", "kwargs")}
     for path in sorted(paths, key=before.__contains__):  # remove new entries first

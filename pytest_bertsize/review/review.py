@@ -36,17 +36,17 @@ class Review(Struct, frozen=True, dict=True):
     """Limits; if empty, the model is compared only with its closed form."""
     findings: tuple[Finding, ...]
     unbuilt: bool = False
-    """True if the run builds nothing, and the closed form, else the lock, is compared with the budget."""
+    """True if the run builds nothing; then the closed form, else the lock, is compared with the budget."""
     uncounted: bool = False
     """True if neither build, closed form nor lock counts the model, so that its budget is not checked."""
     actual: Inventory | None = None
     """The built inventory, or that of the lock if nothing is built; ``None`` if neither counts it."""
     components: Mapping[str, str] | None = None
-    """The component of each tensor of today and the base, if no closed form has it."""
+    """The component of each tensor, of today's model and of the base's, if the model has no closed form."""
     answered: tuple[Answered, ...] = ()
+    """Origins of configs that the project's code names by their name on the hub."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built the model; ``None`` if this run did."""
-    """Origins of configs that code of the project names by their name on the hub."""
     measured: tuple[Measured, ...] = ()
     """Limited quantities other than parameter counts."""
     locked: AgainstLock | None = None
@@ -70,7 +70,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def held(self) -> Inventory | None:
-        """The inventory that is compared with the budget: the built one, or the closed form if nothing is built."""
+        """The inventory compared with the budget: the built one, else that of the closed form, else of the lock."""
         return (self.expected or self.actual) if self.unbuilt else self.actual
 
     @property
@@ -93,7 +93,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def freezes_at_will(self) -> bool:
-        """Return whether the project's code decides which tensors train: no config of the library does."""
+        """Return whether the project's code, and no config of the library, decides which tensors train."""
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property
@@ -107,8 +107,8 @@ class Review(Struct, frozen=True, dict=True):
     def model(self) -> Any:
         """The module that ``check_model`` got, else one that is built now, on the meta device in this process.
 
-        :raises RuntimeError: if the model was not built for the check, or by another interpreter with
-            other classes.
+        :raises RuntimeError: if the check did not build the model, or if another interpreter built it, whose
+            classes may be others.
         """
         if self.in_hand is not None:
             return self.in_hand
@@ -153,7 +153,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def _varied(self) -> Derivation | None:
-        """The closed form at other sizes; ``None`` if nothing was counted, or the class does not match it."""
+        """The closed form, to try other sizes; ``None`` if nothing was counted, or the class does not match it."""
         return self.subject.derivation if self.held and not self.is_off_closed_form else None
 
     @cached_property
@@ -174,7 +174,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def known_components(self) -> list[str]:
-        """The components that a budget may name in this family, or of this class."""
+        """The components that a budget may name: those of the family, or of the class if it has no closed form."""
         from pytest_bertsize.review.by_structure import list_components
 
         if self.subject.form or self.held is None:
@@ -183,7 +183,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def component_names(self) -> list[str]:
-        """Every component of any side or limit, parents first; without the totals."""
+        """Every component of the closed form, the build, the base and the limits, parents first; without the totals."""
         sides = (self.expected, self.actual, self.base)
         names = dict.fromkeys(name for side in sides if side for name in side.components)
         not_components = {TOTAL, TRAINABLE, *names}
@@ -221,7 +221,7 @@ _ORDER: tuple[Kind, ...] = (
 
 
 def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
-    """Rank errors that kept the model from being checked first, then those that cannot be accepted, then the total."""
+    """Rank errors by kind: first those that keep the model from being checked; within a kind the total comes first."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))

@@ -22,20 +22,20 @@ MOST_NAMED = 10
 """Most models that a line about the lock names."""
 _NOTHING: Mapping[Verb, str] = {
     "update": "no checked budget fails, and none was raised",
-    "tighten": "no checked budget can be lowered in its own decimals, and none was lowered",
+    "tighten": "no checked budget can be lowered without more digits, and none was lowered",
 }
 
 
 def check_reason(written: str | None, option: str) -> str:
     """Return a given reason, or ``""``.
 
-    :raises SettingsError: for an invisible reason, and for one of several lines.
+    :raises SettingsError: for an invisible reason, and for a reason of several lines.
     """
     if written is None:
         return ""
     if not visible(written) or written != printable(written):
         raise SettingsError(
-            f"{option}={shown(written)}: not a visible reason of one line: write, for example, 'ADR-12: wider'"
+            f"{option}={shown(written)}: a reason must be visible text of one line: write, for example, 'ADR-12: wider'"
         )
     return written
 
@@ -66,8 +66,8 @@ class Writer:
     def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None, reason: str = "") -> None:
         """Collect nothing yet.
 
-        :param lock: as the run read it; ``None`` if the table names none.
-        :param reason: for raising budgets, or ``""``.
+        :param lock: the lock as the run read it; ``None`` if the table names none.
+        :param reason: the reason for raising budgets, or ``""``.
         """
         self.settings = settings  # the current file, with the changes after it is written
         self.verb = verb
@@ -87,7 +87,7 @@ class Writer:
     def ask(
         self, name: str, changes: Iterable[Change], refused: Iterable[Refused], blocks: Mapping[str, str], *, why: bool
     ) -> None:
-        """Collect the changes of one model, perhaps again.
+        """Collect the changes of one model; another call for the model replaces them.
 
         :param blocks: its block of the lock, by name; ``""`` for a failed model.
         :param why: whether a base requires a reason.

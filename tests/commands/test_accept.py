@@ -127,8 +127,8 @@ def test_a_model_that_fails_otherwise_is_told_and_left(project: Project, tiny: d
             "ADR-12",
             'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml: there are fits, bursts; did you mean',
         ),
-        ([], " ", 'ERROR: --reason=" ": not a visible reason of one line: write, for'),
-        ([], "a\nb", 'ERROR: --reason="a\\nb": not a visible reason of one line: write, for'),
+        ([], " ", 'ERROR: --reason=" ": a reason must be visible text of one line: write, for'),
+        ([], "a\nb", 'ERROR: --reason="a\\nb": a reason must be visible text of one line: write, for'),
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(

@@ -310,7 +310,7 @@ def test_what_a_lock_does_not_say_is_not_held_to_it(with_lock: pytest.Pytester, 
     with Path("pyproject.toml").open("a", encoding="utf-8") as table:
         table.write(f"\nbudget.{limit}\n")
     result = with_lock.runpytest(*OPTIONS)
-    assert "no lock has the quantity of its limit" in in_one_line(result.stdout.str())
+    assert "a lock cannot check its limit on" in in_one_line(result.stdout.str())
     assert result.outlines[-1] == NOT_COUNTED
 
 

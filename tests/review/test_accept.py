@@ -246,7 +246,7 @@ def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> Non
     text = f"{PATTERN}budget.total = {{ exact = 59_549 }}\nbudget.head = 1\n"
     accepting = run(several, text)
     assert accepting.refused == [
-        Refused("bert-b", "total", "several models share this exact limit, so it cannot follow one of them")
+        Refused("bert-b", "total", "several models share this exact limit, so one of them cannot change it")
     ]
     assert accepting.red == ["bert-b"]
     assert accepting.text() == text.replace("head = 1", "head = 2_549")

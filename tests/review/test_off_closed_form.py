@@ -67,7 +67,7 @@ def test_a_difference_names_both_counts_and_a_way_out() -> None:
         Finding(
             "off-closed-form",
             "encoder.norm is -768 off the closed form D = 768: encoder.norm is gone: 768 (weight 768)",
-            "the class builds other tensors than its config declares: check it, or report the library's class",
+            "the class builds other tensors than its config declares: check the config, or report the library's class",
             component="encoder.norm",
             expected=768,
             actual=0,

@@ -149,7 +149,7 @@ def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() ->
     assert only(reviewed(pooler=1_000_000)) == Finding(
         "config-invalid",
         'the budget limits "pooler", which this BertForMaskedLM does not have: the limit would check nothing',
-        'remove it, or write budget."pooler" = 0 to keep it out',
+        'remove the limit, or write budget."pooler" = 0 to forbid the component',
         component="pooler",
         file="pyproject.toml",
         line=3,

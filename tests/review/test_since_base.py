@@ -314,7 +314,7 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
         ({}, "already 9,549 over at main, and this change adds 0"),
         ({"num_hidden_layers": 2}, ""),  # 42,917, which is within
         ({"num_hidden_layers": 4}, "already 9,549 over at main, and this change adds 16,632"),
-        ({"vocab_size": -1}, "already 9,549 over at main, and this change takes 49"),
+        ({"vocab_size": -1}, "already 9,549 over at main, and this change removes 49"),
     ],
 )
 def test_an_overrun_that_the_base_had_is_said_as_such(
