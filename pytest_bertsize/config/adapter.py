@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
 LARGEST_NUMBER = 10_000_000
-"""Largest number in a method that is passed on."""
+"""Largest number in a method without a closed form."""
 MOST_NAMES = 1_000
 
 Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
@@ -63,11 +63,11 @@ class Adapter(Struct, frozen=True):
     layers_pattern: Lists = ()
     """Names of the lists that these indices count in; empty: any list."""
     start: str = ""
-    """``init_lora_weights`` if it affects ranks: it begins with one of CUTTING or HANDED_OVER."""
+    """``init_lora_weights`` if it affects ranks: then it begins with a word of CUTTING or HANDED_OVER."""
     targets_of: str = ""
     """The family whose targets PEFT takes, if the adapter leaves them out."""
     method: str = "LORA"
-    """PEFT's name of the method. If it is another, all its keys are in :attr:`passed_on`."""
+    """PEFT's name of the method. All keys of a method other than LORA are in :attr:`passed_on`."""
     passed_on: Mapping[str, object] = {}
     """Keys without a closed form, for a model that is compared with its budget alone."""
 
@@ -109,7 +109,7 @@ MUST_BE: Mapping[str, tuple[str, str]] = {
         'write the last part of its name, as in "layer"',
     ),
 }
-"""The type of each key's value, and the fix for another one."""
+"""The required value of each key in words, and the fix for any other value."""
 WORDS = {"bias": get_args(Bias), "task_type": get_args(Task)}
 COUNTED = (*MUST_BE, *WORDS)
 """The keys that are fields of an :class:`Adapter`."""
@@ -164,7 +164,7 @@ NEVER_PASSED_ON = frozenset(
         *("inference_mode", "peft_type", "loftq_config", "corda_config", "eva_config", "lora_ga_config"),
     }
 )
-"""Initial values of a method, and the files and models that they come from."""
+"""Keys that PEFT never gets: initial values of a method, and the files and models that these come from."""
 BUDGET_ALONE = "write closed_form = false to check its budget alone"
 
 
@@ -187,7 +187,7 @@ def parse(
 
 
 class _Reading:
-    """One adapter's keys; findings gather here."""
+    """Reads the keys of one adapter, and collects the findings."""
 
     def __init__(self, data: Mapping[str, object], file: ModelConfig | None, *, closed_form: bool) -> None:
         self.data = data
@@ -223,7 +223,7 @@ class _Reading:
         return adapter
 
     def read_other(self) -> Adapter:
-        """Read a method that PEFT builds and that is compared with the budget alone."""
+        """Read an adapter of another method than LoRA: PEFT builds it, and only its budget is checked."""
         kind = self.data["peft_type"]
         if not isinstance(kind, str) or kind not in METHODS:
             known = f"one of {', '.join(METHODS)} with closed_form = false"

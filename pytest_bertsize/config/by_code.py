@@ -1,7 +1,8 @@
-"""The process in which the project's own code makes a config: imports it, answers with plain values.
+"""The process in which the project's own code makes a config: it imports the code, and answers with plain values.
 
-A function or a class is called. Any other object is the config: a dict, a dataclass, a Namespace, a CfgNode, a
-DictConfig, a config of transformers, an object with attributes; or a text, which names one.
+If the named object is a function or a class, it is called, and its result is the config. Any other object is the config
+itself: a dict, a dataclass, a Namespace, a CfgNode, a DictConfig, a config of transformers, an object with attributes.
+A string is the name of a config.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the requested object at its place, and its values that are not plain; or the name in its place.
+    """Return the config at the keys ``inner``, and its values that are not plain; or the name of a config there.
 
     :param is_strict: whether every value has to be plain, as in a dict that a function returns.
     """
@@ -116,7 +117,7 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
 
 
 def _is_config(value: Any) -> bool:
-    """Tell whether it has named values: a mapping, or an object with its own attributes."""
+    """Return whether an object has named values: a mapping, or an object with attributes of its own."""
     if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
         return True
     kind = type(value)
@@ -132,7 +133,7 @@ def _is_config_or_name(value: Any) -> bool:
 
 
 def _is_of(root: str, value: Any) -> bool:
-    """Return whether its class is the project's own."""
+    """Return whether the class of a value is the project's own."""
     module = sys.modules.get(type(value).__module__)
     return os.path.realpath(getattr(module, "__file__", None) or "/").startswith(f"{root}{os.sep}")
 
@@ -162,8 +163,8 @@ def _import_module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        where = "neither in the folder of pyproject.toml, nor in the pythonpath of its pytest options or src"
-        raise NoConfig(f"there is no module {error.name}, {where}, nor installed", "write MODULE:FUNCTION") from None
+        where = "not in the folder of pyproject.toml or its src, not in the pythonpath of pytest, and not installed"
+        raise NoConfig(f"there is no module {error.name}: {where}", "write MODULE:FUNCTION") from None
 
 
 class _Plain:

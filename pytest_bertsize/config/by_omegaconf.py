@@ -1,4 +1,4 @@
-"""The process in which OmegaConf resolves ``${…}`` in the text of a YAML file, without resolvers and a network."""
+"""The process in which OmegaConf resolves ``${…}`` in the text of a YAML file, without resolvers or network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main() -> None:
 
 
 def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:
-    """Return ``answers``, for each path its ``value`` or ``why`` it has none; or ``why`` there are no answers."""
+    """Return ``answers``, the ``value`` of each path or ``why`` it has none; or ``why`` there are no answers."""
     try:
         from omegaconf import OmegaConf
         from omegaconf.basecontainer import BaseContainer

@@ -48,7 +48,7 @@ class Switch(NamedTuple):
     needs: str = ""
     """Another switch, without which the class refuses this one."""
     null: bool = False
-    """True if the library takes ``null`` for it, which then means the default."""
+    """True if the library accepts ``null``, which then means the default."""
 
 
 class Choice(NamedTuple):
@@ -74,7 +74,7 @@ class Listing(NamedTuple):
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
-    """Another list, which has as many entries; if this one is left out or null, it is that many ones."""
+    """Another list of the same length; a missing or null list is as many times the number 1."""
     may_be_empty: bool = True
 
     def takes(self, entries: Sequence[object]) -> bool:
@@ -95,14 +95,14 @@ class Index(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A condition on the values of several keys: without it, the class refuses them or builds another model."""
+    """A condition on the values of several keys; if it fails, the class refuses them or builds another model."""
 
     keys: tuple[str, ...]
     """Keys of the condition; a message names the line of the first."""
     holds: Callable[[Mapping[str, Any]], bool]
     """The condition, called with the values by key."""
     message: str
-    """Format string over the values by key."""
+    """A format string with the values by key."""
     fix: str
 
     def below(self, place: str) -> Rule:
@@ -129,11 +129,11 @@ class Ignored(NamedTuple):
     """Parameters that the value would have added (or removed: negative), ``None`` for a value without a meaning."""
     fix: str = "remove it"
     only: tuple[str, ...] = ()
-    """Ends of the architectures in which it would have cost something; empty for all of them."""
+    """Ends of the names of architectures in which it would have cost something; empty for all of them."""
 
 
 def multiple(key: str, of: str) -> Rule:
-    """Require one size to be a multiple of another, as the width of the number of heads."""
+    """Require one size to be a multiple of another, as the width is of the number of heads."""
     return Rule(
         (key, of),
         lambda values: values[key] % values[of] == 0,
@@ -158,7 +158,7 @@ def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
 
 
 class Refused(NamedTuple):
-    """A key that changes the build, and that no closed form follows."""
+    """A key that changes the build in a way that no closed form describes."""
 
     harmless: tuple[object, ...]
     because: str
@@ -177,7 +177,7 @@ class Until(NamedTuple):
     change: Callable[[ConfigKeys], ConfigKeys]
     """The change back to the earlier keys."""
     source: str
-    """The change in the library that ended it."""
+    """The change in the library that ended the earlier keys."""
 
 
 _KINDS = ("sizes", "switches", "choices", "lists", "indices")
@@ -208,7 +208,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     until: tuple[Until, ...] = ()
     """Differences in older releases."""
     refused: Mapping[str, Refused] = {}
-    """Keys whose values no closed form follows."""
+    """Keys with values that no closed form describes."""
     padding: Index | None = None
     """The row of padding, after which the positions of a text begin; ``None``: they begin at the first row."""
 
@@ -240,7 +240,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @property
     def own(self) -> list[str]:
-        """The keys whose values it reads."""
+        """The keys whose values the family reads."""
         return [each.key for kind in _KINDS for each in getattr(self, kind)]
 
     @cached_property
@@ -302,7 +302,7 @@ class Values(NamedTuple):
     findings: tuple[Finding, ...]
     """Warnings: nothing that kept the values from being read."""
     assumed: Mapping[str, object] = MappingProxyType({})
-    """Values that the closed form assumes, by key, defaults among them; ``encoder.hidden_size`` for one in an object.
-    Sizes that the library takes in place of a missing key are not assumed."""
+    """Values that the closed form assumes, with defaults, by key; a key in an object is ``encoder.hidden_size``.
+    Sizes that the library takes in place of a missing key are not among them."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, and that the config class does not get."""

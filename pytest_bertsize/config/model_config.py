@@ -30,13 +30,13 @@ MOST_CONTAINERS = 20_000
 MOST_KEYS = 2_000
 """Keys in one object; the most that a published config has is about a hundred."""
 LONGEST_KEY = 200
-"""Characters."""
+"""Most characters of a key."""
 LONGEST_INTEGER = 14_280
 """Bits: the 4,300 decimal digits that Python writes."""
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
-"""Keys of the whole if all parts agree on them."""
+"""Keys that a composed config has if all its parts agree on them."""
 
 
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):
@@ -48,35 +48,35 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     """Keys that lead to the object; empty for the file itself."""
     data: dict[str, object]
     sha256: str
-    """The hash of the file's bytes; of canonical JSON, without a file."""
+    """The hash of the file's bytes; without a file, of canonical JSON."""
     line_of: Callable[[KeyPath], int | None] = lambda _: None
     """The line of a key by its full path in the file."""
     by_own_names: dict[str, object] = {}
     """The object as the file has it, if keys of :attr:`data` are renamed."""
     names_in_file: Mapping[KeyPath, KeyPath] = {}
-    """Paths of keys in the file, by full path, if they differ."""
+    """The path in the file of each renamed key, by its full path."""
     pair: str = '"{}": {}'
     """The form of a key with its value in the file."""
     origin: str = ""
-    """The source of a config by a name of the hub; ``""`` for a file, and for anything else without such a name."""
+    """The source of a config that is named by a name of the hub; ``""`` for any other config."""
     by_hub: bool = False
-    """True if ``hub`` of the table gives that name this config."""
+    """True if the table's ``hub`` maps that name to this config."""
     parts: Mapping[str, ModelConfig] = {}
     """The parts of a composed config, by their names."""
     primary: str = ""
-    """The part whose keys are the whole's own, without its name before them."""
+    """The part whose keys have no prefix in the whole; ``""`` if there is none."""
     whole: str = ""
     """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()
     """The modules of a folder of sentence-transformers."""
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
-    """Full paths of values that only other code knows: the problem, and the fix."""
+    """The problem and the fix for each value that only other code knows, by full path."""
     ignored: tuple[str, ...] = ()
-    """Keys that only other code reads, by the table."""
+    """Keys that only other code reads, as the table lists them."""
 
     @property
     def flat(self) -> dict[str, object]:
-        """Every key by its whole name: ``ctx_model.hidden_size`` of one of several backbones."""
+        """Every value by the whole name of its key, as in ``ctx_model.hidden_size`` for one of several backbones."""
         if not self.parts:
             return self.data
         prefixes = {name: "" if name == self.primary else f"{name}." for name in self.parts}
@@ -98,7 +98,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def as_written(self) -> dict[str, object]:
-        """The object by the file's own names."""
+        """The object with the names that the file has."""
         return self.by_own_names or self.data
 
     def say_name_in_file(self, key: str) -> str:
@@ -107,7 +107,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return f" (in the file, {key} is {printable(written)})" if written != key else ""
 
     def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
-        """Return the config in one of the object's keys."""
+        """Return the config that is the value of one key."""
         return replace(self, key_path=(*self.key_path, key), data=data, by_own_names={})
 
     def _path_in_file(self, path: KeyPath) -> KeyPath:
@@ -189,7 +189,7 @@ def config_at(
     """Return the config to which keys lead in a file, or in a value without one.
 
     :param value: the parsed file.
-    :param content: its bytes; ``None`` if there is no file.
+    :param content: the bytes of the file; ``None`` if there is no file.
     :raises Unusable: if there is no object, or it is not a config.
     """
     data = descend(value, key_path, file)
@@ -275,7 +275,7 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
 
 
 def refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
-    """:param there: the keys of the object that lacks the last one of the path; ``None`` for no object."""
+    """:param there: the keys of the object that lacks the last key of the path; ``None`` if there is no object."""
     keys = "no object" if there is None else ", ".join(map(shown, [*there][:12])) or "an empty object"
     message = f"the file has no {printable('.'.join(path))}; at that place it has {keys}"
     fail(file, message, "correct the keys after the #")
@@ -296,7 +296,7 @@ MOST_HINTS = 20
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     """Rename the keys of a config to the keys of its family; the lines stay as in the file.
 
-    :param keys: the config key by the file's own name, or by a path of names with dots.
+    :param keys: the family's key by its name in the file, which may be a path with dots.
     :raises Unusable: with a finding for each of ``keys`` that cannot be renamed.
     """
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}

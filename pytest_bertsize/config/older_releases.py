@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Refused, Size, Until
 
 V4 = (5,)
-"""The first release without the rules of all of transformers 4."""
+"""The first release in which the common rules of transformers 4 no longer apply."""
 TIES = "tie_word_embeddings"
 LIBRARY = "https://github.com/huggingface/transformers"
 
 
 def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str, kind: str = "modeling") -> Until:
-    """Return a change with its source: the library's file in the first release whose change it undoes.
+    """Return a change of keys with its source: the library's file in the release whose change it undoes.
 
     :param release: ``"5.4.0"``.
     :param kind: ``"modeling"`` or ``"configuration"``.
@@ -76,7 +76,7 @@ def _tied_by_default(*, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
 
 
 def unmentioned(until: str, family: str) -> tuple[Until, Until]:
-    """Return the changes of a config class that lacked ``tie_word_embeddings`` in transformers 5: untied by default.
+    """Return the changes for a config class that in transformers 5 lacked ``tie_word_embeddings``, and did not tie.
 
     :param until: the release that has it again, as all of transformers 4 had.
     """
@@ -102,7 +102,7 @@ BEFORE_5 = {
         (False, None), "transformers 4 then ties layer by layer, which has no closed form", "write false"
     ),
 }
-"""Keys of every config that transformers 5 ignores."""
+"""Keys of every config that transformers 4 reads, and transformers 5 ignores."""
 
 ACTIVATIONS = "https://github.com/huggingface/transformers/commits/main/src/transformers/activations.py"
 ACTIVATIONS_SINCE = {
@@ -112,7 +112,7 @@ ACTIVATIONS_SINCE = {
     "hardswish": (5, 4),
     "sqrtsoftplus": (5, 8),
 }
-"""``ACT2FN`` by the first release that has the word; xIELU came with Apertus (transformers#39381)."""
+"""Words of ``ACT2FN`` with the first release that has them; xIELU came with Apertus (transformers#39381)."""
 
 
 def _with_refused(keys: ConfigKeys) -> ConfigKeys:

@@ -1,6 +1,6 @@
 """Configs of several parts: a backbone at each of several attributes, or the folder that sentence-transformers saves.
 
-Each part is read from its own file, and has its own lines; together they are one config, by the parts' names.
+Each part is read from its own file, with its own lines. Together they are one config, whose keys begin with part names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONFIG = "config.json"
 """The file of each module that has parameters, in the module's own folder."""
 TRANSFORMERS = ("Transformer", "MLMTransformer")
 KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})
-"""Modules that have a closed form here; a factory counts the others."""
+"""Modules that have a closed form here; a model with any other module needs a factory."""
 SETTINGS = tuple(
     f"sentence_{each}_config.json"
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -48,7 +48,7 @@ OF_LOADING = frozenset(
         *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
     }
 )
-"""Those of these arguments that affect no size, or are read here."""
+"""Keys in these arguments that affect no size, or that are read here."""
 BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"
@@ -60,14 +60,14 @@ class Module(NamedTuple):
     """One module of a folder."""
 
     part: str
-    """The name in components and keys: ``2_Dense``, after its own folder."""
+    """The name in components and keys, from its folder: ``2_Dense``."""
     kind: str
     """The name of its class: ``Dense``."""
     at: str
-    """Its name in the whole: ``2``."""
+    """Its name in ``modules.json``: ``2``."""
     config: ModelConfig
     settings: Mapping[str, Any] = MappingProxyType({})
-    """The keys of a transformer in sentence-transformers' own file, beside its config."""
+    """The keys of the file that sentence-transformers writes beside a transformer's config."""
 
     @property
     def is_transformer(self) -> bool:
@@ -115,15 +115,15 @@ def _join_parts(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = 
 
 
 def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str, alone: str = "") -> None:
-    """:param alone: the way to name one of several."""
+    """:param alone: the end of the message, which says how to name one of several."""
     remove = partial(Finding, "config-invalid", fix="remove it")
     wrong = [
-        remove(f"{key} is for one model, and this is {several}{alone}", table_key=(key,))
+        remove(f"{key} is for one model, and this one has {several}{alone}", table_key=(key,))
         for key in keys
         if getattr(model, key)
     ]
     if not wrong and any(limit.component == FLOPS for limit in model.limits):
-        message = f"budget.flops is for a forward pass of one model, and this is {several}"
+        message = f"budget.flops is for a forward pass of one model, and this one has {several}"
         wrong = [remove(message, table_key=("budget", FLOPS))]
     if wrong:
         raise Unusable(*wrong)
@@ -148,7 +148,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
         of_one = ("architecture", "family", "keys", "adapter", "checkpoint")
         _refuse_keys_of_one_model(model, of_one, several, itself)
         if not model.closed_form:
-            message = f"closed_form = false is for a class or a factory, and this is {several}{itself}"
+            message = f"closed_form = false is for a class or a factory, and this model has {several}{itself}"
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     way_out = f"{BY_FACTORY}, or name the transformer alone, as in {alone}"
     modules: list[Module] = []

@@ -57,7 +57,7 @@ class Found(NamedTuple):
     """The path in messages."""
     content: bytes
     origin: str = ""
-    """The source of a config by a name of the hub."""
+    """The source of a config that is named by a name of the hub."""
     by_hub: bool = False
     """True if ``hub`` of the table names the file."""
 
@@ -133,7 +133,7 @@ class Disk:
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
         """Refuse a misspelt path.
 
-        :param names: names of files, one of which is in every folder that the key may name.
+        :param names: names of files; a folder that the key may name has one of them.
         """
         if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
@@ -200,7 +200,7 @@ def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str
 
 
 def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
-    """Read the config of a declared model; code that makes one runs now.
+    """Read the config of a declared model; if code makes the config, it runs now.
 
     :param settings: today's table, also if the reader reads a commit.
     :param reader: ``None`` for the project's folder.
@@ -211,7 +211,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         return read(model, settings, Disk(settings.root, settings.hub, paths))
     if model.has_config_of_build:
         message = "only the built model has the sizes of its backbone, and no lock has them"
-        fix = "name its config in the table, or a lock, and check it with a build"
+        fix = "name the backbone's config in the table; or name a lock, and check the model with a build"
         raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
@@ -234,7 +234,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
     """Return the configs of a built model's backbones, as one config if there are several.
 
-    :param finished: the library's models in it.
+    :param finished: the library's models in the built one.
     :raises Unusable: if the table names a backbone that is not among them.
     """
     by_path = {each.path: each for each in finished}
@@ -261,7 +261,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
     """Return the configs of a model's backbones, as its lock has them.
 
-    :raises Unusable: if it has none of them.
+    :raises Unusable: if one of them is not a config.
     """
 
     def read_one(each: Model) -> ModelConfig:
@@ -328,9 +328,9 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 
 
 def refuse_code(reference: str) -> None:
-    """Refuse a place in Python or in a script: only a run knows its value.
+    """Refuse a reference to a Python file or a script: only a run knows its config.
 
-    :raises Unusable: with the fix: the name of the file as a module, if it can be one.
+    :raises Unusable: for such a file; the fix names it as a module, if it can be one.
     """
     location, mark, place = reference.partition("#")
     if not mark and ":" in location:
@@ -345,8 +345,8 @@ def refuse_code(reference: str) -> None:
     is_module = path.suffix == ".py" and all(each.isidentifier() for each in names)
     message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows its config"
     runs = f"{'.'.join(names)}:{name}" if is_module else "module:NAME"
-    fix = f'write config = "{runs}", which runs it, the name of the config on the hub, or a factory'
-    elsewhere = (f"name {runs}, which runs it, or the name of the config on the hub",)
+    fix = f'write config = "{runs}" to run it, or the name of the config on the hub, or a factory'
+    elsewhere = (f"name {runs} to run it, or the name of the config on the hub",)
     raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
 
 
@@ -364,13 +364,13 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
 
 
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
-    """Read the config that a place in a file, or a module, names: a published one, or a file or folder of the project.
+    """Read the config whose name is in a file or a module: a published config, or a file or folder of the project.
 
     :raises Unusable: if it is neither.
     """
     location, hash_sign, _ = name.partition("#")
     if not location or (hash_sign and not location.lower().endswith(CODE)):
-        fail(place, f"it is {shown(name)}, which names no config", "name a place that does")
+        fail(place, f"it is {shown(name)}, which names no config", "name a place that has a config")
     try:
         config = in_file(reader, name)
     except Unusable as unusable:

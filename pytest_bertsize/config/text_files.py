@@ -101,7 +101,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
 
 
 def lines_in_json(text: str) -> dict[KeyPath, int]:
-    """Return the 1-based line of every key by its full path, the last one of a repeated key; a list is ``"[]"``."""
+    """Return the 1-based line of every key by its full path (the last if repeated); a list in a path is ``"[]"``."""
     return {path: line for line, path, _ in _list_keys(text)}
 
 

@@ -1,7 +1,7 @@
 """The values of a family's keys in config and overrides, and the keys that are passed to the class.
 
-The class gets the written values under their written names, and nothing else: no default and no other name of ours. The
-library may not do what a closed form assumes, and both sides of the comparison would change together.
+The class gets the written values under their written names, and nothing else: no default and no other name of ours. A
+wrong assumption of the closed form would otherwise change both sides of the comparison in the same way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""The message for a wrong size, and its fix: in a run, and on the page that tries other sizes."""
+"""Messages for wrong sizes, and their fixes, in a run and on the what-if page."""
 
 
 class Dims(Struct, frozen=True):
@@ -59,7 +59,7 @@ class Dims(Struct, frozen=True):
     is_symbolic: bool = False
     """True if the sizes are symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
     release: Release = NEWEST
-    """The release of transformers: its builds by these sizes have changed over the years."""
+    """The release of transformers: releases build different tensors from the same sizes."""
 
     def __getattr__(self, name: str) -> Any:
         for table in (self.sizes, self.switches):
@@ -77,7 +77,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
-    :param architecture: its labels, and its rules beyond those of its family.
+    :param architecture: the architecture, with its labels and its rules beyond those of its family.
     :raises Unusable: with a finding for each mistake.
     """
     reading = _Reading(keys, config, overrides, architecture)
@@ -106,7 +106,7 @@ def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[st
 
 
 class _Reading:
-    """Reads a family's keys from what file and table write for one model; findings gather on the way."""
+    """Reads a family's keys from the file and the table of one model, and collects the findings."""
 
     def __init__(
         self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
@@ -118,7 +118,7 @@ class _Reading:
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._aliases: dict[str, str] = {}
-        """The name in the file for each key that has another one there."""
+        """The name in the file of each key that has another name there."""
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert
@@ -141,7 +141,7 @@ class _Reading:
         return own
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid", **more: Any) -> None:
-        """Add a finding at the place of the key: the table if it overrides, else the file."""
+        """Add a finding at the place of the key: the table if that overrides the key, else the file."""
         written = self._aliases.get(key, key)
         if key in self._overridden:
             finding = Finding(kind, message, fix, table_key=("overrides", written), **more)
@@ -191,7 +191,7 @@ class _Reading:
             self._check_override(key)
 
     def _is_ignored(self, key: str) -> bool:
-        """Tell whether nothing reads a key of the file; note its problem."""
+        """Return whether nothing reads a key of the file; note any other problem of the key."""
         keys, value = self.keys, self.config.data[key]
         if key in keys.meaningful or key in keys.all_ignored:
             return False
@@ -236,7 +236,7 @@ class _Reading:
         known = sorted(self.keys.meaningful)
         nearest = find_synonym(key, self.keys.key_of_symbol) or nearest_to(to_snake_case(key), known)
         if nearest or not self.keys.open:
-            fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
+            fix = f"did you mean {nearest}?" if nearest else f"overrides can set {', '.join(known)}"
             self.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
 
     # keys that give values
@@ -363,7 +363,7 @@ class _Reading:
         return listing.default
 
     def _count_labels(self) -> int:
-        """Return ``num_labels``, else the entries of ``id2label``, else two. An override replaces both of the file."""
+        """Return ``num_labels``, else the length of ``id2label``, else a default; an override of one replaces both."""
         overrides = self.overrides
         place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.config.data
         named = self._count_label_names(place["id2label"]) if place.get("id2label") is not None else None
@@ -404,7 +404,7 @@ class _Reading:
             self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
-        """Check the values that are right by themselves against each other."""
+        """Check values against each other that are valid alone."""
         for switch in self.keys.switches:
             if switch.needs and values[switch.key] and not values[switch.needs]:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"

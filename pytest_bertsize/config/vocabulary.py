@@ -11,7 +11,7 @@ from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.wording import LONGEST_NUMBER, number, shown
 
 NAMED_BY_LABELS = ("id2label", "label2id")
-"""Objects whose keys are a task's labels: only their number is limited, if they are counted."""
+"""Objects whose keys are a task's labels: they may have more keys than other objects."""
 
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
@@ -66,7 +66,7 @@ REFUSED = {
 """Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
-"""Parts of keys that choose the code of a layer; anything but a known word is a repository to run code from."""
+"""Parts of keys that choose the code of a layer; any unknown word names a repository whose code would run."""
 KNOWN_IMPLEMENTATIONS = frozenset(
     "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
     "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
@@ -104,7 +104,7 @@ def explain_refusal(key: str, value: object) -> str:
 
 
 def is_withheld(key: str) -> bool:
-    """Return whether a key steers the library: the origin of the file, the number format, or the code."""
+    """Return whether a key is withheld from the library: one on the file's origin, the number format, or the code."""
     return key in WITHHELD or _says_which_code(key)
 
 
@@ -113,7 +113,7 @@ def _says_which_code(key: str) -> bool:
 
 
 def _is_each(value: object, is_known: Callable[[str | bool], bool]) -> bool:
-    """Return whether a value is known, for the model or for each of its parts; ``null`` is."""
+    """Return whether a value is known, or each value of an object that has one for each part; ``null`` is known."""
     if isinstance(value, dict):
         return all(_is_each(each, is_known) for each in value.values())
     return value is None or (isinstance(value, str | bool) and is_known(value))

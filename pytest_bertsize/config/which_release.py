@@ -26,7 +26,7 @@ class AskedAbout(NamedTuple):
     version: str
     """The version as the environment or the table writes it."""
     because: str = ""
-    """Why it is assumed to build, if none is installed."""
+    """The reason for assuming this release, if none is installed."""
 
     def __str__(self) -> str:
         return f"{self.version} ({self.because})" if self.because else self.version
@@ -36,7 +36,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     """Return the release that is installed where models are built, else the table's, else the newest known one.
 
     :param settings: ``None`` if no table is read.
-    :raises SettingsError: if no closed forms are known for it, or the table names another.
+    :raises SettingsError: if no closed forms are known for it, or the table names another release.
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)
@@ -95,7 +95,7 @@ def _read_lines(path: Path) -> list[str]:
 def _list_packages(python: Path, minor: str) -> list[Path]:
     """Return the folders of one installation, Debian's and Windows' among them, and those that a ``.pth`` adds.
 
-    If neither name nor settings tell which of several Pythons in one place it is, none of their folders counts.
+    If several Pythons share one place, and neither name nor settings give the version, none of their folders counts.
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
     names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]

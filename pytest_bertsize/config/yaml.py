@@ -1,6 +1,6 @@
-"""An untrusted YAML file as a config: what PyYAML reads, if a config can have it, with the line of each key.
+"""An untrusted YAML file as a config: the values that PyYAML reads, with the line of each key.
 
-PyYAML, because the training code that reads the same file nearly always uses it: ``1e-12`` is a string to both, ``no``
+PyYAML reads it because training code nearly always reads the same file with PyYAML: ``1e-12`` is a string, ``no``
 is false and ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and
 OmegaConf itself resolves ``${…}``. Only the requested object is read: a date or a tag elsewhere does no harm.
 """
@@ -63,7 +63,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
 
 
 def write_number(text: str) -> str:
-    """Write a number that YAML 1.1 reads as text so that it is one: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
+    """Rewrite a number that YAML 1.1 reads as text, to be a number: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
     if not _NUMBER.fullmatch(text):
         return ""
     digits, _, power = text.lower().partition("e")
@@ -77,7 +77,7 @@ class _Entry(NamedTuple):
 
 
 class _Document:
-    """The nodes of one file; aliases are written out as far as a config is large."""
+    """The nodes of one file; aliases are written out, up to the size of the largest config."""
 
     def __init__(self, file: str, *, is_omegaconf: bool) -> None:
         self.file = file
@@ -134,7 +134,7 @@ class _Document:
     def read(self, node: Any, path: KeyPath) -> object:
         """Return the value of a node.
 
-        :param path: of the keys that lead to it; a list's items are ``[]``.
+        :param path: the path of keys that lead to it; a list's items are ``[]``.
         """
         self._count(node, len(path), containers=node.id != "scalar", characters=1)
         if node.id == "scalar":
@@ -192,7 +192,7 @@ class _Document:
         found: dict[str, _Entry] = {}
         for each in reversed(merged or []):  # the first of a list wins
             if each.tag != _MAP:
-                self._fail_at(each, f"<< in {_name_path(path)} is not an object", "write an alias of one")
+                self._fail_at(each, f"<< in {_name_path(path)} is not an object", "write an alias of an object")
             found |= self._list_entries(each, path, merges + 1)
         return found | own
 
@@ -213,7 +213,7 @@ class _Document:
         self._fail_at(node, message, "write a plain value")
 
     def _count(self, place: Any, depth: int, *, containers: int = 0, characters: int = 0) -> None:
-        """Refuse a file that grows beyond any config by its aliases."""
+        """Refuse a file whose aliases make it larger than any config."""
         self._containers += containers
         self._characters += characters
         if depth > DEEPEST:
@@ -288,7 +288,7 @@ def resolve(
 
 
 def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each string that OmegaConf takes for something else, by its path."""
+    """Yield each string that OmegaConf does not read as it is, by its path."""
     if isinstance(value, str) and ("${" in value or value == "???"):
         yield path, value
     elif isinstance(value, dict | list):

@@ -126,7 +126,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CompiledImports:
-    """Finds our modules as compiled; pytest would recompile them to rewrite asserts."""
+    """Finds our modules without pytest's rewriting of asserts, which would compile them again."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
@@ -167,7 +167,7 @@ def _arm_tests(config: pytest.Config) -> None:
 
 
 def is_on(config: pytest.Config) -> bool:
-    """Tell whether the option or the setting of its name asks to check every declared model."""
+    """Return whether the option ``--bert-budget`` or the setting ``bert_budget`` is on, which checks every model."""
     return bool(config.getoption("bert_budget") or config.getini("bert_budget"))
 
 
@@ -249,7 +249,7 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect failed reviews. A model within its budget is not drawn: another plugin failed its test."""
+        """Collect failed reviews. If the model passed, another plugin failed its test, and no review is drawn."""
         plain = getattr(report, "bertsize", {}).get("model", {})
         if report.failed and plain.get("verdict") == "failed" and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.plugin.failures import Failure

@@ -130,7 +130,7 @@ class Crash(NamedTuple):
 
 
 class Failure:
-    """Replaces ``report.longrepr``."""
+    """Draws a failed review in place of pytest's ``report.longrepr``."""
 
     def __init__(self, model: ModelReport, location: tuple[str, int | None, str], config: pytest.Config) -> None:
         self.model = model
@@ -157,7 +157,7 @@ def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
 
 
 def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Draw findings that failed models share once, and not in each; a model without others is not drawn."""
+    """Draw once the findings that failed models share; a model without other findings is not drawn again."""
     if terminalreporter.config.option.tbstyle == "no":
         return
     failures = [cast("Failure", report.longrepr) for report in reports]

@@ -100,9 +100,9 @@ _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  
 
 
 def hold_marked(item: pytest.Item) -> None:
-    """Check every model of the test's markers with all their limits; keep the review of the nearest.
+    """Check every model of the test's markers with all their limits; keep the review of the nearest marker.
 
-    A model's own item checks itself.
+    The item of a declared model checks itself.
     """
     if isinstance(item, BudgetItem):
         return

@@ -84,7 +84,7 @@ def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config
 
 
 def _stop_run(message: str, item: pytest.Item, config: pytest.Config) -> None:
-    """Refuse the run; in an xdist worker, which cannot, fail the test.
+    """Refuse the run; an xdist worker cannot do that, and fails the test instead.
 
     :raises pytest.UsageError: except in a worker.
     """

@@ -32,17 +32,17 @@ SELECTED = "the run selects other tests, which is an error in CI"
 
 
 def only_lists(config: pytest.Config) -> bool:
-    """Tell whether pytest runs no tests."""
+    """Return whether pytest runs no tests."""
     return any(config.getoption(name, default=False) for name in LISTING)
 
 
 def is_lenient(config: pytest.Config) -> bool:
-    """Tell whether only the setting enables the gate, outside CI."""
+    """Return whether only the setting ``bert_budget`` enables the gate, and the run is not in CI."""
     return not config.getoption("bert_budget") and not sign_of_ci()
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
-    """Tell whether pytest got only other files or tests; ``pytest tests`` counts as a whole run."""
+    """Return whether the command line names only files or tests of others; ``pytest tests`` counts as a whole run."""
     if hasattr(config, "workerinput"):
         return RESULTS not in config.workerinput  # the controller decides
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
@@ -53,7 +53,7 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 
 def may_run_nothing(config: pytest.Config) -> bool:
-    """Tell whether a run without the gate may succeed: it lists tests, or runs others."""
+    """Return whether a run that checks no model may succeed: it lists tests, or only the setting enables the gate."""
     return only_lists(config) or is_lenient(config)
 
 

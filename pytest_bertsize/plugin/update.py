@@ -35,7 +35,7 @@ class Rewriter(Writer):
 
     @property
     def taken_back(self) -> Mapping[str, ModelReport]:
-        """The models whose budgets could not be written: the old ones still apply."""
+        """The models whose budgets could not be written: their old budgets still apply."""
         return self._before if self.problem and self.verb == "update" else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -220,8 +220,8 @@ NAMES = {
     "pkg.cfg:Sizes": (f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none"),
     "pkg.cfh:make": (
         (
-            f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml, "
-            "nor in the pythonpath of its pytest options or src, nor installed"
+            f"{NOT_MADE}there is no module pkg.cfh: not in the folder of pyproject.toml or its src, "
+            "not in the pythonpath of pytest, and not installed"
         ),
         "write MODULE:FUNCTION",
     ),

@@ -93,8 +93,8 @@ def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, nam
             "../config.json",
             '../config.json: {place} is "../config.json": the config lies outside the project; copy it into the project',
         ),
-        ("conf/m.json#x", '{place}: it is "conf/m.json#x", which names no config; name a place that does'),
-        ("", '{place}: it is "", which names no config; name a place that does'),
+        ("conf/m.json#x", '{place}: it is "conf/m.json#x", which names no config; name a place that has a config'),
+        ("", '{place}: it is "", which names no config; name a place that has a config'),
     ],
 )
 @pytest.mark.parametrize("place", ["conf/m.json#model", "sizes:MODEL"])
@@ -125,7 +125,7 @@ def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path,
     suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix.lower()
     assert refused(declared(tmp_path, config)) == (
         f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
-        f'config = "{WAYS_OUT[config]}", which runs it, the name of the config on the hub, or a factory'
+        f'config = "{WAYS_OUT[config]}" to run it, or the name of the config on the hub, or a factory'
     )
 
 
