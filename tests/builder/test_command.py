@@ -116,7 +116,9 @@ CASES = {
         "python catches.py", "this code caught the exception by which check_model ends it; catch Exception alone"
     ),
     "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an int*"),
-    "no script": Case("python missing.py", "there is no missing.py; correct its path, from the folder of the table"),
+    "no script": Case(
+        "python missing.py", "there is no missing.py; correct its path, which starts from the project's root"
+    ),
     "a module beside another, for a function": Case(
         "scripts.make:build", "*No module named 'parts' (scripts/make.py:1)"
     ),

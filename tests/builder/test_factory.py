@@ -98,7 +98,7 @@ FAILS: dict[str, tuple[str, str]] = {
     ),
     "integers_in_buffers": (
         "made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made",
-        "b.qweight is a buffer of 4 numbers of int8, which may pack several in one, like 1 more; *",
+        "b.qweight is a buffer of 4 numbers of int8, which may pack several in one; the model has 1 more like it; *",
     ),
     "zero3": (
         "made = line(); made.weight.ds_id = 1; return made",
@@ -334,7 +334,7 @@ CALLED: dict[str, tuple[str, str]] = {
     "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
     "called:two": (
         "def two(a, b): pass",
-        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'",
+        "called:two(a, b) is called with one argument (the config as a dict): missing*'b'",
     ),
     "called:keyword": (
         "def keyword(*, size): pass",
@@ -342,12 +342,12 @@ CALLED: dict[str, tuple[str, str]] = {
     ),
     "called:spread": (
         "def spread(**config): pass",
-        "called:spread(**config) is called with one argument, the config as a dict: *",
+        "called:spread(**config) is called with one argument (the config as a dict): *",
     ),
 }
 
 
-INSTALL = 'install it there (python = ".venv/bin/python" in [tool.bertsize] names where)'
+INSTALL = 'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
     "from not_there import Layer\ndef build(): return Layer()": (
@@ -674,10 +674,7 @@ STOOD_IN = [
     "not installed and not used: acme_logs, acme_metrics",
     "not in the installed transformers and not used: transformers.modeling_bert",
     "not installed, and called at import, which returned nothing: acme_logs.get",
-    (
-        "calling init_weights() and not post_init(), without which "
-        f"transformers {version('transformers')} itself does not build it: Ends"
-    ),
+    f"classes that call init_weights() and not post_init(), which transformers {version('transformers')} needs: Ends",
 ]
 
 

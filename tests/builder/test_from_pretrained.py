@@ -221,13 +221,13 @@ REFUSALS = {
         "'sentence-transformers/all-MiniLM-L6-v2'"
     ),
     'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
-        "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a config of the family "
-        "'deberta-v2' does not have, and is not in the project; "
+        "the tokenizer of 'microsoft/deberta-v3-base' is not in the project, and is asked for its number of tokens, "
+        "which a config of the family 'deberta-v2' does not have; "
         "put its config.json and the files of its tokenizer into a folder, and name it: "
         'hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]'
     ),
     'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
-        "the tokenizer of 'acme/tiny' is asked for get_vocab, and is not in the project; "
+        "the tokenizer of 'acme/tiny' is not in the project, and is asked for get_vocab; "
         "make the model above that line, or put its config.json and the files of its tokenizer into a folder, and name it: "
         'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
     ),

@@ -128,12 +128,13 @@ def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_
     with pytest.raises(Refused) as refused:
         use(stand_in(UNCERTAIN[token]), token)
     assert str(refused.value) == (
-        f"the tokenizer of 'acme/tiny' is asked for whether its vocabulary has the token {token!r}, and is not in the project"
+        f"the tokenizer of 'acme/tiny' is not in the project, and is asked for the token {token!r}, "
+        "which its vocabulary may or may not have"
     )
 
 
 def test_a_token_in_another_case_may_be_the_same_to_a_tokenizer_that_writes_all_in_lower_case() -> None:
-    with pytest.raises(Refused, match=r"whether its vocabulary has the token '\[e1\]'"):
+    with pytest.raises(Refused, match=r"the token '\[e1\]', which its vocabulary may or may not have"):
         stand_in().add_tokens(["[E1]", "[e1]"])
 
 
@@ -151,7 +152,7 @@ USES: dict[str, Use] = {
 def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
     with pytest.raises(Refused) as refused:
         USES[what](stand_in())
-    assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and is not in the project"
+    assert str(refused.value) == f"the tokenizer of 'acme/tiny' is not in the project, and is asked for {what}"
     first = "" if what.startswith("another") else "make the model above that line, or "
     assert refused.value.fix == (
         f"{first}put its config.json and the files of its tokenizer into a folder, and name it: "

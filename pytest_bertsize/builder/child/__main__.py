@@ -57,7 +57,7 @@ class Fork:
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Pass on its messages under its number, and kill it after the last; return whether that has come."""
+        """Send the fork's messages on to the gate, and kill the fork after its last; return whether that has come."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def serve(asked: int, answers: int) -> None:
-    """Fork for each question until there are no more; the gate decides how many run at once, and how long."""
+    """Start a fork for each request until the input ends; the gate decides how many run at once, and how long."""
     questions = Frames(asked)
     with selectors.DefaultSelector() as selector:
         selector.register(asked, selectors.EVENT_READ)
@@ -152,7 +152,7 @@ def start_fork(number: int, request: Request, answers: int, missing: Sequence[st
 
 
 def _import_libraries() -> dict[str, str]:
-    """Return the versions of torch and transformers; a project with its own classes may lack transformers."""
+    """Import torch and transformers, and return their versions; a project with its own classes may lack the latter."""
     import torch
 
     try:
@@ -167,7 +167,7 @@ def _import_libraries() -> dict[str, str]:
 
 
 def build(request: Request, pipe: int) -> Answer:
-    """Build the requested model, and report when it begins: from then on the gate watches the memory."""
+    """Build the requested model, and report when the build begins: from then on the gate watches the memory."""
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     cut_off()
     errors = sys.stderr = LastLine(sys.stderr.buffer)
@@ -206,7 +206,7 @@ def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
 def list_loaded() -> tuple[str, ...]:
     """Return the files that the build depends on, and the folders where Python looks for others.
 
-    Empty if torch, transformers or PEFT is not installed from a wheel: an editable checkout may change at any time.
+    The result is empty if torch, transformers or PEFT is not from a wheel: an editable install may change at any time.
     """
     files = [sys.executable, str(Path(sys.prefix, "pyvenv.cfg")), *sys.path]
     for name in {"torch", "transformers", "peft"} & {*sys.modules}:

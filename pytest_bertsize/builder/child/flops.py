@@ -1,7 +1,7 @@
-"""The helper's count of FLOPs: torch's own counter around one forward pass on the meta device.
+"""Count FLOPs with torch's own counter, around one forward pass on the meta device.
 
-The counter ignores some products silently. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear`` are
-counted here like the others; other products without a formula are refused, and so are operations that are not torch's.
+The counter ignores some products silently. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear`` get a
+formula here; any other product without a formula is refused, and so is any operation that is not torch's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TORCHS = ("aten", "prim", "prims")  # namespaces of operations that torch has it
 PRODUCT = re.compile(
     r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp"
 )
-"""Names of operations that multiply matrices."""
+"""The names of operations that multiply matrices."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
@@ -43,14 +43,14 @@ class Uncountable(Refused):
 
 
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
-    """Count the FLOPs of a forward pass: the path of each module and its FLOPs, without its inner modules.
+    """Return the path of each module and its FLOPs in a forward pass, without those of its inner modules.
 
-    The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
-    2 FLOPs for a multiply-add; ``nn.Bilinear`` makes one with each of its weights for each pair of vectors. The model
-    stays in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many for its
-    decoder, and a multiple choice has one choice.
+    Their sum is the total of :class:`torch.utils.flop_counter.FlopCounterMode`, for matrix products and convolutions:
+    2 FLOPs for each multiply-add. ``nn.Bilinear`` needs one multiply-add for each weight and each pair of vectors. The
+    model is left in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many
+    for its decoder, and a multiple-choice model gets one choice.
 
-    :param model: on the meta device. A module that is called but not registered counts for its caller.
+    :param model: a model on the meta device; the FLOPs of an unregistered module count for the module that calls it.
     :raises Uncountable: if the forward pass fails, takes other arguments, or multiplies nothing.
     """
     for name, module in model.named_modules():
@@ -81,7 +81,7 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
 
 
 def _count_trilinear(*operands: Any, **_: Any) -> int:
-    """Count a product of three tensors, each with the dimensions in which it is repeated."""
+    """Count the FLOPs of a product of three tensors, from their shapes and the dimensions in which each is repeated."""
     full: list[int] = []
     for shape, repeated in zip(operands[:3], operands[3:6]):
         whole = list(shape)
@@ -103,9 +103,9 @@ PRODUCTS: Mapping[Any, Any] = {
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """Charges each count to the module in which the pass is, and notes products without a formula.
+    """Adds each count to the module whose forward runs, and notes products without a formula.
 
-    It is below the counter: operations that the counter decomposes arrive here in parts.
+    torch's counter acts before this mode does: operations that the counter decomposes arrive here in parts.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
 def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
     """Make token ids for each argument that needs them.
 
-    :raises Uncountable: if the forward pass takes no ``input_ids``, or needs more.
+    :raises Uncountable: if the forward pass takes no ``input_ids``, or needs other arguments too.
     """
     choices = any(type(module).__name__.endswith("ForMultipleChoice") for module in model.modules())
     shape = (1, 1, seq_len) if choices else (1, seq_len)

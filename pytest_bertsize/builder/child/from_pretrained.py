@@ -1,8 +1,8 @@
-"""The helper's answer to ``from_pretrained`` while code of the project runs: a config and shapes, never weights.
+"""Answer ``from_pretrained`` while code of the project runs: with a config or a model of it, never with weights.
 
-A name is looked up as by the gate: in a folder of the project, the table's ``hub``, this package's catalogue, the cache
-of the machine. The library's own code makes the config from the file; a model is its class called with that config, as
-the library does before it loads weights.
+A name is looked up in the places and the order that the gate uses: a folder of the project, ``hub`` of the table, this
+package's catalogue, the hub cache of the machine. The library's own code makes the config from the file. A model is
+made by a call of its class with that config, as the library does before it loads weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
 )
-"""Arguments for the place that a config is fetched from."""
+"""Arguments of ``from_pretrained`` that say where a config is fetched from."""
 OF_LOADING = (
     *OF_THE_HUB,
     *("state_dict", "from_tf", "from_flax", "torch_dtype", "dtype", "low_cpu_mem_usage", "device_map", "max_memory"),
@@ -52,7 +52,7 @@ OF_LOADING = (
     *("attn_implementation", "experts_implementation", "use_flash_attention_2", "use_kernels", "kernel_config"),
     *("allow_all_kernels", "code_revision"),
 )
-"""Arguments for the loading of weights, of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5."""
+"""Arguments of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5 that affect the loading of weights."""
 PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
 """Arguments that replace a matrix by a packed one."""
 MEAN_RESIZING = 3  # the place of that argument in ``resize_token_embeddings``
@@ -65,7 +65,7 @@ Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.b
 
 @contextlib.contextmanager
 def answer_by_name(hub: Hub) -> Iterator[None]:
-    """Answer requests of the project's code by name; without transformers there are none."""
+    """Answer calls of ``from_pretrained`` and of the hub's functions; do nothing if transformers is not imported."""
     if "transformers" not in sys.modules:
         yield
         return
@@ -78,9 +78,9 @@ def answer_by_name(hub: Hub) -> Iterator[None]:
 
 
 def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield an owner, a name in it, and its replacement.
+    """Yield each attribute that is replaced: the object that has it, its name, and the replacement.
 
-    :param make_folder: makes a folder for configs without a file, once.
+    :param make_folder: a function that returns the folder for configs that have no file.
     """
     import huggingface_hub
     import huggingface_hub._snapshot_download
@@ -129,9 +129,9 @@ def _name_at(name: str, revision: str | None) -> str:
 
 
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
-    """Find the config, and its folder, for a name that is not a folder of the project; ``None`` if nothing has it.
+    """Find a config and its folder by its name in ``hub``, the catalogue or the cache; ``None`` if none has it.
 
-    :raises Refused: for a file that ``hub`` names and that cannot be read.
+    :raises Refused: if ``hub`` names a file that cannot be read.
     """
     if (mapped := find_in(hub, _name_at(name, revision))) is None:
         return find_published(name, revision or MAIN) if is_name(name) else None
@@ -143,9 +143,9 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find the config and its folder for a name.
+    """Find a config and its folder by its name, as :func:`_find_published` does, and note the answer.
 
-    :raises Refused: if nothing has it.
+    :raises Refused: if nothing has that name.
     """
     revision = arguments.get("revision")
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
@@ -196,7 +196,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
 
 
 def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
-    """Refuse each ``config`` that an ``AutoModel`` takes and ignores: all but an object."""
+    """Refuse a ``config`` that is no config object, because an ``AutoModel`` would ignore it; else call ``own``."""
     from transformers import PretrainedConfig
 
     given = named.get("config")
@@ -248,7 +248,7 @@ def _make_model(
 
 
 def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Add rows without the mean of the old ones, which meta tensors lack (transformers 4.46 and later)."""
+    """Return a function that adds rows without the mean of the old ones, which meta tensors lack (since 4.46)."""
     has_mean = "mean_resizing" in inspect.signature(own).parameters
 
     def resize_token_embeddings(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -260,7 +260,7 @@ def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder: str = "", **_: Any) -> None:
-    """Refuse a name whose folder has the config of an adapter: with PEFT, the library would add it."""
+    """Refuse a name whose folder has the config of an adapter: with PEFT, the library would add the adapter."""
     folder = _find_folder(hub, name, revision) if name is not None else None
     path = folder / (subfolder or "") / "adapter_config.json" if folder else None
     if path is not None and path.is_file():
@@ -270,7 +270,7 @@ def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder:
 
 
 def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
-    """Return the folder with the files beside the config of a name: the path itself if the name is one."""
+    """Return the folder that has the files of a model, by its name; a name that is a path is returned itself."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
     found = _find_published(hub, os.fspath(name), revision)
@@ -311,9 +311,9 @@ def _download(
     subfolder: str | None = None,
     **named: Any,
 ) -> str:
-    """Replace the functions that ask the hub for one file, or for all of them: write a known config to a folder.
+    """Return the path of a file of a repository, or of its folder; replaces the hub's functions that download them.
 
-    Of a model that the library's authors did not publish, such a folder may lack files.
+    A config that has no file is written to a folder, which is also the answer for a whole repository with a bare name.
     """
     found = _find_published(hub, repo_id, named.get("revision"))
     folder = found.folder if found else None

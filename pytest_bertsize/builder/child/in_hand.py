@@ -1,6 +1,6 @@
-"""A module in the process that trains it: unwrapped, and listed as the helper does it.
+"""List a module in the process that trains it: without its wrappers, as the helper process lists a built one.
 
-It imports only what the process has imported already.
+This code imports no library that the process has not imported already.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class InHand(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name of its class."""
+        """The name of the model's class."""
         return self.classes[0].__name__
 
     @property
     def classes(self) -> list[type]:
-        """Its class and the bases, without the classes that sharding puts before them."""
+        """The model's class and its bases, without the classes that sharding puts before them."""
         module = getattr(self.base, "_fsdp_wrapped_module", self.base)
         return [each for each in type(module).__mro__ if not each.__module__.startswith("torch.distributed.")]
 
     @property
     def is_own(self) -> bool:
-        """Return whether its class is the project's own."""
+        """Return whether the model's class is none of transformers."""
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
     @property
@@ -65,7 +65,7 @@ class InHand(NamedTuple):
 def take_in_hand(model: Any) -> InHand:
     """Unwrap a model.
 
-    :raises NoModule: for any other object.
+    :raises NoModule: for an object that is no module.
     """
     if not _is_module(model):
         raise NoModule(_describe_what_it_is(model))
@@ -99,9 +99,9 @@ def _find_adapter(modules: Iterable[Any]) -> str:
 
 
 def list_in_hand(held: InHand, *, own: bool = False) -> Built:
-    """List the tensors as the helper does for a model that it has built.
+    """List the tensors of a model in hand, as the helper process does for a model that it has built.
 
-    :param own: whether its table names code of the project that makes it.
+    :param own: whether the model's table names code of the project that makes the model.
     :raises Refused: for tensors that have other shapes than in the whole model, and for uncountable ones.
     """
     _refuse_shards(dict(walk_modules(held.module, wrapped=True)))
@@ -118,7 +118,7 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
 
 
 def _call_default(built: Built, held: InHand) -> Built:
-    """Rename its only adapter to PEFT's default name: a table has no name for it."""
+    """Rename the model's only adapter to PEFT's default name, because a table does not name its adapter."""
     names = [*held.module.peft_config]
     if len(names) > 1:
         raise Refused(
@@ -139,7 +139,7 @@ def _call_default(built: Built, held: InHand) -> Built:
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:
-    """Refuse tensors that are shards: each process has one part."""
+    """Refuse tensors that are shards, of which each process has one."""
     for path, module in modules.items():
         if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
             raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", BEFORE)

@@ -1,4 +1,4 @@
-"""The helper's list of a module: parameters by name, ties and buffers; it refuses all that would falsify it."""
+"""List the parameters of a module by name, its ties and its buffers; refuse all that would make the list wrong."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngin
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
-    """List every parameter by name, the ties that the class declares, and its buffers.
+    """List every parameter by name, the ties that the class declares, and the buffers.
 
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
-    class declares, whatever was registered first. Methods of a class are not called: they might leave something out.
+    class declares, whichever name was registered first. Modules and tensors are read from torch's own dicts, because a
+    class may override ``named_parameters`` and leave some out.
 
-    :param own: whether code of the project built it: its wrappers are left out of names.
-    :param in_hand: whether it is a model in training, which anybody may have changed.
-    :param ties: the ties that its class declares; ``None`` to look for them.
+    :param own: whether code of the project built the model; wrappers are then left out of names.
+    :param in_hand: whether the model is in training, where any code may have changed it; wrappers are left out too.
+    :param ties: the ties that the model's class declares; ``None`` to look for them.
     :raises Refused: for parameters that have no shape to count, or that torch does not see.
     """
     modules = dict(walk_modules(model, wrapped=own or in_hand))
@@ -84,9 +85,9 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
 def walk_modules(
     module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = (), *, wrapped: bool = False
 ) -> Iterator[Named]:
-    """Yield every module by each of its names, as torch's own ``named_modules`` does where no class overrides it.
+    """Yield every module by each of its names, even if a class overrides torch's ``named_modules``.
 
-    :param wrapped: whether wrappers are left out, and their names with them.
+    :param wrapped: whether wrappers and their names are left out.
     """
     if any(module is each for each in above):
         raise Refused(f"{path} is a module that contains itself")
@@ -105,7 +106,7 @@ def unwrap(module: nn.Module) -> nn.Module:
 
 
 def _find_wrapped(module: nn.Module) -> nn.Module | None:
-    """Return the only child of a wrapper; a class of the project may have the child's names as well."""
+    """Return the only child of a library's wrapper; a class of the project is no wrapper, even with such a child."""
     library, inner = type(module).__module__.partition(".")[0], module._modules  # noqa: SLF001
     if library not in WRAPPERS or len(inner) != 1 or module._parameters:  # noqa: SLF001
         return None
@@ -148,11 +149,11 @@ LONGEST = 1_000  # characters of a text, entries of a list
 
 
 def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
-    """Yield the models of transformers in a module, with their present configs: after any resize.
+    """Yield the models of transformers in a module, with their configs as they are now, after any resize.
 
-    A model inside a class of the library is a part of that model; inside a class of the project it is separate.
+    A model inside another model of transformers is not yielded; a model inside a class of the project is.
 
-    :param modules: by path, each before those in it.
+    :param modules: the modules by path, each before its inner modules.
     """
     base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     inside: tuple[str, ...] = ()
@@ -176,7 +177,7 @@ ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adap
 
 
 def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
-    """Return the entries of a config that are plain values, or objects of them."""
+    """Return the entries of a config that are plain values, or lists or dicts of these."""
     found: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict):
@@ -214,9 +215,9 @@ def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
 
 
 def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties that the model's class declares, else those of each class of the library in it.
+    """Return the ties that the model's class declares; if it has no declaration, those of its inner modules' classes.
 
-    :param modules: by path, the model itself among them.
+    :param modules: the modules by path; that of the model itself is ``""``.
     :param groups: the names of each tensor, in the order in which they are registered.
     """
     if (ties := getattr(modules[""], "all_tied_weights_keys", None)) is not None:
@@ -230,12 +231,12 @@ def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties that classes of transformers 4 list: names that ``save_pretrained`` leaves out if they share.
+    """Return the ties that classes of transformers 4 list: as patterns of tied names, without their sources.
 
-    They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A listed name that
-    shares no tensor is declared as well if the class's config ties, so that a lost tie is seen; an unlisted name is
-    not. If the word embeddings are listed themselves, as in a Marian that shares none, only the output is known to be
-    tied, to one matrix or another.
+    A dict replaced the list in https://github.com/huggingface/transformers/pull/42191. ``save_pretrained`` leaves a
+    listed name out if it shares a tensor. A listed name that shares none counts as tied too if the class's config ties,
+    so that a lost tie is seen. If the word embeddings themselves are listed, as in a Marian model that shares none,
+    this holds for the output embeddings alone.
     """
     named = {name: names for names in groups for name in names}
     listed: set[str] = set()
@@ -266,18 +267,18 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
-    """Return the name of a class's input or output embedding; ``""`` if it has none."""
+    """Return the name of the weight of a module's ``input`` or ``output`` embeddings; ``""`` if it has none."""
     embeddings = getattr(module, f"get_{whose}_embeddings", lambda: None)()
     weight = getattr(embeddings, "weight", None)
     return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")
 
 
 def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
-    """Yield ties that classes of the project declare for another release, and that this one has not made.
+    """Yield ties that the project's classes declare for another release of transformers, and that this one ignores.
 
-    transformers 4 ties what ``get_output_embeddings`` returns and calls every ``_tie_weights``; 5 reads a dict.
+    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; 5 reads a dict.
 
-    :param in_hand: whether to run no code of a class that could change the model.
+    :param in_hand: whether the model is in training, so that ``_tie_weights``, which could change it, is not called.
     """
     base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     is_old = not hasattr(base, "get_expanded_tied_weights_keys")
@@ -305,7 +306,7 @@ def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
 
 
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
-    """Pair the names of the output and input embeddings, and in a head of the library the names of its biases."""
+    """Pair the names of the output and input embeddings; for a head of the library, also the names of its biases."""
 
     def find_name(held: Any) -> str:
         while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
@@ -324,7 +325,7 @@ def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
 
 
 def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
-    """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, and the name of the new one."""
+    """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, with the new tensor's name."""
     inside = dict(walk_modules(module))
     before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
     was = dict(_walk_tensors(inside, "_parameters"))
@@ -341,7 +342,7 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
 INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
 WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
 WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
-"""Attributes of a class by which a release of transformers ties, each with the function that finds the ties."""
+"""Attributes of a class that declare ties, to transformers 4 or to 5, each with the function that finds the ties."""
 
 
 # refusals of parameters that the list would count wrongly
@@ -351,7 +352,7 @@ EMPTY = "registered as None; a module that replaces it later is not counted"
 
 
 def _list_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
-    """Yield each module that a class of the project has registered as ``None``, by its first path."""
+    """Yield the path of each module that a class of the project registers as ``None``; once for each class and name."""
     seen: set[tuple[type, str]] = set()
     for path, module in modules.items():
         for name, inner in module._modules.items():  # noqa: SLF001
@@ -380,17 +381,17 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
 
 
 def is_distributed(tensor: Any) -> bool:
-    """Tell whether a tensor is a shard that has the shape of the whole as its own."""
+    """Return whether a tensor is a shard whose ``shape`` is that of the whole tensor."""
     found = sys.modules.get("torch.distributed.tensor")
     return found is not None and isinstance(tensor, found.DTensor)
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
-    """Refuse buffers that hold weights, as AWQ's and GPTQ's: over 1 % of the parameters, and no mask or index."""
+    """Refuse integer buffers that may be packed weights, as AWQ and GPTQ have them: over 1 % of the parameters."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
-        more = f", like {len(packed) - 1:,} more" if len(packed) > 1 else ""
+        more = f"; the model has {len(packed) - 1:,} more like it" if len(packed) > 1 else ""
         holds = f"{largest.name} is a buffer of {largest.numbers:,} numbers of {largest.dtype}"
         fix = f"{BEFORE} (or make a mask torch.bool, an index torch.int64, or write persistent=False)"
         raise Refused(f"{holds}, which may pack several in one{more}", fix)
@@ -401,18 +402,18 @@ def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
 MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a second
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
-"""Modules of Python; 3.9 names only the built-in ones, and objects of the others are searched too."""
+"""Names of Python's modules; Python 3.9 lists only the built-in ones, so objects of the others are searched too."""
 LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
-"""Libraries whose classes and functions hold nothing of a model's."""
+"""Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 MOST_NAMED = 5
-"""Attributes with hidden parameters in one sentence."""
+"""The most attributes with hidden parameters that one sentence names."""
 
 
 def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
-    """Search all that the project's modules refer to: lists, objects, hooks, closures, classes, names.
+    """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names.
 
-    :raises Refused: for parameters that are in no module, and for more objects than can be searched.
+    :raises Refused: if there are parameters that belong to no module, or more objects than can be searched.
     """
     found: dict[str, tuple[str, Any, int]] = {}
     for where, value, numbers in _find_hidden(modules):
@@ -443,7 +444,7 @@ def _suggest_place(where: str, value: Any) -> str:
 
 
 def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
-    """Yield the path and the value of each attribute that hides parameters, and their number."""
+    """Yield the path and the value of each attribute that hides parameters, and the number of those."""
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
@@ -496,7 +497,7 @@ def _count_trainable(value: object) -> int | None:
 
 
 def _look_inside(value: object) -> list[Any]:
-    """Return the objects that an object refers to; none for shared ones, as modules of Python are."""
+    """Return the objects that an object refers to; nothing for objects that all code shares, such as Python modules."""
     if isinstance(value, OPAQUE):
         return []
     if isinstance(value, type):
@@ -508,12 +509,12 @@ def _look_inside(value: object) -> list[Any]:
 
 
 def _is_own(code: Any) -> bool:
-    """Tell whether a class or a function comes from none of the libraries that make models."""
+    """Return whether a class or a function is from none of :data:`LIBRARIES`."""
     return str(code.__module__).partition(".")[0] not in LIBRARIES
 
 
 def _list_globals(function: FunctionType, code: CodeType) -> Iterator[Any]:
-    """Yield the values of the module's names that a function and the functions in it use."""
+    """Yield the values of the global names that a function and its inner functions use."""
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_GLOBAL":
             yield function.__globals__.get(str(instruction.argval))

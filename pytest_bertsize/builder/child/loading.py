@@ -1,4 +1,4 @@
-"""The way in which transformers itself loads a file: names, shapes, and tensors that it skips."""
+"""Find out how transformers itself loads a checkpoint: names, shapes, and tensors that it skips."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 Filed = tuple[str, tuple[int, ...]]  # name and shape of a tensor in the file
 Row = tuple[str, Optional[str], tuple[int, ...]]
-"""Name in the file, name in the model or ``None`` if it is skipped, and shape in the model."""
+"""A tensor's name in the file, its name in the model (``None`` if it is skipped), and its shape in the model."""
 
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
-    """Ask transformers how it loads a file; ``None`` for a model of a class that does not derive from its own."""
+    """Ask transformers how it loads a file; ``None`` if the model is no ``PreTrainedModel``."""
     transformers = sys.modules.get("transformers")  # a project with its own classes may lack it
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
@@ -29,7 +29,7 @@ def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
 
 
 def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
-    """Yield the place of each tensor of a file when ``from_pretrained`` loads it, by the library's own renaming.
+    """Yield the row of each tensor of a file, as ``from_pretrained`` loads it, by the library's own renaming.
 
     The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
     device: rename, collect tensors to convert (three matrices into one, say), convert, skip as the class does.
@@ -61,7 +61,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield the same for transformers 4, which only renames.
+    """Yield the row of each tensor of a file for transformers 4, which only renames tensors.
 
     The steps are those of ``_load_pretrained_model`` (modeling_utils.py, 4.40 to 4.57): rename TensorFlow's norms, and
     add or remove the base model's prefix.
@@ -79,7 +79,7 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
 
 
 def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new: str) -> str | None:
-    """Return a tensor's name in the model: its new one, its own if no tensor has that, ``None`` if it is skipped.
+    """Return ``new`` if the model has that name; else ``None`` if the model's class skips it, or ``name``.
 
     :param known: the names of the model's tensors.
     """

@@ -1,4 +1,4 @@
-"""The helper's adapters: PEFT's, on a module on the meta device. Imported only if a model has one."""
+"""Add PEFT's adapter to a model that the helper process has built. This file is imported only for such a model."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
 
 
 def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the ties of an adapted model: those that the class of the model in it declares, and PEFT's own."""
+    """Return the ties of an adapted model: those that the base model's class declares, and PEFT's own."""
     prefix = next(name for name, module in adapted.named_modules() if module is model)
     ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
     return {**dict(_list_shared(adapted, ties)), **ties}
 
 
 def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield every further name of a tensor that no class declares as tied."""
+    """Yield every further name of a tensor, and its first name, if no class declares that tie."""
     first: dict[int, str] = {}
     for name, parameter in adapted.named_parameters(remove_duplicate=False):
         owner = first.setdefault(id(parameter), name)
@@ -63,7 +63,7 @@ def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tupl
 
 
 def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each tie by its new names, and once more for a copy of a module with both of its ends."""
+    """Yield each tie by its new names; if PEFT copied a module that has both of them, also the tie in the copy."""
     for name, source in declared.items():
         at, source_at = _find_path(model, name), _find_path(model, source)
         yield ".".join(at), ".".join(source_at)
@@ -73,7 +73,7 @@ def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tupl
 
 
 def _find_path(model: nn.Module, name: str) -> list[str]:
-    """Return the path of the module that had this name before the adapter."""
+    """Return the path of the tensor or module that had this name before the adapter was added."""
     path: list[str] = []
     module: Any = model
     for part in name.split("."):

@@ -1,4 +1,4 @@
-"""The making of a module: from a class of a library, from a folder of modules, or by a function of the project."""
+"""Build a module: from a class of a library, from a folder of sentence-transformers, or by code of the project."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-"""The class that sentence-transformers takes from models with a decoder."""
+"""Families with a decoder, each with the class of its encoder, which sentence-transformers takes."""
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
@@ -48,7 +48,7 @@ _MISSING = object()
 
 
 def import_maker(request: Request) -> None:
-    """Import the maker of a model before its memory is watched; on the CPU, with a fixed seed."""
+    """Import the class or function that makes a model, before memory is limited; on the CPU, also fix the seed."""
     if request.device == "cpu":
         import torch
 
@@ -66,7 +66,7 @@ def import_maker(request: Request) -> None:
 
 @cache
 def make_a_first_module() -> None:
-    """Import 80 MB of torch and sympy, which belong to no model, unless transformers 5 has done so already."""
+    """Make a first module, which imports 80 MB of torch and sympy: they must not count as memory of a model."""
     import torch
 
     with torch.device("meta"):
@@ -75,7 +75,7 @@ def make_a_first_module() -> None:
 
 
 def instantiate(request: Request) -> nn.Module:
-    """Build one model, on the meta device as a rule: no memory, no weights, no network, ties kept.
+    """Build one model with its ties, by default on the meta device: without memory for weights, without a network.
 
     :raises Refused: if there is no such class or function, the class belongs to another family, or the function
         returns no module.
@@ -100,7 +100,7 @@ def instantiate(request: Request) -> nn.Module:
 
 @contextlib.contextmanager
 def _working_in_root(request: Request) -> Iterator[None]:
-    """Run code of the project in the project's folder, and answer its requests by name; restore the folder after it."""
+    """Run code of the project in the project's folder, and answer its calls of ``from_pretrained``."""
     if not request.runs_own_code:
         yield
         return
@@ -116,9 +116,9 @@ def _working_in_root(request: Request) -> Iterator[None]:
 
 
 def explain_error(error: BaseException, request: Request, written: str = "") -> NotBuilt:
-    """Classify an exception by its class and by the sentences of libraries.
+    """Return why a model was not built, by the class and the text of the exception.
 
-    :param written: the last line that code of the project wrote to standard error, as argparse does.
+    :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
     if isinstance(cause, Refused):
@@ -165,7 +165,7 @@ def make_config(request: Request) -> Any:
 
 
 def find_model_class(request: Request) -> Any:
-    """:raises Refused: if the library has no such model class."""
+    """:raises Refused: if transformers, or the module of the project, has no such model class."""
     import transformers
 
     of_library = request.module == "transformers"
@@ -181,7 +181,7 @@ def find_model_class(request: Request) -> Any:
 
 
 def read_config_values(request: Request) -> ConfigSaid:
-    """Ask a fresh config object, before a model is built from it: classes change their config."""
+    """Return the wanted values of a fresh config object, because the constructor of a model may change its config."""
     import transformers
 
     config = make_config(request)
@@ -202,7 +202,7 @@ def _find_value(config: Any, path: list[str]) -> Any:
 
 
 def _simplify(value: Any) -> Any:
-    """Return a value that a closed form can read, else its type."""
+    """Return a value that a closed form can read; for any other value, its type: ``"a Tensor"``."""
     if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
         return [_simplify(each) for each in value]
     is_number = isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER
@@ -212,7 +212,7 @@ def _simplify(value: Any) -> Any:
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
-    """Yield the keys of a config's class, but none of every config's."""
+    """Yield the keys that a config's class adds to those of all configs."""
     from transformers import PretrainedConfig
 
     yield from getattr(config_class, "attribute_map", {})
@@ -228,10 +228,10 @@ def _list_keys(config_class: type) -> Iterator[str]:
 
 
 def _compose_modules(request: Request) -> nn.Module:
-    """Make all modules of a folder, each at its place in the sequence.
+    """Make all modules of a folder of sentence-transformers, each under its own path.
 
-    The request has the values in the folder's files alone; the class of each and its arguments are chosen here, after
-    https://github.com/huggingface/sentence-transformers.
+    The request has only values from the folder's files. This code chooses the class of each module and its arguments,
+    as https://github.com/huggingface/sentence-transformers does.
 
     :raises Refused: for a module of no known kind, or a config without a key that its class needs.
     """
@@ -360,7 +360,7 @@ def _run_command(request: Request) -> None:
         return
     file = os.path.join(request.root, first)  # noqa: PTH118
     if not os.path.isfile(file):  # noqa: PTH113
-        raise Refused(f"there is no {first}", "correct its path, from the folder of the table")
+        raise Refused(f"there is no {first}", "correct its path, which starts from the project's root")
     sys.path[:0] = (os.path.dirname(file), *request.paths)  # noqa: PTH120
     sys.argv = [first, *words]
     runpy.run_path(file, run_name="__main__")
@@ -378,7 +378,7 @@ def _call_factory(request: Request) -> Any:
 
 
 def _takes_config(function: Callable[..., Any], request: Request) -> bool:
-    """Tell whether a factory has a parameter for the config; ``**config`` counts as one, and is refused."""
+    """Return whether a factory has a parameter for the config; ``**config`` counts as one, so that it is refused."""
     with contextlib.suppress(ValueError):
         parameters = inspect.signature(function).parameters.values()
         free = (each for each in parameters if each.name not in request.kwargs)
@@ -390,7 +390,7 @@ def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, 
     try:
         signature.bind(*arguments, **request.kwargs)
     except TypeError as error:
-        given = ["one argument, the config as a dict"] if arguments else []
+        given = ["one argument (the config as a dict)"] if arguments else []
         given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
         what = " and ".join(given) or "no argument"
         is_called = f"{request.factory}{signature} is called with {what}: {error}"
@@ -423,7 +423,7 @@ def _find_factory(request: Request) -> Callable[..., Any]:
 def _import_module(library: str, request: Request) -> Any:
     """Import a module of the project, from the project's root or another of its folders.
 
-    :raises Refused: if a module of another place has its name, as one of the standard library may.
+    :raises Refused: if a module from elsewhere has the same name, such as one of the standard library.
     """
     folders = (request.root, *request.paths)
     sys.path[:0] = folders
@@ -443,7 +443,7 @@ def _import_module(library: str, request: Request) -> Any:
 
 
 def _is_in(root: str, name: str) -> bool:
-    """Tell whether a module is the project's own: in its root, on the path, or beside a file whose import runs."""
+    """Return whether the project has a module: in its root, on ``sys.path``, or beside the file that imports it."""
     first, own = name.partition(".")[0], f"{os.path.abspath(root)}/"  # noqa: PTH100
     frames = traceback.walk_tb(sys.exc_info()[2])  # of the import that failed
     beside = [os.path.dirname(frame.f_code.co_filename) for frame, _ in frames]  # noqa: PTH120

@@ -1,4 +1,4 @@
-"""Stand-ins for names in the project's code that are not installed: they can be held, and any use of them fails."""
+"""Stand-ins for names that the project's code imports and that are not installed; code that uses one fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, an
 ADDED: list[str] = []  # missing names that this process found while it ran code of the project
 CALLED_AT_IMPORT = "not installed, and called at import, which returned nothing"
 EXTENSIONS = "torch.utils.cpp_extension"
-THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
+THERE = '(python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
 
 
 def note_stand_in(what: str, name: str) -> None:
@@ -38,7 +38,7 @@ def describe_stand_ins(found: Mapping[str, Iterable[str]] = STOOD_IN) -> tuple[s
 
 
 class StandIn:
-    """A module that is not installed, or a name in one."""
+    """A stand-in for a module that is not installed, or for a name in a module."""
 
     def __init__(self, name: str) -> None:
         vars(self).update(__name__=name, __path__=[], __spec__=ModuleSpec(name, None))
@@ -49,19 +49,19 @@ class StandIn:
         return vars(self).setdefault(name, type(self)(f"{self.__name__}.{name}"))
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Return nothing while a file is imported, as for a logger; fail anywhere else."""
+        """Return another stand-in while a file is imported, as for ``log = get_logger()``; fail anywhere else."""
         self._fail_unless_imported()
         if type(self) is StandIn:
             note_stand_in(CALLED_AT_IMPORT, self.__name__)
         return Result(f"{self.__name__}(…)")
 
     def __setitem__(self, *_: object) -> None:
-        """Keep nothing while a file is imported, as for ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
+        """Do nothing while a file is imported, as for ``rcParams["figure.dpi"] = 150``; fail anywhere else."""
         self._fail_unless_imported()
         note_stand_in("not installed, and set at import without effect", self.__name__)
 
     def __or__(self, other: object) -> Any:
-        """Return nothing while a file is imported, as for the annotation ``Run | None``; fail anywhere else."""
+        """Return another stand-in while a file is imported, as for an annotation ``Run | None``; fail anywhere else."""
         self._fail_unless_imported()
         return Result(f"{self.__name__} | …")
 
@@ -69,13 +69,13 @@ class StandIn:
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
-        """Compare by identity for annotations, ``Optional[Run]``; fail anywhere else."""
+        """Compare by identity if ``typing`` asks, as for ``Optional[Run]``; fail anywhere else."""
         if sys._getframe(1).f_globals.get("__name__") != "typing":
             self._fail()
         return self is other
 
     def _fail_unless_imported(self) -> None:
-        """Fail unless a file or the body of a class runs: the frame is the one way to know."""
+        """Fail unless the calling code is the top level of a file or the body of a class; only its frame says so."""
         frame = sys._getframe(2)  # noqa: SLF001
         if frame.f_code.co_name != "<module>" and "__qualname__" not in frame.f_locals:
             self._fail()
@@ -91,7 +91,7 @@ class StandIn:
 
 
 class Result(StandIn):
-    """The result of a call at import: no module may have it, because it could be a layer."""
+    """The result of a call at import; a model that has it as an attribute is refused, because it may be a layer."""
 
 
 for _operation in OPERATIONS:
@@ -100,11 +100,12 @@ for _operation in OPERATIONS:
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
-    """Run code of the project, again for each missing name; names whose error it catches stay missing.
+    """Run code of the project; if a missing name ends it, put a stand-in there and run it again.
 
-    What an aborted run did stays done, so that after it only the names in :data:`ADDED` are of use, to a new process.
+    If the code catches the error of a missing name, that name gets no stand-in. An aborted run leaves its effects, so
+    the caller uses only the names in :data:`ADDED`, and starts a new process with stand-ins for them.
 
-    :param is_own: tells whether a module is the project's, and so has to exist.
+    :param is_own: returns whether a module is the project's own, and so has to exist.
     """
     for _ in range(100):
         before = {*sys.modules}
@@ -162,7 +163,7 @@ def _find_missing_name(error: ImportError | AttributeError) -> str:
 def keep_in_place() -> Iterator[None]:
     """Let ``model.to(device)``, ``model.cuda()`` and ``torch.cuda.set_device`` do nothing.
 
-    No extension is compiled, and weights that torchvision fetches are not loaded, which change no shape.
+    No extension is compiled. Weights that ``torch.hub`` would fetch are not loaded, because they change no shape.
     """
     import torch
 
@@ -189,7 +190,7 @@ def load_extension(name: str, *_: object, **__: object) -> StandIn:
 
 
 class Fetched(dict[str, Any]):
-    """Weights that an address names, and that were not fetched."""
+    """An empty state dict in place of weights that were not fetched from their URL."""
 
 
 def fetch_no_weights(url: str, *_: object, **__: object) -> Fetched:
@@ -199,7 +200,7 @@ def fetch_no_weights(url: str, *_: object, **__: object) -> Fetched:
 
 
 def _load_unless_fetched(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``load_state_dict`` that passes over weights that were not fetched."""
+    """Return a ``load_state_dict`` that ignores weights that were not fetched."""
 
     def load_state_dict(self: Any, state_dict: Any, *arguments: Any, **named: Any) -> Any:
         return own(
@@ -210,7 +211,7 @@ def _load_unless_fetched(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a ``to`` that changes the dtype alone."""
+    """Return a ``to`` that changes the dtype and never the device."""
     import torch
 
     def to(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -225,7 +226,7 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complete_init_weights() -> None:
-    """Let ``self.init_weights()`` end a constructor, though transformers 5 looks up ties in ``self.post_init()``."""
+    """Let a constructor end with ``self.init_weights()``, though transformers 5 finds ties in ``self.post_init()``."""
     base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
     if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
         return
@@ -234,7 +235,7 @@ def complete_init_weights() -> None:
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
-            calls = f"calling init_weights() and not post_init(), without which {release} itself does not build it"
+            calls = f"classes that call init_weights() and not post_init(), which {release} needs"
             note_stand_in(calls, type(self).__name__)
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         own(self)
@@ -260,33 +261,33 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
     "albert": ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
     "gpt2": ("<|endoftext|>",),
 }
-"""Families whose tokenizers fill the rows of their word embeddings, and their special tokens.
+"""Families whose tokenizers have as many tokens as their word embeddings have rows, and their special tokens.
 
 Others do not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for 32,100
 (#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn 50,264 for bart's
 50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
 """
 MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASCII)
-"""Tokens that are new to a vocabulary of words and their pieces, because it splits words at brackets …"""
+"""Tokens in brackets, which no vocabulary of words and word pieces has, because it splits words at brackets …"""
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
-"""… and those that some vocabularies have all the same: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
+"""… except these, which some vocabularies have: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
 SPECIAL_KEYS = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
     "additional_special_tokens",
 )
-"""Arguments of a tokenizer that add a token which its vocabulary lacks."""
+"""Arguments of a tokenizer whose values are tokens; a token that the vocabulary lacks is added."""
 OTHER_KEYS = (
     *("extra_special_tokens", "added_tokens_decoder", "vocab", "merges"),
     *("vocab_file", "tokenizer_file", "tokenizer_object"),
 )
-"""Arguments of a tokenizer that change the number of its tokens, by how much only the tokenizer knows."""
+"""Arguments of a tokenizer that change its number of tokens by an amount that only the tokenizer knows."""
 MADE_BEFORE = "make the model above that line, or "
 TAKEN: dict[str, int] = {}
-"""Names whose tokenizers are assumed to have as many tokens as the config has rows, and their number."""
+"""The assumed number of tokens of each missing tokenizer, by its name: the ``vocab_size`` of the config."""
 
 
 class AddedVocab:
-    """The added tokens of a missing tokenizer: whether one is there, if that is known; any other use of it fails."""
+    """The added tokens of a missing tokenizer; ``token in`` them works if the answer is known, any other use fails."""
 
     def __init__(self, has_token: Callable[[str], bool], fail: Callable[..., NoReturn]) -> None:
         self._has_token, self._fail = has_token, fail
@@ -305,7 +306,7 @@ class AddedVocab:
 
 
 class Tokenizer:
-    """A missing tokenizer: its length, if its family's tokenizers fill the rows; any other use of it fails."""
+    """A stand-in for a missing tokenizer; it has a length, if its family is in :data:`SPECIAL`, and added tokens."""
 
     def __init__(self, name: str, config: Mapping[str, Any], given: Mapping[str, Any] = MappingProxyType({})) -> None:
         """:param config: the config of its model.
@@ -345,7 +346,7 @@ class Tokenizer:
         return size
 
     def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:  # noqa: FBT001, FBT002
-        """Return the number of new ones, as the library does; it may write those that are not special in lower case."""
+        """Add tokens, and return how many are new; the library may write tokens that are not special in lower case."""
         before = len(self)
         for each in new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]:
             token = str(getattr(each, "content", each))
@@ -354,12 +355,12 @@ class Tokenizer:
         return len(self) - before
 
     def _has_token(self, token: str, *, in_lower_case: bool) -> bool:
-        """Tell whether a token is special or was added, if no vocabulary of words can have it."""
+        """Return whether a token is special or was added; refuse any other that the missing vocabulary may have."""
         if token in self._special or token in self._added:
             return True
         alike = in_lower_case and token.lower() in map(str.lower, self._added)
         if not MARKER.fullmatch(token) or RESERVED.fullmatch(token) or alike:
-            self._refuse(f"whether its vocabulary has the token {token!r}")
+            self._refuse(f"the token {token!r}, which its vocabulary may or may not have")
         return False
 
     def get_added_vocab(self) -> AddedVocab:
@@ -382,7 +383,7 @@ class Tokenizer:
         self._refuse(f"another {name}")
 
     def _refuse(self, what: str, first: str = "") -> NoReturn:
-        said = f"the tokenizer of {self._name!r} is asked for {what}, and is not in the project"
+        said = f"the tokenizer of {self._name!r} is not in the project, and is asked for {what}"
         if os.path.isdir(self._name):  # noqa: PTH112  (a name, as the library takes it)
             refuse(Refused(said, f"{first}put the files of its tokenizer into that folder"))
         folder = self._name.partition("@")[0].rpartition("/")[2]

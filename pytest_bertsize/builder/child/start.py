@@ -1,7 +1,7 @@
-"""The start of another interpreter than the gate's: it finds this package in its folder, and nothing beside it.
+"""Start the helper process in another interpreter than the gate's: it imports this package, and nothing beside it.
 
-The modules that it imports, the files of this folder and ``confined`` and ``published`` above it, run on Python 3.9;
-this file runs on any Python 3, so that one that is too old can say so.
+The files of this folder and all modules that they import, such as ``confined`` and ``published``, run on Python 3.9;
+this file runs on any Python 3, so that an interpreter that is too old can say so.
 """
 
 import json
