@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -56,7 +57,8 @@ def own_class(
     base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
     added = {**base.added, **_describe_additions(model)}
-    literals = frozenset(size for extra in model.extra for size in extra.sizes if isinstance(size, int))
+    written_sizes = " ".join(str(size) for extra in model.extra for size in extra.sizes)
+    literals = frozenset(map(int, re.findall(r"(?<![\w.])\d+", written_sizes)))
     return family, replace(base, terms=list_all, labels=labels, added=added, literals=literals)
 
 

@@ -188,8 +188,10 @@ def _list_notes(found: Fitting) -> list[str]:
     how = "the nearest to today's comes first; no size of a shape can grow by one more step"
     shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
     first = shown_ones if found.rows else "today's shape is as large as the budget allows"
-    unsure = Variants(found.chosen.derivation).why_unsure
-    notes = [first, f"varied: {', '.join(found.today.sizes)}", *([f"not varied: {unsure}"] if unsure else [])]
+    variants = Variants(found.chosen.derivation)
+    notes = [first, f"varied: {', '.join(found.today.sizes)}"]
+    notes += [f"not varied: {variants.why_unsure}"] if variants.why_unsure else []
+    notes += [variants.kept_numbers] if variants.kept_numbers else []
     if found.today.limited:
         notes.append(f"no shape has more parameters than today's, {exact(found.today.parameters)}")
     model, is_adapter = found.chosen.model, any(row.adapter for row in found.rows)

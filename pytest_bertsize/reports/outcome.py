@@ -82,7 +82,8 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
             yield Line(text)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         yield from map(Line, ci.annotate_run(report, reports.settings.root))
-    if not accepting and (way := terminal.draw_way_to_accept(models, base, style)) and not ci.sign_of_ci():
+    way = terminal.draw_way_to_accept(models, base, reports.settings.root, style)
+    if not accepting and way and not ci.sign_of_ci():
         yield Line(way)
     if style.verbosity == 0 and any(model.verdict == "failed" and model.components for model in models):
         yield Line("-v shows every component, what would fit, and what the next change costs")

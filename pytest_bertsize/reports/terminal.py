@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -222,13 +224,18 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
     return draw(style, *lines)
 
 
-def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, style: Style) -> str:
-    """Draw the command that raises budgets, if a model fails for its budget, at most also for its lock; else ``""``."""
+def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
+    """Draw the command that raises budgets, if a model fails for its budget, at most also for its lock; else ``""``.
+
+    :param root: the project's folder, which the command finds by itself from there and from below.
+    """
     errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
     budgets = {*BROKEN, "budget-loosened"}
     acceptable = any(kinds & budgets and kinds <= {*budgets, "differs-from-lock"} for kinds in errors)
     since = f" --base {shlex.quote(base.revision)}" if base else ""
-    said = f'to accept these counts: bertsize accept{since} --reason "…"'
+    folder = os.path.relpath(root)
+    project = "" if {*Path(folder).parts} <= {os.pardir} else f" --project {shlex.quote(folder)}"
+    said = f'to accept these counts: bertsize accept{project}{since} --reason "…"'
     return draw(style, hanging("→ ", "cyan", said, style)) if acceptable else ""
 
 

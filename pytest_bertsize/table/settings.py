@@ -29,7 +29,7 @@ MOST_PARTS = 100
 """Most parts of one dotted key; the parser's time grows with their square."""
 LONGEST_NUMBER = 14_000
 """Most bits of a number: Python refuses to write more than 4,300 decimal digits."""
-DEEPEST = 3
+DEEPEST = 4
 """Levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
 MOST_SHOWN = 20
 """Most mistakes that are listed; more are usually one mistake, repeated."""
@@ -457,7 +457,7 @@ def _list_near(
         if path == TABLE:
             continue
         bare = re.sub(r"[-_.]|pytest", "", name.lower())
-        if nearest_to(bare, ("bertsize", "bertbudget"), cutoff=cutoff):
+        if bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=cutoff):
             yield path, inner
         if isinstance(inner, dict) and len(path) < DEEPEST:
             yield from _list_near(inner, cutoff, path)

@@ -225,7 +225,12 @@ def test_a_size_that_a_row_of_extra_has_as_a_number_is_not_varied(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(Path(UNCASED).read_text("utf-8"), encoding="utf-8")
-    for size, varied in ("768", "intermediate_size, num_hidden_layers, vocab_size"), ('"hidden_size"', "hidden_size, "):
+    by_size = {
+        "768": ("intermediate_size, num_hidden_layers, vocab_size", "numbers in extra stay as written: 9"),
+        '"hidden_size"': ("hidden_size, ", "numbers in extra stay as written: 9"),
+        '"hidden_size + 384"': ("hidden_size, ", "numbers in extra stay as written: 9, 384"),
+    }
+    for size, (varied, kept) in by_size.items():
         Path("pyproject.toml").write_text(f"""
 [tool.bertsize.models.tagger]
 factory = "own:Tagger"
@@ -237,3 +242,4 @@ budget.total = "90M"
         out = bertsize.printed("fit", "tagger")
         assert f"- varied: {varied}" in out
         assert ("- not varied: hidden_size 768: a row of extra has the same number" in out) == (size == "768")
+        assert f"- {kept}\n" in out

@@ -25,7 +25,7 @@ COUNT = Line("1 configured, 1 checked, 0 failed")
 NONE_CHECKED = Line("1 configured, 0 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
-ACCEPT = Line('→ to accept these counts: bertsize accept --reason "…"')
+ACCEPT = Line('→ to accept these counts: bertsize accept --project project --reason "…"')
 
 
 def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "", builds: bool = True) -> Outcome:
@@ -101,6 +101,19 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert (left.report.failed, left.status) == (1, "found")
     unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
     assert lines(unbuilt)[-1].text.endswith("\nby the closed form: nothing was built")
+
+
+def test_the_way_to_accept_names_the_folder_that_the_command_would_not_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = finding("encoder: total 1,090 exceeds the budget of 1,000")
+    settings = declared("encoder", root=tmp_path / "a b")
+    told = outcome(found("encoder", "failed", over))
+    told = replace(told, reports=replace(told.reports, settings=settings))
+    for folder, project in ("a b", ""), ("a b/deep", ""), (".", " --project 'a b'"), ("c", " --project '../a b'"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        assert Line(f'→ to accept these counts: bertsize accept{project} --reason "…"') in lines(told)
 
 
 # where GitHub reads the log

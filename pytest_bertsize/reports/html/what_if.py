@@ -73,6 +73,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             fixed=list(_list_fixed(found, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             unsure=Variants(derivation).why_unsure,
+            kept=Variants(derivation).kept_numbers,
             declared=model.name,
             version=version("pytest-bertsize"),
             script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
