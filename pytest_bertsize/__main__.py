@@ -276,10 +276,10 @@ CHECK = {
     "names [NAME…]": "the models to check (default: all)",
     "--project FOLDER…": PROJECT["--project FOLDER"],
     "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
-    "--base REV": "compare with this git revision, or with the commit where this branch left it (default: the base of "
-    "the pull or merge request in CI; none: compare with nothing)",
-    "--no-build": "build nothing, and compare budgets with closed forms alone, without torch",
-    "--strict": "with --no-build: fail a model that nothing counts, or that code makes and only its lock counts",
+    "--base REV": "compare with this git revision, or with the commit where this branch left it (default: in CI "
+    "the base of the pull or merge request); the value none compares with nothing",
+    "--no-build": "build nothing, and do not import torch: count each model by its closed form, else by its lock",
+    "--strict": "with --no-build: fail a model that nothing counts, and one that code makes if only its lock counts it",
     "--python PATH": "build with this interpreter, in place of the table's",
     "--no-cache": "build also models that an earlier run built from the same files",
     "--cache DIR": "keep builds in this folder for later runs (default: .pytest_cache; in CI none)",
@@ -308,7 +308,7 @@ FIT = {
     "--flops NUMBER": "the most FLOPs of a forward pass, as in 22G",
     "--seq-len TOKENS": "the tokens of that pass (default: 128)",
     "--keep KEY…": "a size that does not change, as in vocab_size",
-    "--multiple N": "a number that divides widths and vocabularies (default: 64)",
+    "--multiple N": "the number of which widths and vocabularies are multiples (default: 64)",
     "--head-width N": "hidden units of one attention head (default: as in the config, or 64)",
 }
 LOG = {

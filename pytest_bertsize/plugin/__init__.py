@@ -40,20 +40,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-no-build",
         **_FLAG,
-        help="with --bert-budget: build nothing; compare budgets only with closed forms, without torch",
+        help="with --bert-budget: build nothing, and do not import torch: count each model by its closed form, "
+        "else by its lock",
     )
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail a model that nothing counts, or that code makes and only "
-        "its lock counts",
+        help="with --bert-budget-no-build: fail a model that nothing counts, and one that code makes if "
+        "only its lock counts it",
     )
     add(
         "--bert-budget-base",
         metavar="REV",
         help="with --bert-budget: compare with this git revision, or with the commit where this branch left it, and "
-        "fail a budget that was loosened since then without a new reason (default: the base of the pull or merge "
-        "request in CI; none: compare with nothing)",
+        "fail a budget that was loosened since then without a new reason (default: in CI the base of the pull or "
+        "merge request); the value none compares with nothing",
     )
     add(
         "--bert-budget-python",

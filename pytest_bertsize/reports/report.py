@@ -66,7 +66,7 @@ class Row(Object):
 
 
 class Component(Row):
-    """A component at some level, `total`, or `trainable` if a limit names it."""
+    """A component of any level, `total`, or, if a limit names it, `trainable`."""
 
     name: Annotated[str, says("`encoder.attention`, `trainable` or `total`.")]
     formula: Annotated[str | None, says("The formula, as in `L·(4·D² + 4·D)`; `null` without a closed form.")]
@@ -75,7 +75,7 @@ class Component(Row):
 
 
 class Change(Object):
-    """A changed key of the config or table and the parameters that it moved; or changed code."""
+    """A changed key of the config or table, or changed code, with the parameters that the change adds or removes."""
 
     key: Annotated[str, says("`num_hidden_layers`, `options.add_pooling_layer`, `architecture`, `model_type`, `code`.")]
     before: Annotated[str, says('As JSON writes it; `""` for code.')]
@@ -125,7 +125,7 @@ class Lock(Object):
 
 
 class Base(Object):
-    """The same model at another revision, by the closed form or by the lock at that commit."""
+    """The same model at another revision, counted by the closed form or by the lock of that commit."""
 
     revision: Annotated[str, says("As requested: `origin/main`.")]
     commit: Annotated[str, says("The full hash of the commit.")]
@@ -155,7 +155,7 @@ class Removed(Object):
 
 
 class RunBase(Object):
-    """The base of a run."""
+    """The base of a run, the git revision that it compares with."""
 
     revision: Annotated[str, says("As requested, or as CI names it: `origin/main`.")]
     commit: Annotated[str | None, says("`null`: not compared; `problem` has the reason.")]
@@ -219,7 +219,7 @@ class Measure(Row):
 
 
 class Checkpoint(Object):
-    """The headers of a checkpoint."""
+    """The sizes in the headers of a checkpoint."""
 
     file: Annotated[str, says("Relative to the project's root.")]
     tensors: Annotated[int, says("The number of tensors.")]

@@ -68,7 +68,7 @@ class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
     name: Annotated[str, Key(missing='it has no name: write name = "classifier", the path of the module in the class')]
-    """The path of the module or parameter in the class; a range means one in each of those layers.
+    """The path of the module or parameter in the class; with a range, such as layer[6:], one module in each layer.
     Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None
     """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""

@@ -41,8 +41,8 @@ class AsBytes(Struct, frozen=True):
     dtype: Annotated[str, bits_of] | None = None
     """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """"unique" counts each parameter once, "stored" a tied one under every name, and "unrolled" also a shared layer
-    once for each pass. Example: count = "stored"."""
+    """"unique" counts each parameter once; "stored" counts a tied one under each of its names; "unrolled" also counts a
+    shared layer once for each pass. Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"

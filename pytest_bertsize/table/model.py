@@ -223,7 +223,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """Keys of the config that the library ignores and your own code reads; they cause no warning.
     Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
-    """The family, only where the config has no model_type. Example: family = "bert"."""
+    """The family, for a config that has no model_type. Example: family = "bert"."""
     architecture: Annotated[str | None, Key(written=OneOrEach)] = None
     """The class of the model or of its backbone; for several backbones, a table. Default: the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
@@ -261,11 +261,11 @@ class Model(Struct, frozen=True, kw_only=True):
     """Time, memory and device of the build, if the defaults do not fit. Example: build = { seconds = 120, memory =
     "4GB", device = "cpu" }."""
     lock: Literal["strict"] | None = None
-    """"strict" makes every difference from the project's lock an error for this model, whatever holds for others.
+    """"strict" makes every difference from the project's lock, the file of accepted tensors, an error for this model.
     Example: lock = "strict"."""
     closed_form: bool = True
-    """false compares the model with its budget alone, for a class without a closed form; every report says so.
-    Example: closed_form = false."""
+    """false for a class without a closed form: the model is compared only with its budget and its lock, as every report
+    says. Example: closed_form = false."""
     components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
     """Components of a class without a closed form, each with module paths or patterns of tensor names.
     Example: components = { tower = "vision.*" }."""
@@ -276,7 +276,7 @@ class Model(Struct, frozen=True, kw_only=True):
         Budget,
         Key(read_budget, missing=f'the model has no budget: write budget.total = "…", or budget = "{REPORT_ONLY}"'),
     ]
-    """Limits by component, or "report-only" for a model without any.
+    """Limits by component, or "report-only" for a model without limits.
     Example: budget.total = "110M"."""
 
     # beside the keys of the table
