@@ -58,7 +58,10 @@ class _Recorder:
 def pytest_options() -> str:
     recorder = _Recorder()
     plugin.pytest_addoption(recorder)  # type: ignore[arg-type]
-    rows = ((_option(name, said.get("metavar")), _sentence(said["help"])) for name, said in recorder.options)
+    rows = (
+        (_option(name, said.get("metavar")), _sentence(said["help"].removeprefix("with --bert-budget: ")))
+        for name, said in recorder.options
+    )
     return table(("option", "does"), rows)
 
 
@@ -179,7 +182,10 @@ def components() -> str:
         names = of_config.component_names(Dims(values.sizes, values.switches, release=family.release))
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
     berts = next(names for names, of in alike.items() if "`bert`" in of)
-    rows = ((", ".join(of), more) for names, of in alike.items() if (more := _list_parts({*names} - {*berts})))
+    more: dict[str, list[str]] = {}
+    for names, of in alike.items():
+        more.setdefault(_list_parts({*names} - {*berts}), []).extend(of)
+    rows = ((", ".join(of), parts) for parts, of in more.items() if parts)
     return f"BERT has {_list_parts({*berts})}.\n\n{table(('family', 'has also'), rows)}"
 
 
@@ -197,7 +203,10 @@ def _list_parts(names: Collection[str]) -> str:
 
 def kinds() -> str:
     """Return the kinds of modules that a closed form's text has, each with what it has."""
-    rows = [(f"`{name}`", _with_backticks(kind.doc)) for name, kind in KINDS.items()]
+    alike: dict[str, list[str]] = {}
+    for name, kind in KINDS.items():
+        alike.setdefault(_with_backticks(kind.doc), []).append(f"`{name}`")
+    rows = [(", ".join(names), doc) for doc, names in alike.items()]
     parameter = (f"`{PARAMETER}`", "A single tensor, not a module; its sizes are its shape, rows first.")
     return table(("kind", "is"), [*rows, parameter])
 

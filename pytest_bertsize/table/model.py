@@ -235,8 +235,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """The attribute of the built model that holds the library's model; for several, a list, or a table with configs.
     Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """Modules of the factory's class beside the backbone, each of one kind: linear, embedding, layer_norm, rms_norm,
-    parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
+    """Modules of the factory's class beside the backbone, each of one kind, such as linear, embedding or layer_norm.
     Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
     without: tuple[Text, ...] = ()
     """Modules or components of the backbone that the factory's class has deleted or replaced.
