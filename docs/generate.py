@@ -183,8 +183,8 @@ def components() -> str:
         alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
     berts = next(names for names, of in alike.items() if "`bert`" in of)
     more: dict[str, list[str]] = {}
-    for names, of in alike.items():
-        more.setdefault(_list_parts({*names} - {*berts}), []).extend(of)
+    for all_names, of in alike.items():
+        more.setdefault(_list_parts({*all_names} - {*berts}), []).extend(of)
     rows = ((", ".join(of), parts) for parts, of in more.items() if parts)
     return f"BERT has {_list_parts({*berts})}.\n\n{table(('family', 'has also'), rows)}"
 
