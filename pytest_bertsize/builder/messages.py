@@ -117,7 +117,7 @@ class Answered(NamedTuple):
 
 
 class Untied(NamedTuple):
-    """A tie that a class of the project declares for another release of transformers; the installed one ignores it."""
+    """A tie that a class of the project declares, and that the installed release of transformers does not make."""
 
     path: str  # of the module of this class; "" for the model itself
     name: str  # of a tensor below it

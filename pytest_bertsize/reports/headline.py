@@ -158,7 +158,10 @@ def describe_run(report: RunReport) -> str:
     if only := report.only_model:
         missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
         return "; ".join([only.headline, *missing])
-    return "; ".join(_describe_verdicts(report))
+    before, after = _describe_incomplete(report), [*_describe_others(report)]
+    failed = [model for model in report.models if model.verdict == "failed"]
+    room = LONGEST - sum(len(f"{each}; ") for each in (*before, *after))
+    return "; ".join([*before, *([_name_failed(failed, report, room)] if failed else []), *after])
 
 
 def describe_news(report: RunReport) -> str:
@@ -179,14 +182,18 @@ def describe_news(report: RunReport) -> str:
     return "; ".join([*found, *(loosened if not changed else []), *(model.headline for model in most)])
 
 
-def _describe_verdicts(report: RunReport) -> Iterator[str]:
+def _describe_incomplete(report: RunReport) -> list[str]:
+    if report.complete:
+        return []
+    missing = len(report.not_checked)
+    which = f"{exact(missing)} of {exact(report.configured)} models {'was' if missing == 1 else 'were'} not checked"
+    return [f"INCOMPLETE: {which if missing else 'this run did not finish'}"]
+
+
+def _describe_others(report: RunReport) -> Iterator[str]:
+    """Name models that left the table or were not counted, and say that the others passed if none failed."""
     models, left = report.models, report.base.left_unexplained if report.base else []
-    configured, missing = exact(report.configured), len(report.not_checked)
-    if not report.complete:
-        which = f"{exact(missing)} of {configured} models {'was' if missing == 1 else 'were'} not checked"
-        yield f"INCOMPLETE: {which if missing else 'this run did not finish'}"
-    if failed := [model for model in models if model.verdict == "failed"]:
-        yield _name_failed(failed, f"{exact(len(failed))} of {configured} models failed")
+    configured = exact(report.configured)
     if left:
         yield f"{plural(len(left), 'model')} left the table without a reason: {listed(left, MOST_NAMED)}"
     if uncounted := report.not_counted:
@@ -197,13 +204,14 @@ def _describe_verdicts(report: RunReport) -> Iterator[str]:
         yield f"All {configured} models passed" if models else "No model was checked"
 
 
-def _name_failed(failed: Sequence[ModelReport], count: str) -> str:
-    """Name as many failed models as fit, and the worst."""
+def _name_failed(failed: Sequence[ModelReport], report: RunReport, room: int) -> str:
+    """Name as many failed models as fit into this many characters, and the worst."""
+    count = f"{exact(len(failed))} of {exact(report.configured)} models failed"
     worst = max(failed, key=lambda model: -_find_room(model))
     why = f" ({f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)})"
     names = [model.name for model in failed]
-    lines = (f"{count}: {listed(names, most)}{why}" for most in range(len(names), 1, -1))
-    return next((line for line in lines if len(line) <= LONGEST), f"{count}: {listed(names, 1)}{why}")
+    lines = [f"{count}: {listed(names, most)}{why}" for most in range(len(names), 0, -1)]
+    return next((line for line in [*lines, f"{count}{why}"] if len(line) <= room), count)
 
 
 def _find_room(model: ModelReport) -> int:

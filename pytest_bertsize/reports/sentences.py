@@ -282,5 +282,8 @@ def _name_age(seconds: int) -> str:
 
 
 def count_run(report: RunReport) -> str:
-    left = f", {len(report.not_counted):,} not counted" if report.not_counted else ""
-    return f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed{left}"
+    removed = len(report.base.left_unexplained) if report.base else 0
+    counts = {"configured": report.configured, "checked": report.checked, "failed": report.failed - removed}
+    others = {"not counted": len(report.not_counted), "removed without a reason": removed}
+    counts |= {said: number for said, number in others.items() if number}
+    return ", ".join(f"{number:,} {said}" for said, number in counts.items())

@@ -32,7 +32,7 @@ from pytest_bertsize.reports.drawing import (
 )
 from pytest_bertsize.reports.headline import has_way_out
 from pytest_bertsize.reports.sentences import show_difference
-from pytest_bertsize.table.limits import unit_of
+from pytest_bertsize.table.limits import NAMED, unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ MOST_PLACES = 3
 """Places shown for one finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
 """Notes shown without ``-v``."""
+OF_SERVICES = frozenset(("bytes", limit) for limit in NAMED.values())
+"""Component and limit of findings about a limit of a service, which no project can raise."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
@@ -229,9 +231,13 @@ def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root
 
     :param root: the project's folder, which the command finds by itself from there and from below.
     """
-    errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
+    errors = ([row for row in model.findings if row.severity == "error"] for model in models)
     budgets = {*BROKEN, "budget-loosened"}
-    acceptable = any(kinds & budgets and kinds <= {*budgets, "differs-from-lock"} for kinds in errors)
+    acceptable = any(
+        {row.kind for row in rows} <= {*budgets, "differs-from-lock"}
+        and any(row.kind in budgets and (row.component, row.limit) not in OF_SERVICES for row in rows)
+        for rows in errors
+    )
     since = f" --base {shlex.quote(base.revision)}" if base else ""
     folder = os.path.relpath(root)
     project = "" if {*Path(folder).parts} <= {os.pardir} else f" --project {shlex.quote(folder)}"

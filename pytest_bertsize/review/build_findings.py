@@ -140,6 +140,7 @@ def _find_untied(built: Built) -> Iterator[Finding]:
         pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
         prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
         other, fix = "4", f"write _tied_weights_keys = {json.dumps(pairs)} and call post_init()"
+        is_unfinished = way == "_tied_weights_keys" and not built.transformers.startswith("4.")
         if way == "_tied_weights_keys":
             other, fix = "5", "define get_output_embeddings"
         if way == "_tie_weights":
@@ -148,9 +149,12 @@ def _find_untied(built: Built) -> Iterator[Finding]:
         else:
             fix = f"{fix}, or tie_word_embeddings = false in its config"
         tied = listed([f"{prefix}{name} to {prefix}{source}" for name, source in pairs.items()], MOST_NAMED)
-        ties = f"{by} ties {tied} in transformers {other}"
-        message = f"{ties}, and not in {built.transformers}, which built it"
-        yield Finding("untied", message, f"{fix}; or build it with that release")
+        message = f"{by} ties {tied} in transformers {other}, and not in {built.transformers}, which built it"
+        fix = f"{fix}; or build it with that release"
+        if is_unfinished:
+            message = f"{by} ties {tied} in post_init(), which the constructor does not call"
+            fix = "call self.post_init() at the end of the constructor, or remove _tied_weights_keys"
+        yield Finding("untied", message, fix)
 
 
 def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 10
 """Most models that a line about the lock names."""
 _NOTHING: Mapping[Verb, str] = {
-    "update": "no checked budget fails, and none was raised",
+    "update": "no limit that can be raised is exceeded, and none was raised",
     "tighten": "no checked budget can be lowered without more digits, and none was lowered",
 }
 

@@ -147,6 +147,13 @@ class Mapped(Tagger):
     _tied_weights_keys = {"output.weight": WORDS}  # noqa: RUF012
 
 
+class Unfinished(Mapped):
+    """As 5 would tie it, if the constructor called ``post_init``."""
+
+    def post_init(self) -> None:
+        """Do nothing."""
+
+
 class Called(Mapped):
     """Whose method 4 calls."""
 
@@ -183,13 +190,22 @@ class Headed(Tagger):
         (Tagger, [Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")]),
         (lambda: Tagger(tie_word_embeddings=False), []),
         (Mapped, []),
+        (Unfinished, [Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")]),
         (Called, [Untied("", "bias", "output.bias", "Called._tie_weights")]),
         (
             lambda: torch.nn.ModuleDict({"of": Tagger()}),
             [Untied("of", "output.weight", WORDS, "Tagger.get_output_embeddings")],
         ),
     ],
-    ids=["a head of the library", "output", "a config that does not tie", "a dict", "a method", "in another module"],
+    ids=[
+        "a head of the library",
+        "output",
+        "a config that does not tie",
+        "a dict",
+        "a dict without post_init",
+        "a method",
+        "in another module",
+    ],
 )
 def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Any, untied: list[Untied]) -> None:
     model = made()

@@ -57,7 +57,9 @@ def test_limit_reason_and_lock_are_written_together_and_the_next_check_against_t
     assert check(Path(), None, base="HEAD", out=io.StringIO()) == GOOD
     assert said()[:2] == (
         GOOD,
-        ["no checked budget fails, and none was raised; no reason is written; bertsize.lock is unchanged"],
+        [
+            "no limit that can be raised is exceeded, and none was raised; no reason is written; bertsize.lock is unchanged"
+        ],
     )
 
 

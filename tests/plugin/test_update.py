@@ -172,7 +172,9 @@ def test_a_reason_of_nothing_is_not_written(rewriter: Rewriter) -> None:
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace(bertsize_changes=sent(why=False))))
     finished(rewriter)
     assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
-    assert printed(rewriter)[1:] == ["no checked budget fails, and none was raised; no reason is written"]
+    assert printed(rewriter)[1:] == [
+        "no limit that can be raised is exceeded, and none was raised; no reason is written"
+    ]
 
 
 @pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
@@ -231,7 +233,7 @@ def test_accepting_passes_writes_and_says_what_it_changed(project: Project) -> N
     found = Path("pyproject.toml").stat()
     result = pytester.runpytest_inprocess(*UPDATE)
     assert result.ret == pytest.ExitCode.OK
-    assert said(result) == ["no checked budget fails, and none was raised"]
+    assert said(result) == ["no limit that can be raised is exceeded, and none was raised"]
     again = Path("pyproject.toml").stat()
     assert (again.st_ino, again.st_mtime_ns) == (found.st_ino, found.st_mtime_ns)
     assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.OK
@@ -430,7 +432,7 @@ def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> N
     before = (tmp_path / "x.lock").stat()
     finished(again)
     assert (tmp_path / "x.lock").stat().st_ino == before.st_ino
-    assert printed(again)[1:] == ["no checked budget fails, and none was raised; x.lock is unchanged"]
+    assert printed(again)[1:] == ["no limit that can be raised is exceeded, and none was raised; x.lock is unchanged"]
 
 
 def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_path: Path) -> None:

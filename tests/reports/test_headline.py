@@ -194,6 +194,23 @@ def test_of_several_that_failed_the_worst_is_named_and_the_line_has_room_for_it(
 
 
 @pytest.mark.parametrize(
+    ("length", "left", "said"),
+    [
+        (14, "sbert", "2 of 2 models failed: {0} and 1 more (worst: {1}, 13.6M over 110M)"),
+        (40, "sbert", "2 of 2 models failed (worst: {1}, 13.6M over 110M)"),
+        (60, "a-former-name", "2 of 2 models failed"),
+    ],
+    ids=["one name fits", "the worst alone", "no name"],
+)
+def test_long_names_are_left_out_of_the_line(length: int, left: str, said: str) -> None:
+    names = [f"{number}{'n' * (length - 1)}" for number in range(2)]
+    models = [grown(name, 13 + number, total="110M") for number, name in enumerate(names)]
+    line = run(*models, base=compared(removed=[gone(left, failed=True)]), failed=3).headline
+    assert line == f"{said.format(*names)}; 1 model left the table without a reason: {left}"
+    assert len(line) <= 140
+
+
+@pytest.mark.parametrize(
     ("model", "why"),
     [
         (grown(total="120M", head=1), "head 622K over 1"),

@@ -14,6 +14,7 @@ from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.outcome import Line, Outcome, name_unchecked, summarize_run
+from pytest_bertsize.table.limits import NAMED
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
 from tests.support.run_reports import compared, gone, passing
@@ -96,7 +97,7 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert first.text.endswith(
         'if you meant to remove it, give the reason in the same change: [tool.bertsize.removed] old = "…"'
     )
-    assert last == Line("1 configured, 1 checked, 1 failed")
+    assert last == Line("1 configured, 1 checked, 0 failed, 1 removed without a reason")
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.report.failed, left.status) == (1, "found")
     unbuilt = outcome(found("encoder"), base=LEFT, builds=False)
@@ -143,6 +144,9 @@ def test_where_budgets_alone_are_broken_and_somebody_looks_there_is_the_command_
     assert ACCEPT not in lines(outcome(over_budget()), accepting=True)  # it raises them itself
     off = replace_field(finding("encoder: off"), kind="off-closed-form")
     assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
+    service = replace_field(finding("encoder: 400 MB"), component="bytes", limit=NAMED["github-file"])
+    assert ACCEPT not in lines(outcome(found("encoder", "failed", service)))
+    assert ACCEPT in lines(outcome(found("encoder", "failed", service, finding("encoder: total"))))
     monkeypatch.setenv("CI", "true")
     assert ACCEPT not in lines(outcome(over_budget()))
 

@@ -182,6 +182,15 @@ BUILT_BY = "or build it with that release"
 WITHOUT = f"or tie_word_embeddings = false in its config; {BUILT_BY}"
 
 
+def test_a_tie_that_post_init_would_make_is_an_error() -> None:
+    untied = (Untied("", "o.w", "i.w", "Tagger._tied_weights_keys"),)
+    (found,) = check_ties(Built((), {}, transformers="5.23.0", untied=untied))
+    assert found.sentence == (
+        "Tagger._tied_weights_keys ties o.w to i.w in post_init(), which the constructor does not call; "
+        "call self.post_init() at the end of the constructor, or remove _tied_weights_keys"
+    )
+
+
 @pytest.mark.parametrize(
     ("way", "release", "imported", "fix"),
     [

@@ -274,9 +274,10 @@ def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
 
 
 def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
-    """Yield ties that the project's classes declare for another release of transformers, and that this one ignores.
+    """Yield ties that the project's classes declare, and that this release of transformers does not make.
 
-    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; 5 reads a dict.
+    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; 5 reads a dict, in
+    ``post_init``.
 
     :param in_hand: whether the model is in training, so that ``_tie_weights``, which could change it, is not called.
     """
@@ -288,7 +289,9 @@ def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any]
         is_model = isinstance(module, base)
         if is_model and hasattr(module, "all_tied_weights_keys"):
             begun = (*begun, prefix)
-        for by, find in WAYS_OF_5.items() if is_old else WAYS_OF_4.items() if prefix.startswith(begun) else ():
+        is_unfinished = is_model and not hasattr(module, "all_tied_weights_keys")
+        of_4, of_5 = not is_old and prefix.startswith(begun), is_old or is_unfinished
+        for by, find in [*(WAYS_OF_4.items() if of_4 else ()), *(WAYS_OF_5.items() if of_5 else ())]:
             own = next((each for each in type(module).__mro__ if by in vars(each)), object)
             is_run = by == "_tie_weights"
             ties: Any = is_run or (is_model and getattr(module.config, "tie_word_embeddings", True))
