@@ -140,7 +140,7 @@ BUDGET = {
     "growth": "The most that the total may grow since the base: a percentage of the base's total such as "
     '"1%", a count such as "500K", or 0; or a table by component. The run then needs a base. '
     'Example: budget.growth = { total = "1%", head = 0 }.',
-    "already_over": "The verdict on a limit that the base exceeded by at least as much as today: "
+    "already_over": "The verdict on a limit that the base already exceeded, if the excess has not grown since: "
     '"fail", or "pass" with a warning. Example: budget.already_over = "pass".',
 }
 """Descriptions of the budget's other keys."""

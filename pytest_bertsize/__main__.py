@@ -279,7 +279,7 @@ CHECK = {
     "--base REV": "compare with this git revision, or with the commit where this branch left it (default: in CI "
     "the base of the pull or merge request); the value none compares with nothing",
     "--no-build": "build nothing, and do not import torch: count each model by its closed form, else by its lock",
-    "--strict": "with --no-build: fail a model that nothing counts, and one that code makes if only its lock counts it",
+    "--strict": "with --no-build: fail a model that is not counted, and a factory's model that only its lock counts",
     "--python PATH": "build with this interpreter, in place of the table's",
     "--no-cache": "build also models that an earlier run built from the same files",
     "--cache DIR": "keep builds in this folder for later runs (default: .pytest_cache; in CI none)",

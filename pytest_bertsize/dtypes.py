@@ -66,7 +66,7 @@ def bits_of(dtype: str) -> int:
         return BITS[dtype]
     bare = dtype.lower().removeprefix("torch.")
     if meant := bare if bare in BITS else _ALIASES.get(bare, ""):
-        raise BadValue(f"{shown(dtype)} is not a dtype by its full name", f'write "{meant}"')
+        raise BadValue(f"{shown(dtype)} is not the full name of a dtype", f'write "{meant}"')
     hint = did_you_mean(bare, BITS, "", written=shown)
     raise BadValue(f"{shown(dtype)} is not a dtype", f"write one of {', '.join(BITS)}{hint and f'; {hint}'}")
 

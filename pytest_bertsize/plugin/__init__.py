@@ -46,8 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-strict",
         **_FLAG,
-        help="with --bert-budget-no-build: fail a model that nothing counts, and one that code makes if "
-        "only its lock counts it",
+        help="with --bert-budget-no-build: fail a model that is not counted, and a factory's model that only its "
+        "lock counts",
     )
     add(
         "--bert-budget-base",

@@ -262,7 +262,7 @@ class FindingRow(Object):
 
 
 class PublishedConfig(Object):
-    """A config of the hub whose name `config` or the project's code gives."""
+    """A config of the hub. The key `config` or the project's code names it."""
 
     name: Annotated[str, says("The name: `bert-base-uncased`.")]
     origin: Annotated[

@@ -112,8 +112,8 @@ class Extra(Struct, frozen=True):
     """Parameters that are tied to another module's, each with the tensor that it shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """The component that the module belongs to. Default: the backbone's component at this path, else head, a dot and
-    the first part of the name. Example: component = "head.crf"."""
+    """The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME"
+    with the first part of the name. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:

@@ -209,8 +209,8 @@ class Model(Struct, frozen=True, kw_only=True):
     A factory that takes an argument gets the config as a dict; a subclass of PreTrainedModel gets a config object.
     Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
-    """Keyword arguments of the factory, JSON values. A size in the key extra may name an argument, like a key of the
-    config. Example: kwargs = { labels = 9 }."""
+    """Keyword arguments of the factory, JSON values. A size in extra may be the name of an argument, or of a key
+    of the config. Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
     an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of

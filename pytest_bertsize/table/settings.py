@@ -349,7 +349,7 @@ def find_declared(name: object, settings: Settings, place: str, example: str) ->
     if name is None:
         raise SettingsError(f"{place}: which model? {settings.file} declares {known}; write {example}")
     if not isinstance(name, str) or name not in settings.models:
-        message = f"{place}: no model {shown(name)} is declared in {settings.file}: there are {known}"
+        message = f"{place}: {settings.file} declares no model {shown(name)}, only {known}"
         raise SettingsError("; ".join(filter(None, (message, did_you_mean(str(name), settings.names, "")))))
     return name
 

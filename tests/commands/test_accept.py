@@ -127,7 +127,7 @@ def test_a_model_that_fails_otherwise_is_told_and_left(project: Project, tiny: d
         (
             ["burst"],
             "ADR-12",
-            'ERROR: bertsize accept: no model "burst" is declared in pyproject.toml: there are fits, bursts; did you mean',
+            'ERROR: bertsize accept: pyproject.toml declares no model "burst", only fits, bursts; did you mean',
         ),
         ([], " ", 'ERROR: --reason=" ": a reason must be visible text of one line: write, for'),
         ([], "a\nb", 'ERROR: --reason="a\\nb": a reason must be visible text of one line: write, for'),

@@ -240,7 +240,7 @@ def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare:
         check_model(make(), "encoder")
     declare()
     with pytest.raises(
-        ValueError, match=r'no model "encodr" is declared in pyproject\.toml: .*; did you mean .?encoder'
+        ValueError, match=r'pyproject\.toml declares no model "encodr", only .*; did you mean .?encoder'
     ):
         check_model(make(), "encodr")
     with pytest.raises(ValueError, match=r"total: 'much' is not a count of parameters"):

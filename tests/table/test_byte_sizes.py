@@ -40,7 +40,7 @@ def test_bert_base_takes_the_bytes_that_were_measured(dtype: str, size: int) -> 
 )
 def test_an_alias_is_refused_by_its_full_name(meant: str, written: tuple[str, ...]) -> None:
     for alias in written:
-        assert refusal(bits_of, alias) == f'"{alias}" is not a dtype by its full name: write "{meant}"'
+        assert refusal(bits_of, alias) == f'"{alias}" is not the full name of a dtype: write "{meant}"'
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
             'dtype is "auto", the unknown dtype of the weights: write, for example, "float16"',
         ),
         ({"torch_dtype": 16}, 'torch_dtype is 16, not the name of a dtype: write, for example, "float16"'),
-        ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not a dtype by its full name: write "float16"'),
+        ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not the full name of a dtype: write "float16"'),
         (
             {"dtype": "float16", "torch_dtype": "float32"},
             'the config has dtype "float16" and torch_dtype "float32": keep one',
