@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
 LARGEST_NUMBER = 10_000_000
-"""Largest number in a method without a closed form."""
+"""The largest whole number in an adapter of a method other than LoRA."""
 MOST_NAMES = 1_000
 
 Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
@@ -49,7 +49,7 @@ class Adapter(Struct, frozen=True):
 
     r: Rank = 8
     target_modules: Pattern | Names = ()
-    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's own."""
+    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's default."""
     exclude_modules: Pattern | Names = ()
     modules_to_save: Names = ()
     bias: Bias = "none"
@@ -61,19 +61,19 @@ class Adapter(Struct, frozen=True):
     layers_to_transform: Indices = ()
     """Indices of layers; empty: all of them."""
     layers_pattern: Lists = ()
-    """Names of the lists that these indices count in; empty: any list."""
+    """Names of the lists of layers to which ``layers_to_transform`` refers; empty: any list."""
     start: str = ""
-    """``init_lora_weights`` if it affects ranks: then it begins with a word of CUTTING or HANDED_OVER."""
+    """The value of ``init_lora_weights`` if it affects ranks, else ``""``."""
     targets_of: str = ""
-    """The family whose targets PEFT takes, if the adapter leaves them out."""
+    """The family whose default targets PEFT takes, if the adapter has no ``target_modules``."""
     method: str = "LORA"
     """PEFT's name of the method. All keys of a method other than LORA are in :attr:`passed_on`."""
     passed_on: Mapping[str, object] = {}
-    """Keys without a closed form, for a model that is compared with its budget alone."""
+    """Keys that PEFT gets and no closed form describes: the model is then compared with its budget alone."""
 
     @property
     def for_build(self) -> dict[str, object]:
-        """Arguments for PEFT's class of the method, as JSON can hold them, and ``peft_type`` if it is not LoRA.
+        """The arguments of PEFT's class, as JSON can hold them; for a method other than LoRA, ``peft_type`` names it.
 
         ``inference_mode`` is always false: ``save_pretrained`` writes true, which freezes the adapter itself, but a
         budget is for the model in training. Empty values are left out: PEFT before 0.14 lacks some of the keys.
@@ -125,7 +125,7 @@ INERT = frozenset(
         "inference_mode",
     }
 )
-"""Keys that PEFT never gets: scaling, dropout and initial values, the origin of the file, and its mode."""
+"""Keys whose values PEFT never gets: for scaling, dropout, initial values, the file's origin, inference."""
 WITHOUT_CLOSED_FORM = (
     *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
@@ -135,11 +135,11 @@ REFUSED = ("megatron_config",)
 KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
-"""Values of ``init_lora_weights`` beside true, false and ``pissa_niter_N``."""
+"""The words that ``init_lora_weights`` may be, beside true, false and ``pissa_niter_N``."""
 CUTTING = ("pissa", "olora", "loftq")
-"""Values that decompose a weight: a rank above its number of rows or columns is cut to that number."""
+"""Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
-"""Values that PEFT gets: they cut a rank, or need an even one. LoftQ does not work on the meta device."""
+"""Words of ``init_lora_weights`` that PEFT gets, since they cut a rank or need an even one; LoftQ fails on meta."""
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),
@@ -150,7 +150,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     "deberta": ("in_proj",),
     "deberta-v2": ("query_proj", "value_proj"),
 }
-"""PEFT's targets for a family without ``target_modules``: its
+"""PEFT's default targets for an adapter without ``target_modules``, by family: the constant
 ``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
 METHODS = (
     *("ADALORA", "BOFT", "FOURIERFT", "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "OFT", "PREFIX_TUNING"),
@@ -164,7 +164,7 @@ NEVER_PASSED_ON = frozenset(
         *("inference_mode", "peft_type", "loftq_config", "corda_config", "eva_config", "lora_ga_config"),
     }
 )
-"""Keys that PEFT never gets: initial values of a method, and the files and models that these come from."""
+"""Keys of a method other than LoRA that are not passed on: they set initial values, or name files, models or modes."""
 BUDGET_ALONE = "write closed_form = false to check its budget alone"
 
 
@@ -223,7 +223,7 @@ class _Reading:
         return adapter
 
     def read_other(self) -> Adapter:
-        """Read an adapter of another method than LoRA: PEFT builds it, and only its budget is checked."""
+        """Read an adapter of a method other than LoRA: PEFT builds it, and only the model's budget is checked."""
         kind = self.data["peft_type"]
         if not isinstance(kind, str) or kind not in METHODS:
             known = f"one of {', '.join(METHODS)} with closed_form = false"
@@ -292,7 +292,7 @@ class _Reading:
         return found
 
     def _read_start(self) -> str:
-        """Return the value that affects ranks, else ``""``; PEFT ignores the case of some values."""
+        """Return ``init_lora_weights`` in lower case if it affects ranks, else ``""``."""
         value = self.data.get("init_lora_weights")
         if value is None or isinstance(value, bool):
             return ""
@@ -336,7 +336,7 @@ class _Reading:
 
 
 def at_the_end(pattern: str) -> str:
-    """Return the pattern that PEFT makes of a key of ``rank_pattern``."""
+    """Return the regular expression for a module's whole name that PEFT makes of a key of ``rank_pattern``."""
     return rf"(.*\.)?({pattern})$"
 
 

@@ -57,9 +57,9 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 
 
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
-    """Return the named object as a config.
+    """Return the config that the object named by ``reference`` is or makes.
 
-    :param inner: the keys that lead to the requested object; nothing else is converted.
+    :param inner: the keys that lead to the requested part of that config; nothing else is converted.
     """
     path = reference.partition(":")[2]
     found = _find_named(reference)
@@ -90,7 +90,7 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the config at the keys ``inner``, and its values that are not plain; or the name of a config there.
+    """Return the config to which the keys ``inner`` lead, with its values that are not plain, or the name of one.
 
     :param is_strict: whether every value has to be plain, as in a dict that a function returns.
     """
@@ -168,7 +168,7 @@ def _import_module(name: str) -> Any:
 
 
 class _Plain:
-    """Plain values of a config, as JSON has them."""
+    """A converter of a config's values to plain ones, as JSON has them."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -194,14 +194,14 @@ class _Plain:
 
 
 def _read_key(key: Any, path: str) -> str:
-    """Turn a number into a string, as ``json.dump`` does with label ids."""
+    """Return a key as a string, also if it is a whole number, such as the id of a label."""
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_name_kind(key)}", "make it a string")
     return str(_read_scalar(key, path))
 
 
 def _read_scalar(value: Any, path: str) -> Any:
-    """Drop the additions of a subclass, such as the name of an enumeration's member."""
+    """Return a scalar as Python's own type, without the additions of a subclass such as an enumeration."""
     if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
         raise NoConfig(f"{path or 'it'} is a number with thousands of digits", "return a number")
     for kind in (bool, int, float):
@@ -231,7 +231,7 @@ def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
 
 
 def _name_kind(value: object) -> str:
-    """Return ``a list``, ``a numpy.int64``, ``None``."""
+    """Return the type of a value with its article, as in ``a numpy.int64``; ``None`` stays ``None``."""
     if value is None:
         return "None"
     kind = type(value)

@@ -32,12 +32,12 @@ class Size(NamedTuple):
     default: int | None
     """The value of a missing key; ``None`` if the library then takes another size in its place."""
     repeats: bool = False
-    """True for a number of layers, which costs time to build."""
+    """True if the size is a number of layers, each of which takes time to build."""
     minimum: int = 1
     aliases: tuple[str, ...] = ()
-    """Other names that the family's config class itself takes for it (its ``attribute_map``)."""
+    """Other names of the key, which the family's config class itself replaces (its ``attribute_map``)."""
     unread: tuple[str, ...] = ()
-    """Other names that only later releases read: beside the key itself they are harmless."""
+    """Other names of the key, which only later releases read; they are harmless if the file has the key too."""
 
 
 class Switch(NamedTuple):
@@ -46,7 +46,7 @@ class Switch(NamedTuple):
     key: str
     default: bool
     needs: str = ""
-    """Another switch, without which the class refuses this one."""
+    """The key of a switch that has to be true if this one is: else the config class refuses it."""
     null: bool = False
     """True if the library accepts ``null``, which then means the default."""
 
@@ -58,9 +58,9 @@ class Choice(NamedTuple):
     default: str | None
     words: Collection[str]
     null: bool = False
-    """True if ``null`` is one more of the words."""
+    """True if ``null`` is allowed, although it is not the default."""
     taken_for: Mapping[str, str] = MappingProxyType({})
-    """Words that the config class replaces, with their replacements."""
+    """Replacements that the config class makes, by the word in the file."""
 
 
 class Listing(NamedTuple):
@@ -70,15 +70,15 @@ class Listing(NamedTuple):
     default: tuple[int, ...] | tuple[str, ...]
     of: type[int | str]
     words: Collection[str] = ()
-    """The known words; empty if any word is allowed that can be a module's name."""
+    """The allowed words; empty: any word of letters, digits and underscores."""
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
-    """Another list of the same length; a missing or null list is as many times the number 1."""
+    """The key of a list of the same length; if the value here is missing or ``null``, each entry is 1."""
     may_be_empty: bool = True
 
     def takes(self, entries: Sequence[object]) -> bool:
-        """Return whether entries are such a list."""
+        """Return whether ``entries`` are valid as the value of this key."""
         return bool(entries or self.may_be_empty) and all(map(self._takes_entry, entries))
 
     def _takes_entry(self, entry: object) -> bool:
@@ -100,15 +100,15 @@ class Rule(NamedTuple):
     keys: tuple[str, ...]
     """Keys of the condition; a message names the line of the first."""
     holds: Callable[[Mapping[str, Any]], bool]
-    """The condition, called with the values by key."""
+    """A function that gets the values by key and returns whether the condition is met."""
     message: str
-    """A format string with the values by key."""
+    """The message if the condition is not met: a format string for the values by key."""
     fix: str
 
     def below(self, place: str) -> Rule:
-        """Return the rule of a part of a model for the values of the whole; its message keeps the part's names.
+        """Return the rule of one model for a larger model that contains it; the message keeps the names of the keys.
 
-        :param place: the prefix of each key in the whole: ``"encoder."``.
+        :param place: the prefix of each key in the larger model's config: ``"encoder."``.
         """
         keys = tuple(f"{place}{key}" for key in self.keys)
         return self._replace(keys=keys, holds=partial(_holds_below, self, place))
@@ -126,10 +126,10 @@ class Ignored(NamedTuple):
     """Values that need no warning."""
     because: str = "transformers ≥ 5 builds the same model without it"
     cost: Callable[[Any, Dims], int | None] | None = None
-    """Parameters that the value would have added (or removed: negative), ``None`` for a value without a meaning."""
+    """A function that returns the parameters that the value would have added (negative: removed), or ``None``."""
     fix: str = "remove it"
     only: tuple[str, ...] = ()
-    """Ends of the names of architectures in which it would have cost something; empty for all of them."""
+    """Ends of the names of the classes to which ``cost`` applies; empty: all classes."""
 
 
 def multiple(key: str, of: str) -> Rule:
@@ -153,7 +153,7 @@ def same(key: str, of: str) -> Rule:
 
 
 def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
-    """The activation function: of those that transformers knows, ``prelu`` and ``xielu`` have parameters."""
+    """Return the key of an activation function: any that transformers knows, also ``prelu``, which has parameters."""
     return Choice(key, default, ACTIVATIONS)
 
 
@@ -166,18 +166,18 @@ class Refused(NamedTuple):
 
 
 EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
-"""Keys that every config of transformers 4 has."""
+"""Keys that transformers 4 writes into every config, and transformers 5 does not read."""
 
 
 class Until(NamedTuple):
-    """A change of keys between releases of transformers."""
+    """A change of a family's keys with a release of transformers."""
 
     release: tuple[int, ...]
-    """The first release that reads the family's keys."""
+    """The first release with the change."""
     change: Callable[[ConfigKeys], ConfigKeys]
-    """The change back to the earlier keys."""
+    """A function that gets the keys with the change and returns those of earlier releases."""
     source: str
-    """The change in the library that ended the earlier keys."""
+    """The address of the change in the library, or of the file that has it."""
 
 
 _KINDS = ("sizes", "switches", "choices", "lists", "indices")
@@ -206,16 +206,16 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     open: bool = False
     """True if the project's own code may read unknown keys, so that they need no warning."""
     until: tuple[Until, ...] = ()
-    """Differences in older releases."""
+    """Changes of the keys since older releases, which :meth:`at` undoes."""
     refused: Mapping[str, Refused] = {}
     """Keys with values that no closed form describes."""
     padding: Index | None = None
-    """The row of padding, after which the positions of a text begin; ``None``: they begin at the first row."""
+    """The key with the row for padding, after which a text's positions begin; ``None``: they begin at the first row."""
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
         """Return the keys as a release of transformers reads them: later changes are undone, the latest first.
 
-        :param everywhere: differences for every family.
+        :param everywhere: changes that concern every family.
         """
         found = self
         for each in sorted((*everywhere, *self.until), key=lambda each: each.release, reverse=True):
@@ -223,10 +223,10 @@ class ConfigKeys(Struct, frozen=True, dict=True):
         return found
 
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
-        """Return the keys of a part of a model by their names in the whole.
+        """Return the keys of one model with their names in the config of a larger model that contains it.
 
-        :param place: the prefix of each: ``"encoder."``.
-        :param suffix: the end of each symbol.
+        :param place: the prefix of each key there: ``"encoder."``.
+        :param suffix: the end of each symbol there.
         """
         sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
         lists: dict[str, Any] = {**{kind: getattr(self, kind) for kind in _KINDS}, "sizes": sizes}
@@ -245,7 +245,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Each alias with its key."""
+        """The key for which each alias stands."""
         return {alias: size.key for size in self.sizes for alias in size.aliases}
 
     @cached_property
@@ -254,7 +254,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def unread(self) -> dict[str, str]:
-        """Each name that is not read yet, and its key."""
+        """The key for which each name stands that only later releases read."""
         return {name: size.key for size in self.sizes for name in size.unread}
 
     @cached_property
@@ -284,7 +284,7 @@ class Asks(Protocol):
     def name(self) -> str: ...
     @property
     def labels(self) -> bool:
-        """True if it has ``num_labels`` outputs to count."""
+        """True if the architecture has ``num_labels`` outputs."""
 
     @property
     def rules(self) -> tuple[Rule, ...]: ...
@@ -300,9 +300,9 @@ class Values(NamedTuple):
     for_build: dict[str, object]
     """Keyword arguments for the family's config class: the values in the file, under the names in the file."""
     findings: tuple[Finding, ...]
-    """Warnings: nothing that kept the values from being read."""
+    """Warnings alone: with an error no values are returned."""
     assumed: Mapping[str, object] = MappingProxyType({})
-    """Values that the closed form assumes, with defaults, by key; a key in an object is ``encoder.hidden_size``.
-    Sizes that the library takes in place of a missing key are not among them."""
+    """Values by key that the closed form assumes, defaults among them; a key in an object is ``encoder.hidden_size``.
+    Other sizes that the library takes in place of a missing key are left out."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, and that the config class does not get."""

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 KeyPath: TypeAlias = tuple[str, ...]
 
 LARGEST = 1024 * 1024
-"""Bytes; the largest config of a published model has a few hundred KB of label names."""
+"""The most bytes of a config; the largest published one has a few hundred KB of label names."""
 DEEPEST = 64
-"""Nested objects and lists; transformers' own reader gives up in the hundreds."""
+"""The most levels of nested objects and lists; transformers' own reader gives up at some hundreds."""
 MOST_CONTAINERS = 20_000
-"""Most objects and lists; a config has a dozen."""
+"""The most objects and lists in a config; a usual one has a dozen."""
 MOST_KEYS = 2_000
-"""Keys in one object; the most that a published config has is about a hundred."""
+"""The most keys in one object; published configs have up to about a hundred."""
 LONGEST_KEY = 200
-"""Most characters of a key."""
+"""The most characters of a key."""
 LONGEST_INTEGER = 14_280
-"""Bits: the 4,300 decimal digits that Python writes."""
+"""The most bits of a whole number, so that it has no more than the 4,300 digits that Python writes."""
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
@@ -40,39 +40,39 @@ OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 
 
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):
-    """One object of a config file, unchanged. Two are equal only if they are the same object."""
+    """One object of a config file, with the values as in the file. Instances are compared by identity."""
 
     file: str
-    """Path relative to the project's root, as messages show it."""
+    """The path relative to the project's root, as messages show it."""
     key_path: KeyPath
-    """Keys that lead to the object; empty for the file itself."""
+    """The keys that lead to the object; empty for the file's top level."""
     data: dict[str, object]
     sha256: str
     """The hash of the file's bytes; without a file, of canonical JSON."""
     line_of: Callable[[KeyPath], int | None] = lambda _: None
-    """The line of a key by its full path in the file."""
+    """A function that returns the line of a key by its full path in the file."""
     by_own_names: dict[str, object] = {}
-    """The object as the file has it, if keys of :attr:`data` are renamed."""
+    """The object with the names in the file, if keys of :attr:`data` are renamed; else empty."""
     names_in_file: Mapping[KeyPath, KeyPath] = {}
-    """The path in the file of each renamed key, by its full path."""
+    """The path in the file of each renamed key, by its path with the new name."""
     pair: str = '"{}": {}'
-    """The form of a key with its value in the file."""
+    """The format string for a key and its value, in the syntax of the file."""
     origin: str = ""
     """The source of a config that is named by a name of the hub; ``""`` for any other config."""
     by_hub: bool = False
     """True if the table's ``hub`` maps that name to this config."""
     parts: Mapping[str, ModelConfig] = {}
-    """The parts of a composed config, by their names."""
+    """The configs of which a composed config consists, by name; empty for any other."""
     primary: str = ""
-    """The part whose keys have no prefix in the whole; ``""`` if there is none."""
+    """The one of :attr:`parts` whose keys have no prefix in :attr:`flat`; ``""`` if all have one."""
     whole: str = ""
     """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()
     """The modules of a folder of sentence-transformers."""
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
-    """The problem and the fix for each value that only other code knows, by full path."""
+    """The problem and the fix of each value that is not plain data, by the full path of its key."""
     ignored: tuple[str, ...] = ()
-    """Keys that only other code reads, as the table lists them."""
+    """The table's ``ignored``: keys that only the project's own code reads."""
 
     @property
     def flat(self) -> dict[str, object]:
@@ -88,11 +88,11 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return found | {key: value for key, value in of_all.items() if all(o.data.get(key) == value for o in others)}
 
     def line(self, *path: str) -> int | None:
-        """Return the line of a key of the object, or of a key of an object in it."""
+        """Return the line in the file of the key to which ``path`` leads from this object."""
         return self.line_of(self._path_in_file(path))
 
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
-        """Return why a key of the object, or a value in it, is unknown; ``None`` if all is known."""
+        """Return the problem and the fix if the value at ``path`` or one in it is not plain data, else ``None``."""
         full = self._path_in_file(path)
         return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
 
@@ -102,12 +102,12 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         return self.by_own_names or self.data
 
     def say_name_in_file(self, key: str) -> str:
-        """Return the addition to a message about a key that has another name in the file."""
+        """Return the end of a message about ``key`` with its name in the file; ``""`` if that is the same."""
         written = ".".join(self._path_in_file((key,))[len(self._path_in_file(())) :])
         return f" (in the file, {key} is {printable(written)})" if written != key else ""
 
     def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
-        """Return the config that is the value of one key."""
+        """Return ``data``, the value of a key, as a config of its own."""
         return replace(self, key_path=(*self.key_path, key), data=data, by_own_names={})
 
     def _path_in_file(self, path: KeyPath) -> KeyPath:
@@ -119,7 +119,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def reference(self) -> str:
-        """``train.json#model.bert_config``, as in the project's table."""
+        """The name of the config in the project's table: ``train.json#model.bert_config``."""
         if self.whole:
             return self.whole
         return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
@@ -172,7 +172,7 @@ def keys_of(inner: str) -> KeyPath:
 
 
 def nest(value: object, key_path: Sequence[str]) -> Any:
-    """Return an object in which keys lead to a value."""
+    """Return nested objects in which the keys of ``key_path`` lead to ``value``."""
     for key in reversed(key_path):
         value = {key: value}
     return value
@@ -186,11 +186,11 @@ def config_at(
     content: bytes | None = None,
     **more: Any,
 ) -> ModelConfig:
-    """Return the config to which keys lead in a file, or in a value without one.
+    """Return the config to which ``key_path`` leads in a parsed file, or in a value that is from no file.
 
-    :param value: the parsed file.
+    :param value: the parsed file, or the value.
     :param content: the bytes of the file; ``None`` if there is no file.
-    :raises Unusable: if there is no object, or it is not a config.
+    :raises Unusable: if ``key_path`` leads to no object, or to one that is no config.
     """
     data = descend(value, key_path, file)
     if found := not_plain(data):
@@ -212,7 +212,7 @@ class NotPlain(NamedTuple):
 
 
 def not_plain(value: object) -> NotPlain | None:
-    """Return the first part of a value that JSON cannot hold or that is too large; ``None`` for a config."""
+    """Return why a value is not a config: it is too large, or JSON cannot hold it; ``None`` if it is one."""
     waiting: list[tuple[object, KeyPath, int]] = [(value, (), 0)]
     containers = 0
     while waiting:
@@ -260,7 +260,7 @@ def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
     """Return the object at ``key_path``.
 
-    :raises Unusable: if there is none.
+    :raises Unusable: if no object is there.
     """
     for depth, key in enumerate(key_path):
         if not isinstance(value, dict) or key not in value:
@@ -290,7 +290,7 @@ def describe_kind(value: object) -> str:
 
 
 MOST_HINTS = 20
-"""Most unknown names that are compared with all names of the file: there may be thousands of both."""
+"""The most unknown names to compare with all names in the file: there may be thousands of both."""
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
@@ -334,7 +334,7 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
 
 
 def value_at(data: object, path: Sequence[str]) -> object:
-    """:raises KeyError: if there is none."""
+    """:raises KeyError: if no value is at ``path``."""
     for key in path:
         if not isinstance(data, dict):
             raise KeyError(key)

@@ -16,7 +16,7 @@ LIBRARY = "https://github.com/huggingface/transformers"
 
 
 def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str, kind: str = "modeling") -> Until:
-    """Return a change of keys with its source: the library's file in the release whose change it undoes.
+    """Return the change of a family's keys that came with a release; its source is the library's file in that release.
 
     :param release: ``"5.4.0"``.
     :param kind: ``"modeling"`` or ``"configuration"``.
@@ -28,7 +28,7 @@ def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str
 
 
 def replaced(**changes: Any) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change that replaces fields of the keys."""
+    """Return the change that replaces fields of a family's keys by ``changes``."""
     return lambda keys: replace(keys, **changes)
 
 
@@ -50,7 +50,7 @@ def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
 
 
 def _each_changed(kind: str, change: Callable[[Any], Any]) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change of all keys of a kind, ``"sizes"`` or another field of the family's keys."""
+    """Return the change that applies ``change`` to every key of one kind, such as ``"sizes"``."""
 
     def change_all(keys: ConfigKeys) -> ConfigKeys:
         changed: dict[str, Any] = {kind: tuple(map(change, getattr(keys, kind)))}
@@ -78,14 +78,14 @@ def _tied_by_default(*, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
 def unmentioned(until: str, family: str) -> tuple[Until, Until]:
     """Return the changes for a config class that in transformers 5 lacked ``tie_word_embeddings``, and did not tie.
 
-    :param until: the release that has it again, as all of transformers 4 had.
+    :param until: the first release of transformers 5 that has the key again; transformers 4 had it.
     """
     lacked = before(until, _tied_by_default(default=False), family, "configuration")
     return lacked, Until(V4, _tied_by_default(default=True), TIED_BY_EACH)
 
 
 TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
-"""The change since which each config class has its own default for ties."""
+"""The change in the library that gave each config class its own default for ties."""
 
 
 # of every family
@@ -102,7 +102,7 @@ BEFORE_5 = {
         (False, None), "transformers 4 then ties layer by layer, which has no closed form", "write false"
     ),
 }
-"""Keys of every config that transformers 4 reads, and transformers 5 ignores."""
+"""Keys that transformers 4 reads for every family, and transformers 5 ignores."""
 
 ACTIVATIONS = "https://github.com/huggingface/transformers/commits/main/src/transformers/activations.py"
 ACTIVATIONS_SINCE = {
@@ -129,4 +129,4 @@ EVERYWHERE = (
     Until(V4, _with_refused, TIED_BY_EACH),
     *(Until(since, _without_word(word), ACTIVATIONS) for word, since in ACTIVATIONS_SINCE.items()),
 )
-"""Differences in older releases for every family."""
+"""Changes of the keys of every family since older releases."""

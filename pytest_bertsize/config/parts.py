@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MODULES = "modules.json"
-"""The list of a folder's modules that sentence-transformers writes."""
+"""The file in which sentence-transformers lists the modules of a folder."""
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
-"""Modules without parameters."""
+"""Classes of sentence-transformers' modules that have no parameters."""
 CONFIG = "config.json"
-"""The file of each module that has parameters, in the module's own folder."""
+"""The file with the config of a module that has parameters, in the module's own folder."""
 TRANSFORMERS = ("Transformer", "MLMTransformer")
 KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})
-"""Modules that have a closed form here; a model with any other module needs a factory."""
+"""Classes of modules that have a closed form; a model with any other module needs a factory."""
 SETTINGS = tuple(
     f"sentence_{each}_config.json"
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 MOST_MODULES = 50
 OF_CONFIG, OF_MODEL = ("config_args", "config_kwargs"), ("model_args", "model_kwargs")
-"""Arguments that sentence-transformers passes to the config, and to the class."""
+"""Keys with the arguments that sentence-transformers passes to the config, and to the class, of transformers."""
 OF_LOADING = frozenset(
     {
         *("add_pooling_layer", "attn_implementation", "torch_dtype", "dtype", "trust_remote_code", "revision", "token"),
         *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
     }
 )
-"""Keys in these arguments that affect no size, or that are read here."""
+"""Arguments of sentence-transformers that affect no count, and ``add_pooling_layer``, which is counted."""
 BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"
@@ -57,14 +57,14 @@ _PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
 
 
 class Module(NamedTuple):
-    """One module of a folder."""
+    """One module of a model in the folder that sentence-transformers saved."""
 
     part: str
-    """The name in components and keys, from its folder: ``2_Dense``."""
+    """The module's name in components and keys, made from the name of its folder: ``2_Dense``."""
     kind: str
-    """The name of its class: ``Dense``."""
+    """The name of the module's class: ``Dense``."""
     at: str
-    """Its name in ``modules.json``: ``2``."""
+    """The module's name in ``modules.json``: ``2``."""
     config: ModelConfig
     settings: Mapping[str, Any] = MappingProxyType({})
     """The keys of the file that sentence-transformers writes beside a transformer's config."""
@@ -81,7 +81,7 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
     """Return the config of a model's backbone, or one config for several backbones.
 
     :param read: reads the config of one backbone.
-    :raises Unusable: if one of them cannot be read.
+    :raises Unusable: if the config of a backbone cannot be read.
     """
     if not model.backbones:
         return read(model)
@@ -115,7 +115,7 @@ def _join_parts(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = 
 
 
 def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str, alone: str = "") -> None:
-    """:param alone: the end of the message, which says how to name one of several."""
+    """:param alone: the end of the message, which shows how to declare one of the several models alone."""
     remove = partial(Finding, "config-invalid", fix="remove it")
     wrong = [
         remove(f"{key} is for one model, and this one has {several}{alone}", table_key=(key,))
@@ -174,7 +174,7 @@ def _join_path(*parts: str) -> str:
 
 
 def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each module's name, its folder below this one, and its type."""
+    """Yield each module's name, its folder relative to that of ``file``, and its type."""
     if not 0 < len(entries) <= MOST_MODULES:
         fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
     names: set[str] = set()

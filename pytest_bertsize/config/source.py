@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
-"""Limits of the process; an import of torch and transformers takes 5 s and 400 MB of them."""
+"""Limits of the process in which code makes a config; to import torch and transformers takes 5 s and 400 MB."""
 JSONNET = (".jsonnet", ".libsonnet")
 JSONNET_FIX = (
     "evaluate it into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
@@ -52,12 +52,12 @@ class Found(NamedTuple):
     """A config file as a reader finds it."""
 
     name: str
-    """The name, whose suffix gives the format."""
+    """The file's name, whose suffix gives the format."""
     file: str
-    """The path in messages."""
+    """The path, or the name of the hub, that messages show."""
     content: bytes
     origin: str = ""
-    """The source of a config that is named by a name of the hub."""
+    """The source of a config that is named by a name of the hub; ``""`` for any other config."""
     by_hub: bool = False
     """True if ``hub`` of the table names the file."""
 
@@ -69,7 +69,7 @@ class Reader(Protocol):
     """The end of a file's name in messages: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """Return the file that the table names, the only config in a folder, or the published config of that name."""
+        """Return the file at ``location``, the only config in that folder, or the published config of that name."""
 
     def file(self, location: str) -> bytes | None:
         """Return the content of a small file; ``None`` if there is none."""
@@ -82,14 +82,14 @@ class Reader(Protocol):
 
 
 class Disk:
-    """The project as it is in a folder."""
+    """A reader of the project's files as they are on the disk."""
 
     at = ""
 
     def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({}), paths: Sequence[str] = ()) -> None:
-        """:param hub: files of the project by names of the hub.
+        """:param hub: files of the project, by their names on the hub.
 
-        :param paths: folders that modules of the project are imported from, beside the root.
+        :param paths: folders from which modules of the project are imported, in addition to ``root``.
         """
         self.root = root
         self._hub, self._paths = hub, paths
@@ -133,7 +133,7 @@ class Disk:
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
         """Refuse a misspelt path.
 
-        :param names: names of files; a folder that the key may name has one of them.
+        :param names: file names, one of which a folder has to have if ``key`` is to name it.
         """
         if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
@@ -142,9 +142,10 @@ class Disk:
             raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def _find_near(self, location: str, names: Sequence[str]) -> str:
-        """Return the file of the same name in the nearest folder, else the nearest name in the same folder.
+        """Return the path that a misspelt ``location`` probably means; ``""`` if none is likely.
 
-        For a path without a suffix, return the nearest folder with one of the files.
+        The path is a file of the same name in another folder, else a file in the same folder; for a ``location``
+        without a suffix, it is a folder with one of ``names``. Of several paths, it is the nearest in spelling.
         """
         path = PurePosixPath(location)
         if not location.isprintable():
@@ -184,7 +185,7 @@ def _read_start(place: Place) -> bytes:
 
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
-    """Return the published config of a name that is not a file of the project; ``None`` if nothing has it.
+    """Return the config of a name of the hub: from ``hub``, the catalogue or the hub cache; else ``None``.
 
     :param hub: the table's key ``hub``.
     :param read: reads a file that ``hub`` names.
@@ -204,7 +205,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 
     :param settings: today's table, also if the reader reads a commit.
     :param reader: ``None`` for the project's folder.
-    :raises Unusable: if there is none.
+    :raises Unusable: if the config is missing or cannot be read.
     """
     if reader is None:
         paths = settings.import_paths if model.is_made_by_code else ()
@@ -234,8 +235,8 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
     """Return the configs of a built model's backbones, as one config if there are several.
 
-    :param finished: the library's models in the built one.
-    :raises Unusable: if the table names a backbone that is not among them.
+    :param finished: the models of transformers inside the built model.
+    :raises Unusable: if the table names a backbone that is not in ``finished``.
     """
     by_path = {each.path: each for each in finished}
 
@@ -259,9 +260,9 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
 
 
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
-    """Return the configs of a model's backbones, as its lock has them.
+    """Return the configs of a model's backbones, as one config if there are several, from the sizes in its lock.
 
-    :raises Unusable: if one of them is not a config.
+    :raises Unusable: if the sizes of a backbone are not a config.
     """
 
     def read_one(each: Model) -> ModelConfig:
@@ -273,7 +274,7 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
-    """Refuse values that only other code knows, unless nothing reads them; code of the project may read all of them."""
+    """Refuse keys without plain data; if no code of the project gets the config, only model_type and architectures."""
     is_handed_over = model.factory is not None or not model.closed_form
     keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
     wrong = [
@@ -289,7 +290,7 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """Return the config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
 
     :param reference: a path, also with ``#key.path`` after it.
-    :raises Unusable: if there is none.
+    :raises Unusable: if no usable config is there.
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
@@ -311,9 +312,9 @@ def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = 
 
 
 def in_file(reader: Reader, reference: str) -> ModelConfig:
-    """Return the config of a file from any reader.
+    """Return the config of a file that ``reader`` finds.
 
-    :raises Unusable: if there is none.
+    :raises Unusable: if no usable config is there.
     """
     refuse_code(reference)
     location, _, inner = reference.partition("#")
@@ -328,7 +329,7 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 
 
 def refuse_code(reference: str) -> None:
-    """Refuse a reference to a Python file or a script: only a run knows its config.
+    """Refuse a reference to a Python file or a script, whose config only a run can make.
 
     :raises Unusable: for such a file; the fix names it as a module, if it can be one.
     """
@@ -364,9 +365,9 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
 
 
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
-    """Read the config whose name is in a file or a module: a published config, or a file or folder of the project.
+    """Read the config that a text in a file or a module names: a published one, or a file or folder of the project.
 
-    :raises Unusable: if it is neither.
+    :raises Unusable: if the text names no usable config.
     """
     location, hash_sign, _ = name.partition("#")
     if not location or (hash_sign and not location.lower().endswith(CODE)):

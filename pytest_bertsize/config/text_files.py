@@ -96,17 +96,17 @@ def _load_json(text: str, file: str) -> object:
 
 
 MOST_TOKENS = 50_000
-"""Most brackets and strings of a JSON file that are read; keys after them have no line."""
+"""The most brackets and strings of a JSON file to search for keys; later keys have no line."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
 
 
 def lines_in_json(text: str) -> dict[KeyPath, int]:
-    """Return the 1-based line of every key by its full path (the last if repeated); a list in a path is ``"[]"``."""
+    """Return the 1-based line of every key by its path (``"[]"`` for a list), the last line of a repeated key."""
     return {path: line for line, path, _ in _list_keys(text)}
 
 
 def repeated_in_json(text: str) -> tuple[str, int] | None:
-    """Return the first key that its object has twice, and the 1-based line of the second."""
+    """Return the first key that an object has twice, and the 1-based line of its repetition."""
     seen = set()
     for line, path, opened_at in _list_keys(text):
         if (opened_at, path[-1]) in seen:

@@ -1,6 +1,6 @@
 """The values of a family's keys in config and overrides, and the keys that are passed to the class.
 
-The class gets the written values under their written names, and nothing else: no default and no other name of ours. A
+The class gets the written values under their written names, and nothing else: no defaults. A
 wrong assumption of the closed form would otherwise change both sides of the comparison in the same way.
 """
 
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 
 LARGEST_SIZE = 10**9
 MOST_LAYERS = 1_000
-"""A layer takes 1.3 ms to build, so that 10⁵ of them would take minutes."""
+"""The most layers of a model: a layer takes 1.3 ms to build, so that 10⁵ layers would take minutes."""
 LONGEST_LIST = 1_000
-"""Entries of a list, and the sum of its numbers: each is a module that costs time to build."""
+"""The most entries of a list in a config: each entry is at least one module, which takes time to build."""
 MOST_LABELS = 100_000
-"""transformers makes a name for each label before it makes a model: 10⁸ of them end in a MemoryError."""
+"""The most labels: transformers first makes a name for each label, and 10⁸ names end in a MemoryError."""
 MOST_NAMED = 8
-"""Keys that one sentence names."""
+"""The most keys that one sentence names."""
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
-"""Keys with one meaning: an override of one replaces them all."""
+"""Keys that give the number of labels: an override of one key replaces all of them in the file."""
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""Messages for wrong sizes, and their fixes, in a run and on the what-if page."""
+"""A message for a wrong size, with its fix, as in the three lines above: for a run and the what-if page."""
 
 
 class Dims(Struct, frozen=True):
-    """``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown; switches are always known."""
+    """Sizes and switches of a model: ``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown."""
 
     sizes: Mapping[str, Any]
-    """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if left out."""
+    """Sizes by symbol: ``{"V": 30522, "D": 768, …}``, in the order of reports; ``None`` if the config has none."""
     switches: Mapping[str, Any]
     """Switches by key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
     is_symbolic: bool = False
@@ -69,7 +69,7 @@ class Dims(Struct, frozen=True):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Return the sizes that are not left out."""
+        """Return the sizes without those that are ``None``."""
         return {symbol: size for symbol, size in self.sizes.items() if size is not None}
 
 
@@ -77,7 +77,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
-    :param architecture: the architecture, with its labels and its rules beyond those of its family.
+    :param architecture: the class, which may need ``num_labels`` and have rules of its own.
     :raises Unusable: with a finding for each mistake.
     """
     reading = _Reading(keys, config, overrides, architecture)
@@ -92,7 +92,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
 def merge_overrides(
     config: ModelConfig, overrides: Mapping[str, object], aliases: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, object]:
-    """Return the file's values with the table's overrides, which win under any name of a key."""
+    """Return the file's values with the table's overrides; an override replaces its key and the key's aliases."""
     replaced = {aliases.get(key, key) for key in overrides}
     if replaced & LABEL_KEYS:
         replaced |= LABEL_KEYS
@@ -101,7 +101,7 @@ def merge_overrides(
 
 
 def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[str, object]:
-    """Return every written key that the family knows, in the file's order."""
+    """Return the written keys that the family knows and that do not steer the library, in the file's order."""
     return withhold_steering_keys({key: value for key, value in written.items() if key in keys.known})
 
 
@@ -118,7 +118,7 @@ class _Reading:
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._aliases: dict[str, str] = {}
-        """The name in the file of each key that has another name there."""
+        """The alias by which the file or the table has a key, by the key's own name."""
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert
@@ -155,7 +155,7 @@ class _Reading:
     # keys that give no value: refused, misspelt, ignored, or known to change no count
 
     def check_ignored_entries(self) -> None:
-        """Note every entry of the table's ``ignored`` that is not an ignored key."""
+        """Note every entry of the table's ``ignored`` that the family reads or the file lacks."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
@@ -169,7 +169,7 @@ class _Reading:
                 self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
 
     def check_unknown_values(self) -> None:
-        """Note every key that the class would get, and whose value only other code knows."""
+        """Note every key that the class would get, although its value is not plain data."""
         config = self.config
         below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
         for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
@@ -191,7 +191,7 @@ class _Reading:
             self._check_override(key)
 
     def _is_ignored(self, key: str) -> bool:
-        """Return whether nothing reads a key of the file; note any other problem of the key."""
+        """Return whether a key of the file is unknown and ignored; note a key that is refused or misspelt."""
         keys, value = self.keys, self.config.data[key]
         if key in keys.meaningful or key in keys.all_ignored:
             return False
@@ -222,7 +222,7 @@ class _Reading:
         return True
 
     def _find_key_meant(self, key: str) -> str:
-        """Return the key that is probably meant; another library's name only counts if the key is missing."""
+        """Return the family's key that ``key`` probably means; another library's name only means a missing key."""
         if own := find_synonym(key, self.keys.key_of_symbol):
             return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
@@ -404,7 +404,7 @@ class _Reading:
             self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
-        """Check values against each other that are valid alone."""
+        """Check the rules between several values, each of which is valid alone."""
         for switch in self.keys.switches:
             if switch.needs and values[switch.key] and not values[switch.needs]:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"
@@ -439,7 +439,7 @@ def find_keys_without_effect(
 
 
 def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[str]]:
-    """Return the fix for keys that the library ignores and the project may read: with a table, and without."""
+    """Return the fix for keys that the library ignores, in the words of a table and of a command without one."""
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
     leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"

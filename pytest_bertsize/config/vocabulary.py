@@ -11,7 +11,7 @@ from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.wording import LONGEST_NUMBER, number, shown
 
 NAMED_BY_LABELS = ("id2label", "label2id")
-"""Objects whose keys are a task's labels: they may have more keys than other objects."""
+"""Keys whose objects have one entry per label, and so may have more entries than other objects."""
 
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
@@ -23,7 +23,7 @@ PASSED = frozenset(
     "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout initializer_range layer_norm_eps pad_token_id "
     "bos_token_id eos_token_id use_cache problem_type chunk_size_feed_forward".split()
 )
-"""Keys that change no count and may be overridden: the class may refuse their values."""
+"""Keys that change no count, but that the class gets, since it may refuse their values; overrides may set them."""
 
 WITHHELD = frozenset(
     # the origin of the file
@@ -66,7 +66,7 @@ REFUSED = {
 """Keys that steer transformers itself: with them the library may build another model than the file describes."""
 
 IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
-"""Parts of keys that choose the code of a layer; any unknown word names a repository whose code would run."""
+"""Parts of the names of keys that choose a layer's code; an unknown value names a repository whose code would run."""
 KNOWN_IMPLEMENTATIONS = frozenset(
     "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
     "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
@@ -87,7 +87,7 @@ SYNONYMS = {
     "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
     "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
 }
-"""The names that libraries have for one size, by its symbol: each family reads one of them and ignores the rest."""
+"""The names that libraries give to each size, by the size's symbol; a family reads one name and ignores the others."""
 
 
 def explain_refusal(key: str, value: object) -> str:
@@ -104,7 +104,7 @@ def explain_refusal(key: str, value: object) -> str:
 
 
 def is_withheld(key: str) -> bool:
-    """Return whether a key is withheld from the library: one on the file's origin, the number format, or the code."""
+    """Return whether the library never gets a key: it is about the file's origin, the number format or the code."""
     return key in WITHHELD or _says_which_code(key)
 
 
@@ -113,7 +113,7 @@ def _says_which_code(key: str) -> bool:
 
 
 def _is_each(value: object, is_known: Callable[[str | bool], bool]) -> bool:
-    """Return whether a value is known, or each value of an object that has one for each part; ``null`` is known."""
+    """Return whether ``is_known`` holds for a value, or for each value of an object; ``null`` counts as known."""
     if isinstance(value, dict):
         return all(_is_each(each, is_known) for each in value.values())
     return value is None or (isinstance(value, str | bool) and is_known(value))
@@ -152,7 +152,7 @@ def to_snake_case(key: str) -> str:
 
 
 def find_synonym(key: str, own_by_symbol: Mapping[str, str]) -> str:
-    """Return the shape key that other libraries call by this name; ``""`` for none."""
+    """Return the family's own key for a size that other libraries call ``key``; ``""`` if there is none."""
     name = to_snake_case(key)
     known = (own for symbol, own in own_by_symbol.items() if name in SYNONYMS.get(symbol, ()) and name != own)
     return next(known, "")

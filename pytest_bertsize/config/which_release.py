@@ -20,7 +20,7 @@ LARGEST = 64 * 1024  # characters of a pyvenv.cfg or a ``.pth``; Python's own ha
 
 
 class AskedAbout(NamedTuple):
-    """A release, and its source."""
+    """A release of transformers, and the reason for using it."""
 
     release: Release
     version: str
@@ -36,7 +36,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     """Return the release that is installed where models are built, else the table's, else the newest known one.
 
     :param settings: ``None`` if no table is read.
-    :raises SettingsError: if no closed forms are known for it, or the table names another release.
+    :raises SettingsError: if there are no closed forms for the release, or the table names another than is installed.
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)
@@ -58,7 +58,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
 
 
 def find_release(library: str, python: Path | None = None) -> str | None:
-    """Return the installed version; ``None`` if there is none, or it is unknown.
+    """Return the installed version of a library; ``None`` if the library or its version is not found.
 
     :param python: the interpreter that builds, which is not run; ``None`` for this one.
     """
@@ -93,9 +93,9 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _list_packages(python: Path, minor: str) -> list[Path]:
-    """Return the folders of one installation, Debian's and Windows' among them, and those that a ``.pth`` adds.
+    """Return the folders with packages of one installation, also on Debian and Windows, and those that a ``.pth`` adds.
 
-    If several Pythons share one place, and neither name nor settings give the version, none of their folders counts.
+    If ``minor`` is empty and the folders are of several Pythons, none of them counts.
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
     names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]

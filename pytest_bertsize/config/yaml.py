@@ -35,9 +35,9 @@ from pytest_bertsize.wording import printable, reason, shown
 
 SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
-"""Digits; as many as Python reads from text."""
+"""The most characters of a number; Python reads no more digits from a text."""
 MOST_EVENTS = 200_000
-"""Most keys, values, beginnings and ends; YAML takes ten microseconds for one, JSON takes one."""
+"""The most keys, values, beginnings and ends in a file; PyYAML takes ten microseconds for each."""
 
 _TAG = "tag:yaml.org,2002:"
 _MAP, _SEQUENCE, _STRING, _MERGE = (f"{_TAG}{each}" for each in ("map", "seq", "str", "merge"))
@@ -63,7 +63,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
 
 
 def write_number(text: str) -> str:
-    """Rewrite a number that YAML 1.1 reads as text, to be a number: ``1e-12`` → ``1.0e-12``; ``""`` for other text."""
+    """Rewrite a text such as ``1e-12`` so that YAML 1.1 reads a number: ``1.0e-12``; ``""`` for any other text."""
     if not _NUMBER.fullmatch(text):
         return ""
     digits, _, power = text.lower().partition("e")
@@ -121,7 +121,7 @@ class _Document:
                 self._fail_at(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
 
     def find(self, node: Any, key_path: KeyPath) -> Any:
-        """Return the node to which keys lead, or a ``${…}`` on the way."""
+        """Return the node to which ``key_path`` leads, or the node of a ``${…}`` on the way there."""
         for depth, key in enumerate(key_path):
             if self.is_omegaconf and node.id == "scalar" and "${" in node.value:
                 return node
@@ -150,7 +150,7 @@ class _Document:
         return found
 
     def refuse_composed(self, root: Any) -> None:
-        """:raises Unusable: for a file whose list of ``defaults`` is hydra's, and names more than the file itself."""
+        """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
         entry = self._list_entries(root, ()).get("defaults") if root.tag == _MAP else None
         line, node = entry or _Entry(0, None)
         for each in node.value if node and node.tag == _SEQUENCE else ():
@@ -245,7 +245,7 @@ COMPOSE = (
     'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
 )
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
-"""A float to OmegaConf, and a string to PyYAML unless it has both a point and a sign of the exponent."""
+"""A number with an exponent: to OmegaConf a float, to PyYAML a string if it lacks a point or the exponent's sign."""
 _MARKS = re.compile(
     r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
     re.MULTILINE,
@@ -256,12 +256,12 @@ _MARKS = re.compile(
 def resolve(
     text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
 ) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
-    """Return an object of a file with its ``${…}`` resolved, and the reason for each unresolved one by its full path.
+    """Return an object of a file with each ``${…}`` resolved, and by path the problem and fix of each that is not.
 
     :param text: the text of the file.
     :param value: the object as it is written; a string if ``${…}`` is at the keys or above them.
-    :param key_path: the keys that lead to it.
-    :raises Unusable: if the object itself is not known.
+    :param key_path: the keys that lead to the object.
+    :raises Unusable: if the object itself is a ``${…}`` that is not resolved.
     """
     if not key_path and isinstance(value, dict):
         value = {key: each for key, each in value.items() if key != "hydra"}  # how hydra itself runs
@@ -288,7 +288,7 @@ def resolve(
 
 
 def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Yield each string that OmegaConf does not read as it is, by its path."""
+    """Yield the path and the text of each string that has ``${…}`` or is ``???``."""
     if isinstance(value, str) and ("${" in value or value == "???"):
         yield path, value
     elif isinstance(value, dict | list):
