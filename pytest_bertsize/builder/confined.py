@@ -45,16 +45,16 @@ REFUSED: list[Refused] = []  # refusals that fail a model even if its code catch
 
 
 class Counted:
-    """The model that code of the project is run for; ``check_model`` hands it over here."""
+    """The model for which code of the project runs; ``check_model`` passes it to :meth:`take`."""
 
     def __init__(self, name: str | None) -> None:
-        """:param name: the name that ``check_model`` has to be given; ``""`` for any name, ``None`` for no name."""
+        """:param name: the name with which ``check_model`` ends the code; ``""`` for any, ``None`` if no name does."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
         self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: if ``name`` is the name that ``check_model`` has to be given, or if any name is."""
+        """:raises HandedOver: if ``name`` is the expected name, or any name is expected; else keep ``name`` alone."""
         if self.name in {"", name}:
             self.model = model
             HANDED.append(name)
@@ -114,9 +114,9 @@ def keep_to_oneself() -> None:
 def end_below(number: int, spared: Collection[int] = ()) -> None:
     """Kill all descendants of a process that has called :func:`keep_to_oneself`; do nothing except on Linux.
 
-    The process itself must not start others meanwhile.
+    The process ``number`` must not start others meanwhile.
 
-    :param spared: children that are not killed, and whose descendants are not.
+    :param spared: children that stay alive, with all their descendants.
     """
     for _ in range(_ROUNDS if sys.platform.startswith("linux") else 0):
         found = _list_below(number, spared)
@@ -187,7 +187,7 @@ def close_all_but(kept: int) -> None:
 def collector_paused() -> Iterator[None]:
     """Pause the garbage collector during imports: imported objects stay, and its runs take a tenth of the time.
 
-    Afterwards the objects join the oldest generation, as after two runs, unless other code has frozen objects.
+    Afterwards the new objects are in the collector's oldest generation, unless other code has called ``gc.freeze``.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -61,7 +61,7 @@ def read_answer(content: bytes) -> Built | NotBuilt:
 
 
 def _has_bounds(built: Built) -> bool:
-    """Return whether no number is negative and every value of the config is plain."""
+    """Return whether no number of an answer is negative, and no value of its config is a dict or an object."""
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
     numbers += [flops for _, flops in built.flops or ()]
@@ -91,7 +91,7 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
     "seconds": ((120, "120"), (600, "600")),
 }
-"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, the lowest first, with its text."""
+"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, ascending, each as TOML too."""
 _IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",

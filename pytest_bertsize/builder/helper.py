@@ -35,19 +35,19 @@ CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 
 
 class Limits(Struct, frozen=True):
-    """Time and memory that the helper may take before it is killed."""
+    """The most time and memory that the helper process and its forks may take; a process that takes more is killed."""
 
     importing: float = 120.0  # seconds
     building: float = 30.0  # seconds for one model
     memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
     own_memory: int = 1024 * MEGABYTE
-    """Bytes for a model that a factory builds; the factory may import anything."""
+    """The most bytes that a factory may take, with all that it imports."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
-    """Bytes for the helper process of another interpreter, without its forks; importing torch takes a tenth of that."""
+    """The most bytes of another interpreter's helper process, without its forks; importing torch takes a tenth."""
 
     def find_memory(self, request: Request) -> int:
-        """Return the bytes of memory for one model."""
+        """Return the most bytes of memory that the build of a requested model may take."""
         usual = self.own_memory if request.factory else self.memory
         return request.memory or (self.on_cpu if request.device == "cpu" else usual)
 
@@ -102,10 +102,10 @@ class Helper(Struct, eq=False):
             self._is_ready, self._since = False, monotonic()
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Request models by new names; if none of them has to be built, the helper process ends.
+        """Request models, by names that no earlier request has; if no model has to be built, end the helper process.
 
-        Requests that differ in their names alone share one build. Their factory has to return the model:
-        ``check_model`` does not end it.
+        Requests that differ in their names alone share one build. A factory that several requests share has to return
+        the model: a call of ``check_model`` does not end it.
         """
         first: dict[str, int] = {}
         known = len(self._numbers)
@@ -129,7 +129,7 @@ class Helper(Struct, eq=False):
             self._hand_out()
 
     def result(self, name: str) -> Built | NotBuilt:
-        """Wait for the result of one requested model."""
+        """Wait until the model requested by this name is built or has failed, and return the result."""
         if self._child and not self._child.is_ours:
             self.stop()  # this is a fork of the run: some plugins run each test in one
         if (number := self._numbers.get(name)) is None:

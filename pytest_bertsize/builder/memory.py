@@ -27,7 +27,7 @@ from pytest_bertsize.files import open_regular, replace_file
 FOLDER = "d/bertsize"
 """The folder of the cache, inside pytest's own cache folder."""
 MOST_FILES = {".json": 1_000, ".stamps": 100}
-"""The most files with entries, and with lists of stamps."""
+"""The most files of each kind in the cache, by suffix: entries, and lists of stamps."""
 LARGEST = 32 * 1024 * 1024
 """The most bytes of a file; the entry of a model of 1,000 layers has 2 MB."""
 _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
@@ -146,7 +146,7 @@ def _hash_key(request: Request, command: Sequence[str]) -> str:
 
 @cache
 def _hash_surroundings() -> str:
-    """Return a hash of all that affects a build and is known before: Python, the machine, variables, our own files."""
+    """Return a hash of what affects every build: Python, the machine, environment variables and our own files."""
     variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
     own = sorted(_stamp(str(path)) for path in _OWN.rglob("*.py"))
     found = sys.version, platform.machine(), platform.release(), variables, own

@@ -1,7 +1,7 @@
 """The messages between the gate, its helper process and the helper's forks: named tuples, as JSON in frames on a pipe.
 
-All of them import this module, so it runs on Python 3.9. A frame is one line, such as ``answer 3 512``, and then JSON:
-the line has the frame's kind, the number of the model and the length of the JSON.
+A helper process may have an interpreter as old as Python 3.9, so this module runs there too. A frame is one line, such
+as ``answer 3 512``, and then JSON: the line has the frame's kind, the model's number and the length of the JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Module(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A model to build: a known class, by name, and a clean config."""
+    """A model to build: the name of its class or factory, its config, and what is wanted of the build."""
 
     name: str
     family: str
@@ -78,7 +78,7 @@ class ConfigSaid(NamedTuple):
     """The values in a config object, which the class of the config makes from the file."""
 
     said: Mapping[str, Any]
-    """Values of the wanted keys that the object has: plain values, or lists of these; for others, their type."""
+    """The object's values of the wanted keys: plain values and lists of these; in place of any other, its type."""
     read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
     by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class of the project
 
@@ -137,11 +137,11 @@ class Built(NamedTuple):
     config: ConfigSaid | None = None
     """``None`` if no key was wanted, as for a model that a function of the project builds."""
     loading: Loading | None = None
-    """The way that transformers loads the checkpoint; ``None`` without one, or for a class that is not its own."""
+    """The way that transformers loads the checkpoint; ``None`` without one, or for a class of another library."""
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
-    """The class of each module by its path, for modules of torch's own classes in a model of the project's code."""
+    """The class names of torch's own modules in a model that the project's code builds, by the modules' paths."""
     stood_in: tuple[str, ...] = ()
     """Sentences about all that the project's code lacks, by kind: ``not installed and not used: wandb, apex``."""
     torch: str = ""  # the version that was imported where it was built
@@ -149,14 +149,14 @@ class Built(NamedTuple):
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()
-    """Files of the libraries that the build depends on; empty if they are unknown."""
+    """Files that the build depends on, all of libraries; empty if the files are unknown."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
     agreed: bool = False
     """True if the build equals the closed form whose hash is in its request; its tensors may then be left out."""
 
     def lost_ties(self) -> list[str]:
-        """Return each name that the class or a shared tensor ties, unless both tie it to the same name."""
+        """Return each name that is tied by declaration alone, by a shared tensor alone, or differently by the two."""
         by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
         sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
         names = by_identity.keys() | sources.keys()

@@ -30,7 +30,7 @@ from pytest_bertsize.builder.messages import (
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
 ISOLATION = "-I" if sys.flags.isolated else "-P"
-"""Python's option that keeps the current folder off ``sys.path``; ``-I`` also ignores the environment, as this run."""
+"""Python's option that keeps the current folder off ``sys.path``: ``-I`` if this run has that option, else ``-P``."""
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -42,7 +42,7 @@ _ENVIRONMENT = {
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a process that may import the library: it asks no hub and looks for no GPU."""
+    """Return environment variables for a process that may import transformers: it uses no hub and sees no GPU."""
     return {**os.environ, **_ENVIRONMENT}
 
 
@@ -73,7 +73,7 @@ class Child:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether the current process started it; a fork of that one has the same pipes, but must not read."""
+        """Return whether the current process started this one; a fork of the starter must not read from the pipes."""
         return self._parent == os.getpid()
 
     def send(self, kind: str, number: int, message: object) -> None:
@@ -119,7 +119,7 @@ class Child:
             raise Lost(NotBuilt(Why.MEMORY, limit=most // MEGABYTE))
 
     def end(self) -> None:
-        """Kill the process; a fork of the process that started it only forgets it, because it cannot wait for it."""
+        """Kill the process; in a fork of its parent, only mark it as ended, because a fork cannot wait for it."""
         if self.is_ours:
             end_process(self.process)
         else:

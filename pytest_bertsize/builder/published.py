@@ -29,7 +29,7 @@ HUB_CACHE = "the hub cache"
 MAIN = "main"  # the revision of a name without one
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
-"""Organisations of models that had none before: ``bert-base-uncased`` is now ``google-bert/bert-base-uncased``."""
+"""Organisations, like those of :data:`MOVED`, that the hub added to older names: ``almanach/camembert-base``."""
 _WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
 _NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
 """A name as the hub allows it (``validate_repo_id`` of huggingface_hub), of any length."""
@@ -52,7 +52,7 @@ class Published(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text can be a name on the hub: ``bert-base-uncased``, ``org/name``; no name of a file can."""
+    """Return whether a text can be a model's name on the hub, such as ``org/name``; a text like ``a.json`` cannot."""
     is_spelled = len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
     return is_spelled and not text.lower().endswith(_SUFFIXES)
 
@@ -64,12 +64,12 @@ def normalize_name(name: str) -> str:
 
 
 def is_without(name: str, file: str) -> bool:
-    """Return whether a model with a bare name (``bert-base-uncased``) cannot have a file, because of its suffix."""
+    """Return whether ``name`` has no organisation (``bert-base-uncased``) and ``file`` has a suffix unknown there."""
     return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:
-    """Return the one of ``names`` that means the model ``name``: with the same spelling, if it is among them."""
+    """Return ``name`` if ``names`` has it, else the first of ``names`` that differs in its organisation alone."""
     same = [each for each in names if normalize_name(each) == normalize_name(name)]
     return name if name in same else next(iter(same), None)
 
@@ -131,7 +131,7 @@ def _find_cache() -> Path:
 
 
 def _read_inside(folder: Path, path: Path) -> bytes | None:
-    """Read a regular file in the folder, or a symlink to one; of a large file, ``LARGEST`` bytes and one more."""
+    """Read at most ``LARGEST`` + 1 bytes of a file; return ``None`` if the file is not in the folder."""
     try:
         real = path.resolve(strict=True)
         if folder.resolve() not in real.parents or not real.is_file():

@@ -42,7 +42,7 @@ def find_components(
 
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
-    :param former: tensors of the base, which get today's components too; a component with these alone is empty.
+    :param former: tensors of the base, which get a component too; a component with no tensor of today is empty.
     :raises NoComponent: for a named component that is empty, has another's tensor, or the name of a module.
     """
     today = {each.name: each for each in tensors}
@@ -96,7 +96,7 @@ def _is_meant(pattern: str, name: str) -> bool:
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """Return the modules that get a row: the outermost, then those in the largest, up to ``most`` rows."""
+    """Return at most ``most`` modules, each a row of a report: the outermost, then those inside the largest ones."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
@@ -124,7 +124,7 @@ def list_modules(names: Iterable[str]) -> Iterator[str]:
 def inventory_of(
     built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
 ) -> Inventory:
-    """Return the tensors of a build, each with its component in the closed form, else that of the tensors around it.
+    """Return the tensors of a build with their components; one that the closed form lacks gets that of its neighbours.
 
     :param expected: the tensors of the closed form; ``None`` without one.
     :param components: the component of each tensor without a closed form, by name; ``None`` to take the modules.

@@ -57,7 +57,7 @@ class Fork:
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Send the fork's messages on to the gate, and kill the fork after its last; return whether that has come."""
+        """Send the fork's messages on to the gate; after its last, kill the fork and return ``True``."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def serve(asked: int, answers: int) -> None:
-    """Start a fork for each request until the input ends; the gate decides how many run at once, and how long."""
+    """Start a fork for each request until the input ends; the gate limits the number of forks and their time."""
     questions = Frames(asked)
     with selectors.DefaultSelector() as selector:
         selector.register(asked, selectors.EVENT_READ)
@@ -128,9 +128,10 @@ def serve(asked: int, answers: int) -> None:
 
 
 def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
-    """Fork a process that keeps none of our descriptors but the pipe for its answers.
+    """Fork a process that inherits no open file except the pipe for its answers, and builds the model.
 
-    A fork that finds missing names answers with them; another fork then has stand-ins for them from the start.
+    If the project's code imports names that are not installed, the fork answers with these names. They are the
+    ``missing`` ones of the next fork, which puts stand-ins in their places before it builds.
     """
     if not request.runs_own_code:
         with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
@@ -152,7 +153,7 @@ def start_fork(number: int, request: Request, answers: int, missing: Sequence[st
 
 
 def _import_libraries() -> dict[str, str]:
-    """Import torch and transformers, and return their versions; a project with its own classes may lack the latter."""
+    """Import torch and transformers, and return their versions; without transformers, torch's alone."""
     import torch
 
     try:
@@ -167,7 +168,7 @@ def _import_libraries() -> dict[str, str]:
 
 
 def build(request: Request, pipe: int) -> Answer:
-    """Build the requested model, and report when the build begins: from then on the gate watches the memory."""
+    """Build the requested model, and tell the gate when the build begins: from then on it limits the memory."""
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     cut_off()
     errors = sys.stderr = LastLine(sys.stderr.buffer)

@@ -1,7 +1,7 @@
 """Count FLOPs with torch's own counter, around one forward pass on the meta device.
 
-The counter ignores some products silently. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear`` get a
-formula here; any other product without a formula is refused, and so is any operation that is not torch's.
+The counter ignores some products silently. This module adds formulas for a matrix and a vector, for two vectors and for
+``nn.Bilinear``. It refuses any other product without a formula, and any operation that is not torch's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TORCHS = ("aten", "prim", "prims")  # namespaces of operations that torch has it
 PRODUCT = re.compile(
     r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp"
 )
-"""The names of operations that multiply matrices."""
+"""Pattern of the names of torch's operations that multiply matrices or vectors."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
@@ -45,10 +45,10 @@ class Uncountable(Refused):
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
     """Return the path of each module and its FLOPs in a forward pass, without those of its inner modules.
 
-    Their sum is the total of :class:`torch.utils.flop_counter.FlopCounterMode`, for matrix products and convolutions:
-    2 FLOPs for each multiply-add. ``nn.Bilinear`` needs one multiply-add for each weight and each pair of vectors. The
-    model is left in evaluation mode. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many
-    for its decoder, and a multiple-choice model gets one choice.
+    A multiply-add of a matrix product or a convolution counts as 2 FLOPs, as in
+    :class:`torch.utils.flop_counter.FlopCounterMode`; ``nn.Bilinear`` needs one for each weight and each pair of
+    vectors. The input is one text of ``seq_len`` token ids; a decoder gets ``seq_len`` ids too, and a multiple-choice
+    model gets one choice. Afterwards the model is in evaluation mode.
 
     :param model: a model on the meta device; the FLOPs of an unregistered module count for the module that calls it.
     :raises Uncountable: if the forward pass fails, takes other arguments, or multiplies nothing.
@@ -81,7 +81,7 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
 
 
 def _count_trilinear(*operands: Any, **_: Any) -> int:
-    """Count the FLOPs of a product of three tensors, from their shapes and the dimensions in which each is repeated."""
+    """Count the FLOPs of ``aten._trilinear``, a product of three tensors, each repeated along given dimensions."""
     full: list[int] = []
     for shape, repeated in zip(operands[:3], operands[3:6]):
         whole = list(shape)

@@ -1,4 +1,4 @@
-"""Answer ``from_pretrained`` while code of the project runs: with a config or a model of it, never with weights.
+"""Answer ``from_pretrained`` while code of the project runs: return a config, or a model without trained weights.
 
 A name is looked up in the places and the order that the gate uses: a folder of the project, ``hub`` of the table, this
 package's catalogue, the hub cache of the machine. The library's own code makes the config from the file. A model is
@@ -54,7 +54,7 @@ OF_LOADING = (
 )
 """Arguments of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5 that affect the loading of weights."""
 PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
-"""Arguments that replace a matrix by a packed one."""
+"""Arguments of ``from_pretrained`` for quantized weights, which pack several numbers into one element."""
 MEAN_RESIZING = 3  # the place of that argument in ``resize_token_embeddings``
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
@@ -196,7 +196,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
 
 
 def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
-    """Refuse a ``config`` that is no config object, because an ``AutoModel`` would ignore it; else call ``own``."""
+    """Call ``own``, but refuse a ``config`` that is no config object, because an ``AutoModel`` would ignore it."""
     from transformers import PretrainedConfig
 
     given = named.get("config")
@@ -248,7 +248,7 @@ def _make_model(
 
 
 def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that adds rows without the mean of the old ones, which meta tensors lack (since 4.46)."""
+    """Return a ``resize_token_embeddings`` that never computes the mean of the old rows, which have no values."""
     has_mean = "mean_resizing" in inspect.signature(own).parameters
 
     def resize_token_embeddings(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -270,7 +270,7 @@ def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder:
 
 
 def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
-    """Return the folder that has the files of a model, by its name; a name that is a path is returned itself."""
+    """Return the folder with the files of the model that has this name; a name that is an existing path is returned."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
     found = _find_published(hub, os.fspath(name), revision)
@@ -311,9 +311,9 @@ def _download(
     subfolder: str | None = None,
     **named: Any,
 ) -> str:
-    """Return the path of a file of a repository, or of its folder; replaces the hub's functions that download them.
+    """Return the local path of a repository's file, or of its folder, in place of the hub's download functions.
 
-    A config that has no file is written to a folder, which is also the answer for a whole repository with a bare name.
+    If only the config is known, as for a model in the catalogue, the config is first written to a new folder.
     """
     found = _find_published(hub, repo_id, named.get("revision"))
     folder = found.folder if found else None

@@ -52,7 +52,7 @@ class InHand(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Return whether the model's class is none of transformers."""
+        """Return whether the model's class is from another module than transformers."""
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
     @property
@@ -102,7 +102,7 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
     """List the tensors of a model in hand, as the helper process does for a model that it has built.
 
     :param own: whether the model's table names code of the project that makes the model.
-    :raises Refused: for tensors that have other shapes than in the whole model, and for uncountable ones.
+    :raises Refused: for tensors of which this process has only a part, and for tensors that cannot be counted.
     """
     _refuse_shards(dict(walk_modules(held.module, wrapped=True)))
     ties = None
@@ -139,7 +139,7 @@ def _call_default(built: Built, held: InHand) -> Built:
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:
-    """Refuse tensors that are shards, of which each process has one."""
+    """Refuse tensors that are split over several processes: their shapes here are those of a part."""
     for path, module in modules.items():
         if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
             raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", BEFORE)

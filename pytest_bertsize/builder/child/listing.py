@@ -38,9 +38,9 @@ PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngin
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
     """List every parameter by name, the ties that the class declares, and the buffers.
 
-    Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
-    class declares, whichever name was registered first. Modules and tensors are read from torch's own dicts, because a
-    class may override ``named_parameters`` and leave some out.
+    Several names of one tensor are found by its identity (on meta, every ``data_ptr`` is 0). The name that the class
+    declares as the source of a tie owns the tensor, else the name that was registered first. Modules and tensors are
+    read from torch's own dicts, because a class may override ``named_parameters`` and leave some out.
 
     :param own: whether code of the project built the model; wrappers are then left out of names.
     :param in_hand: whether the model is in training, where any code may have changed it; wrappers are left out too.
@@ -231,12 +231,12 @@ def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties that classes of transformers 4 list: as patterns of tied names, without their sources.
+    """Return the ties of classes of transformers 4, which list patterns of tied names, and no source for a name.
 
     A dict replaced the list in https://github.com/huggingface/transformers/pull/42191. ``save_pretrained`` leaves a
-    listed name out if it shares a tensor. A listed name that shares none counts as tied too if the class's config ties,
-    so that a lost tie is seen. If the word embeddings themselves are listed, as in a Marian model that shares none,
-    this holds for the output embeddings alone.
+    listed name out if it shares a tensor. If the config ties the embeddings, a listed name that shares no tensor is
+    returned too, with the word embeddings as its source, so that a lost tie is seen. If the list has the word
+    embeddings themselves, as in Marian, only the output embeddings are returned without a shared tensor.
     """
     named = {name: names for names in groups for name in names}
     listed: set[str] = set()
@@ -274,10 +274,10 @@ def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
 
 
 def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
-    """Yield ties that the project's classes declare, and that this release of transformers does not make.
+    """Yield ties that the project's classes declare, and that the installed release of transformers does not make.
 
-    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; 5 reads a dict, in
-    ``post_init``.
+    transformers 4 ties the result of ``get_output_embeddings`` and calls every ``_tie_weights``; in transformers 5,
+    ``post_init`` reads a dict.
 
     :param in_hand: whether the model is in training, so that ``_tie_weights``, which could change it, is not called.
     """
@@ -345,7 +345,7 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
 INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
 WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
 WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
-"""Attributes of a class that declare ties, to transformers 4 or to 5, each with the function that finds the ties."""
+"""Attributes by which a class declares ties to transformers 5 (``WAYS_OF_4``: to 4), each with its reader."""
 
 
 # refusals of parameters that the list would count wrongly
@@ -390,7 +390,7 @@ def is_distributed(tensor: Any) -> bool:
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
-    """Refuse integer buffers that may be packed weights, as AWQ and GPTQ have them: over 1 % of the parameters."""
+    """Refuse integer buffers, as GPTQ packs weights, if they have more than 1 % as many numbers as the parameters."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
@@ -405,7 +405,7 @@ def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
 MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a second
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
-"""Names of Python's modules; Python 3.9 lists only the built-in ones, so objects of the others are searched too."""
+"""Names of Python's own modules, whose objects are not searched; Python 3.9 lists only the built-in ones."""
 LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
 """Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
@@ -447,7 +447,7 @@ def _suggest_place(where: str, value: Any) -> str:
 
 
 def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
-    """Yield the path and the value of each attribute that hides parameters, and the number of those."""
+    """Yield each attribute that hides parameters: its path, its value and the number of hidden parameters."""
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT

@@ -79,7 +79,7 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
 
 
 def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new: str) -> str | None:
-    """Return ``new`` if the model has that name; else ``None`` if the model's class skips it, or ``name``.
+    """Return ``new`` if the model has that name, ``None`` if the model's class skips it, and otherwise ``name``.
 
     :param known: the names of the model's tensors.
     """

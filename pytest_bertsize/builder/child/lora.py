@@ -30,8 +30,8 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
 
     Tensors that PEFT itself shares (layers that ``layer_replication`` stacks twice) are tied like declared ones.
 
-    :param config: arguments of ``peft.LoraConfig``, or of the class that ``peft_type`` among them names.
-    :param device: that of the model.
+    :param config: arguments of PEFT's config class, which the key ``peft_type`` names; ``LoraConfig`` without the key.
+    :param device: the model's device.
     """
     import torch
 
@@ -54,7 +54,7 @@ def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str])
 
 
 def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield every further name of a tensor, and its first name, if no class declares that tie."""
+    """Yield each second or later name of a tensor, with the tensor's first name, unless ``declared`` has it."""
     first: dict[int, str] = {}
     for name, parameter in adapted.named_parameters(remove_duplicate=False):
         owner = first.setdefault(id(parameter), name)
@@ -63,7 +63,7 @@ def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tupl
 
 
 def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each tie by its new names; if PEFT copied a module that has both of them, also the tie in the copy."""
+    """Yield each tie by the names that PEFT made; if PEFT copied a module with both tensors, also the copy's tie."""
     for name, source in declared.items():
         at, source_at = _find_path(model, name), _find_path(model, source)
         yield ".".join(at), ".".join(source_at)

@@ -66,7 +66,7 @@ def import_maker(request: Request) -> None:
 
 @cache
 def make_a_first_module() -> None:
-    """Make a first module, which imports 80 MB of torch and sympy: they must not count as memory of a model."""
+    """Make a small module: the first one imports 80 MB of torch and sympy, which must not count as a model's memory."""
     import torch
 
     with torch.device("meta"):
@@ -212,7 +212,7 @@ def _simplify(value: Any) -> Any:
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
-    """Yield the keys that a config's class adds to those of all configs."""
+    """Yield the keys that a config's class has beside the keys of every config."""
     from transformers import PretrainedConfig
 
     yield from getattr(config_class, "attribute_map", {})
@@ -288,7 +288,7 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 def _run_project(request: Request) -> nn.Module:
     """Run the project's function or command until it returns the model or hands it to ``check_model``.
 
-    :raises Refused: if it makes no module, or fails after ``check_model`` got models by other names only.
+    :raises Refused: if the code makes no module, or fails after calls of ``check_model`` with other names only.
     """
     complete_init_weights()
     try:
@@ -378,7 +378,7 @@ def _call_factory(request: Request) -> Any:
 
 
 def _takes_config(function: Callable[..., Any], request: Request) -> bool:
-    """Return whether a factory has a parameter for the config; ``**config`` counts as one, so that it is refused."""
+    """Return whether a factory has a parameter for the config: one that can be positional, or ``**config``."""
     with contextlib.suppress(ValueError):
         parameters = inspect.signature(function).parameters.values()
         free = (each for each in parameters if each.name not in request.kwargs)
@@ -398,7 +398,7 @@ def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, 
 
 
 def _make_own_config(function: Any, config: Mapping[str, Any]) -> Any:
-    """Return the config as the factory takes it: an object for a class of transformers, a dict for others."""
+    """Return the config that the factory gets: an object for a subclass of ``PreTrainedModel``, else a dict."""
     base = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     if base is None or not inspect.isclass(function) or not issubclass(function, base):
         return config

@@ -75,7 +75,7 @@ class StandIn:
         return self is other
 
     def _fail_unless_imported(self) -> None:
-        """Fail unless the calling code is the top level of a file or the body of a class; only its frame says so."""
+        """Fail unless the frame of the calling code is that of the top level of a file, or of the body of a class."""
         frame = sys._getframe(2)  # noqa: SLF001
         if frame.f_code.co_name != "<module>" and "__qualname__" not in frame.f_locals:
             self._fail()
@@ -91,7 +91,7 @@ class StandIn:
 
 
 class Result(StandIn):
-    """The result of a call at import; a model that has it as an attribute is refused, because it may be a layer."""
+    """The result of a stand-in that is called at import; a model may not have it as an attribute: it may be a layer."""
 
 
 for _operation in OPERATIONS:
@@ -100,12 +100,12 @@ for _operation in OPERATIONS:
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
-    """Run code of the project; if a missing name ends it, put a stand-in there and run it again.
+    """Run code of the project; if a name that is not installed stops it, put a stand-in there and run it again.
 
-    If the code catches the error of a missing name, that name gets no stand-in. An aborted run leaves its effects, so
-    the caller uses only the names in :data:`ADDED`, and starts a new process with stand-ins for them.
+    If the code catches the error of a missing name, that name gets no stand-in. A stopped run leaves its effects, so
+    the caller ignores the result, and starts a new process with stand-ins for the names in :data:`ADDED`.
 
-    :param is_own: returns whether a module is the project's own, and so has to exist.
+    :param is_own: returns whether a module is the project's own; such a module gets no stand-in.
     """
     for _ in range(100):
         before = {*sys.modules}
@@ -226,7 +226,7 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complete_init_weights() -> None:
-    """Let a constructor end with ``self.init_weights()``, though transformers 5 finds ties in ``self.post_init()``."""
+    """Let ``self.init_weights()`` find the ties, which transformers 5 does only in ``self.post_init()``."""
     base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
     if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
         return
@@ -263,14 +263,14 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
 }
 """Families whose tokenizers have as many tokens as their word embeddings have rows, and their special tokens.
 
-Others do not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for 32,100
-(#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn 50,264 for bart's
-50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
+Other families have other numbers: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5
+32,128 for 32,100 (#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn
+50,264 for bart's 50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
 """
 MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASCII)
-"""Tokens in brackets, which no vocabulary of words and word pieces has, because it splits words at brackets …"""
+"""Pattern of tokens in brackets. A vocabulary of word pieces has none of them, except those of :data:`RESERVED`."""
 RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
-"""… except these, which some vocabularies have: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
+"""Pattern of tokens in brackets that a vocabulary may have: Chinese BERT has ``<S>``, RoBERTa ``<|endoftext|>``."""
 SPECIAL_KEYS = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
     "additional_special_tokens",
@@ -283,11 +283,11 @@ OTHER_KEYS = (
 """Arguments of a tokenizer that change its number of tokens by an amount that only the tokenizer knows."""
 MADE_BEFORE = "make the model above that line, or "
 TAKEN: dict[str, int] = {}
-"""The assumed number of tokens of each missing tokenizer, by its name: the ``vocab_size`` of the config."""
+"""The assumed number of tokens of each missing tokenizer, by the tokenizer's name."""
 
 
 class AddedVocab:
-    """The added tokens of a missing tokenizer; ``token in`` them works if the answer is known, any other use fails."""
+    """The added tokens of a missing tokenizer: ``token in added`` works if the answer is known, any other use fails."""
 
     def __init__(self, has_token: Callable[[str], bool], fail: Callable[..., NoReturn]) -> None:
         self._has_token, self._fail = has_token, fail
@@ -306,12 +306,12 @@ class AddedVocab:
 
 
 class Tokenizer:
-    """A stand-in for a missing tokenizer; it has a length, if its family is in :data:`SPECIAL`, and added tokens."""
+    """A stand-in for a missing tokenizer: it has added tokens, and a length if its family is in :data:`SPECIAL`."""
 
     def __init__(self, name: str, config: Mapping[str, Any], given: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """:param config: the config of its model.
+        """:param config: the config of the tokenizer's model.
 
-        :param given: the arguments that the code gives it by name.
+        :param given: the keyword arguments of the code's call.
         """
         family = str(config.get("model_type"))
         own = f"{family.replace('-', '')}tokenizer"

@@ -15,7 +15,7 @@ Changes = tuple[tuple[str, Any, Any], ...]  # a key, its value in a config that 
 def vary_configs(changes: Changes) -> Iterator[None]:
     """Change configs when they are read by name, and when a model of transformers is made from one.
 
-    The object itself changes, so that code that reads it later reads the other size as well.
+    The config object itself is changed, so that code that reads it after the model is made sees the other size too.
     """
     if not changes or "transformers" not in sys.modules:
         yield
