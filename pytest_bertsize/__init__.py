@@ -13,7 +13,7 @@ __all__ = ["Review", "check_model", "closed_form"]
 
 
 def __getattr__(name: str) -> Any:
-    """Look a name up when it is asked for: importing the package, as pytest does at each start, imports no other."""
+    """Return a name of the package. Its module is imported only now, which keeps each start of pytest short."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -105,7 +105,7 @@ def _find_project() -> Path:
 
 
 def _find_memory(root: Path, folder: Path | None) -> Memory | None:
-    """Return the memory of builds in a given folder, else in pytest's cache folder; in CI, only in a given one."""
+    """Return the memory of builds in ``folder``, else in pytest's cache folder; ``None`` in CI without ``folder``."""
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
@@ -125,7 +125,7 @@ def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -
 
 
 def _show(write: Callable[[argparse.Namespace], str]) -> Callable[[argparse.Namespace], int]:
-    """Make a command of a function that writes a text."""
+    """Return a command that prints the text that ``write`` returns."""
 
     def run_command(given: argparse.Namespace) -> int:
         from pytest_bertsize.commands.console import show
@@ -165,7 +165,7 @@ def _write_log(given: argparse.Namespace) -> str:
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
-    """:raises Unusable: for an option that cannot be read."""
+    """:raises Unusable: for a value of ``--option`` or ``--keys`` that cannot be read."""
     from pytest_bertsize.commands.named_model import Named, parse_keys, parse_options
 
     return Named(config, given.architecture, given.family, parse_options(given.option), parse_keys(given.keys))
@@ -223,7 +223,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """The option that prints the version, which is looked up only then."""
+    """The option that prints the version; no other command looks the version up."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from pytest_bertsize import __version__
@@ -236,8 +236,8 @@ class _Command(NamedTuple):
     help: str
     run: Callable[[argparse.Namespace], int]
     arguments: Mapping[str, str]
-    """The help text of each argument by its usage: ``--base REV``, ``--keep KEY…`` if it may be repeated, and
-    ``name [NAME]`` if it may be left out."""
+    """The usage of each argument, such as ``--base REV``, and its help text. ``--keep KEY…`` may be repeated, and
+    ``name [NAME]`` may be left out."""
 
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -255,7 +255,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--reason": {"required": True},
     "-v/--verbose": {"action": "count", "default": 0},
 }
-"""Settings of arguments that are not plain texts."""
+"""Settings for ``add_argument`` that do not follow from an argument's usage."""
 PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with models, from here upwards)"}
 MODEL = {
     "--architecture NAME": "the class (default: the only one that the file names)",
@@ -390,7 +390,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run() -> NoReturn:
-    """Run a command, and end the process at once: Python's own exit takes a fifth of a check.
+    """Run a command, and end the process by ``os._exit``: Python's own exit takes a fifth of the time of a check.
 
     Closed output (``>&-``) and a reader that stops early are no errors; a full disk is one.
     """

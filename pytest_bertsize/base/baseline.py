@@ -1,4 +1,4 @@
-"""The project at the base of a run: its models, their names today, and the models that left the table."""
+"""The project at the base of a run: its models, their names today, and the models that are no longer declared."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class Mistaken(NamedTuple):
 
     problem: str
     reason: str
-    """The base's ``reason`` in that table."""
+    """The ``reason`` in the base's table of the model."""
 
 
 class Left(NamedTuple):
-    """A model of the base, readable there or not, that today's table does not declare."""
+    """A model that the base declares, and that today's table does not."""
 
     name: str
     former: ModelAtCommit | None
     """The model at the base; ``None`` if its table there cannot be read."""
     problem: str
-    """Why its table cannot be read; ``""`` if it can."""
+    """The reason why the base's table of the model cannot be read; ``""`` if it can be."""
     reason: str
-    """Why the model is no longer declared; ``""`` if this change gives no reason."""
+    """The reason that this change gives for removing the model; ``""`` if it gives none."""
 
     @property
     def is_loosened(self) -> bool:
@@ -64,10 +64,10 @@ class Baseline(Struct, frozen=True):
     """The project as it was at a revision."""
 
     revision: str
-    """The revision as it was asked for: ``origin/main``."""
+    """The revision as the user or CI names it: ``origin/main``."""
     commit: str | None
     problem: str = ""
-    """Why there is nothing to compare with; ``""`` if there is."""
+    """The reason why there is nothing to compare with; ``""`` if the revision can be read."""
     is_asked_for: bool = True
     """True if the user named the base; false for the base of CI, and for the last commit."""
     project: ProjectAtCommit = _NOTHING
@@ -88,7 +88,7 @@ class Baseline(Struct, frozen=True):
         return self.project.models.get(self.became.get(name, ""))
 
     def find_mistake(self, model: Model) -> Mistaken | None:
-        """Return why the base's table of this model cannot be read; ``None`` if it can, or if there is none."""
+        """Return why the base's table of a model cannot be read; ``None`` if it can be read or does not exist."""
         for name in (model.name, model.table_key[-1]):
             if problem := self.project.declared.wrong.get(name):
                 return Mistaken(problem, self.project.read_text("models", name, "reason"))
@@ -132,7 +132,7 @@ def _is_there(root: Path, path: str) -> bool:
 
 
 def _read_config(today: Settings, model: Model) -> ModelConfig | None:
-    """Return the config of a model of today, unless code makes it."""
+    """Return today's config of a model; ``None`` if code makes the config, or if it cannot be read."""
     try:
         return source.read(model, today) if model.config and not model.is_made_by_code else None
     except Unusable:

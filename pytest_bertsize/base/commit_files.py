@@ -18,20 +18,20 @@ from pytest_bertsize.base.git import find_renames, find_repository, make_command
 from pytest_bertsize.wording import printable
 
 LARGEST = 1024 * 1024
-"""Most bytes of a table or a config; one byte more of a larger file is read, so that readers notice it."""
+"""The most bytes that a table or a config may have; one byte more is read, so that its reader notices a larger file."""
 MOST_LINKS = 40
-"""Most symlinks on the way to one file, as in Linux."""
+"""The most symlinks that are followed on the way to one file, as in Linux."""
 MOST_TREES = 1_000
-"""Most folders that are remembered, over all commits."""
+"""The most folders whose entries are remembered, over all commits together."""
 _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
-"""Git's modes of entries in a tree; all others are files."""
+"""Git's modes for folders, symlinks and submodules in a tree; every other mode is a file's."""
 
 
 class Unreadable(Exception):
     """The error for a file that is there, or may be there, and cannot be read."""
 
     def __init__(self, message: str, fix: str) -> None:
-        """:param fix: the way out, as a finding has it."""
+        """:param fix: the text to write or the command to run, as in a finding."""
         super().__init__(message)
         self.fix = fix
 
@@ -47,15 +47,15 @@ class CommitFiles:
     """The files of a commit below one folder of the repository. One process of git reads one commit after another."""
 
     def __init__(self, folder: Path, commit: str) -> None:
-        """:param commit: its full name."""
+        """:param commit: the full name of the commit."""
         repository = find_repository(folder)
         self._root = repository.root
         self.commit = commit
         self._folders = _find_folders(folder, repository.root)
         self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
-        """The entry at the end of every path that was followed; commits with the same entries give the same result."""
+        """The paths that were followed, and the entry at each end. Commits with equal entries give equal results."""
         self.places: set[bytes] = set()
-        """Paths of these entries and of symlinks on the way: a commit that touches none of them changes nothing."""
+        """The paths that decide what is read, symlinks included: a commit that touches none of them changes nothing."""
         self._tree = lru_cache(MOST_TREES)(self._read_tree)
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch"),
@@ -76,7 +76,7 @@ class CommitFiles:
     def move_to(self, commit: str) -> None:
         """Read another commit from here on.
 
-        :param commit: its full name.
+        :param commit: the full name of the commit.
         """
         self.commit = commit
         vars(self).pop("prefix", None)
@@ -84,7 +84,7 @@ class CommitFiles:
     def follow_rename(self, file: str) -> None:
         """Read from the folder's former path, if git detects that the file moved together with its folder.
 
-        :raises Unreadable: if it cannot be read.
+        :raises Unreadable: if this clone lacks an object on the way to the file.
         """
         with self.explain_lack(file):
             if self._follow_path(file, to_the_end=False) is not None:
@@ -97,9 +97,9 @@ class CommitFiles:
 
     @cached_property
     def prefix(self) -> list[bytes]:
-        """The folder's path in the commit: as it is named if the commit has that path, else with symlinks resolved.
+        """The folder's path in the commit: the path as written if the commit has it, else without symlinks.
 
-        Today's symlink may have been a folder at the base; a symlink outside git leads nowhere in a commit.
+        Today's symlink may have been a folder in the commit, and a commit lacks a symlink that git does not track.
 
         :raises ValueError, OSError: if git does not hand out an object on the way.
         """
@@ -108,7 +108,7 @@ class CommitFiles:
 
     @contextmanager
     def explain_lack(self, path: str) -> Iterator[None]:
-        """Explain an error of git on the way to a path.
+        """Turn an error of git, met while a path is followed, into one with a fix.
 
         :raises Unreadable: with the command that fetches the object.
         """
@@ -125,8 +125,8 @@ class CommitFiles:
     def read(self, path: str, largest: int = LARGEST) -> bytes | None:
         """Return the content of a file, symlinks followed inside the repository; ``None`` if there is no file.
 
-        :param path: relative to the folder, with ``/``; a path that leads above the folder leads nowhere.
-        :param largest: most bytes; one byte more of a larger file is read.
+        :param path: relative to the folder, with ``/``; a path that leads above the folder has no file.
+        :param largest: the most bytes that the file may have; one byte more is read, so that a larger file is noticed.
         :raises Unreadable: if there may be a file, and it cannot be read.
         """
         inside = os.path.normpath(path)
@@ -138,7 +138,7 @@ class CommitFiles:
             return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
 
     def may_have(self, path: str) -> bool:
-        """Tell whether there is a file, or may be one that cannot be read."""
+        """Tell whether the commit has a file, or may have one that cannot be read."""
         try:
             return self.read(path) is not None
         except Unreadable:
@@ -147,17 +147,17 @@ class CommitFiles:
     def is_link(self, path: str) -> bool:
         """Tell whether a path is a symlink.
 
-        :raises Unreadable: if it cannot be read.
+        :raises Unreadable: if this clone lacks an object on the way to the path.
         """
         with self.explain_lack(path):
             found = self._follow_path(path, to_the_end=False)
         return found is not None and found.mode == _LINK
 
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
-        """List a folder: names, whether each is a folder, and whether it is one by a symlink.
+        """List a folder: the name of each entry, whether it is a folder, and whether it is a symlink to a folder.
 
-        :param folder: relative to this one; a path that is not a folder has no entries.
-        :raises Unreadable: if it cannot be read.
+        :param folder: relative to the folder of these files; a path that is not a folder has no entries.
+        :raises Unreadable: if this clone lacks an object on the way to the entries.
         """
         with self.explain_lack(folder.rstrip("/")):
             found = self._follow_path(folder)
@@ -187,7 +187,7 @@ class CommitFiles:
         return found
 
     def _walk_path(self, parts: list[bytes], *, to_the_end: bool = True, is_read: bool = True) -> Entry | None:
-        """Return the entry at the end of a path from the repository's root; ``None`` if there is none inside it.
+        """Return the entry at the end of a path from the repository's root; ``None`` if the repository has none there.
 
         :param to_the_end: whether a symlink at the end of the path is followed.
         :param is_read: whether the caller needs the entry's content, and not only its existence.
@@ -223,7 +223,7 @@ class CommitFiles:
         return trail[-1]
 
     def _read_tree(self, name: str) -> dict[bytes, Entry]:
-        """Return the entries of a tree: each is a mode, a name, and the bytes of an object's name."""
+        """Return the entries of a tree. Git writes a mode, a name, and the bytes of an object's name for each."""
         content, length = self._read_object(name, b"tree"), len(self.commit) // 2
         found: dict[bytes, Entry] = {}
         at = 0
@@ -255,7 +255,7 @@ class CommitFiles:
 
 
 def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
-    """Return a folder's paths from the repository's root: as named, if that leads through the root, and resolved."""
+    """Return a folder's paths from the repository's root: as written, if the root is on that path, and resolved."""
     named, found = folder.absolute(), [folder.resolve().relative_to(root)]
     for above in reversed((named, *named.parents)):
         if above.resolve() == root:

@@ -28,21 +28,22 @@ if TYPE_CHECKING:
 WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
 MAKE_ONE = f"only a lock can show what changed; commit one: {WRITTEN}"
 MOST_NAMED = 6
-"""Most keys that a sentence names; it counts the rest."""
+"""The most keys that a sentence names; it gives the number of the others."""
 CODE = "code"
-"""The row of changes that no key explains."""
+"""The name of the row for changes that no key explains."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
 
 
 class PutBack(Struct, frozen=True):
-    """The changed keys, and the builds that measure what each of them moved."""
+    """The changed keys of a config, and the builds with old values that measure the effect of each key."""
 
     keys: tuple[tuple[str, str, str], ...] = ()
-    """The name of each key, and its two values as a report shows them."""
+    """The name of each key, its old value and its new value, as a report shows them."""
     requests: Mapping[int | None, Request] = {}
-    """A build for each key, by its index, that puts all other keys back; at ``None``, one that puts back all keys."""
+    """The builds with old values: under a key's index, one in which only this key is new; under ``None``, one in which
+    no key is."""
     problem: str = ""
-    """Why nothing is built with keys put back."""
+    """The reason why nothing is built with old values; ``""`` if there is none."""
     result: Callable[[str], Built | NotBuilt] | None = None
 
     @property
@@ -51,7 +52,7 @@ class PutBack(Struct, frozen=True):
 
 
 class Shares(NamedTuple):
-    """The parameters that keys and code moved, and sentences on what is not known."""
+    """The parameters that keys and code added or removed, and sentences on effects that are not known."""
 
     moved: tuple[Moved, ...] = ()
     method: str = ""
@@ -79,7 +80,7 @@ class Comparison(Struct, frozen=True, dict=True):
     is_new: bool = False
     """True if the base declares no such model."""
     former_name: str = ""
-    """The base's name of the model, if it is another."""
+    """The model's name at the base; ``""`` if that is today's name."""
 
     @cached_property
     def _gross(self) -> tuple[int, int]:
@@ -106,9 +107,9 @@ class Today(NamedTuple):
     derivation: Derivation | None
     actual: Inventory | None
     components: Mapping[str, str] | None = None
-    """The component of each tensor, of today and of the base, if the model has no closed form."""
+    """The component of each tensor of today or of the base's lock, if the model has no closed form."""
     put_back: PutBack | None = None
-    """The keys that changed, if the model has no closed form that compares them."""
+    """The keys that changed and the builds that measure their effects, if closed forms cannot."""
 
 
 def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | None:
@@ -154,7 +155,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
 
 
 def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
-    """Return the model's tensors in the base's lock; ``None`` if closed forms compare the model, or nothing can."""
+    """Return the tensors in the base's lock to compare with; ``None`` if closed forms do that, or if there are none."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
@@ -176,7 +177,7 @@ def _find_components(today: Today) -> Callable[[Built], Inventory]:
 
 
 def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
-    """Return the rows of the keys, and the row of the code last."""
+    """Return a row for each changed key, and last a row for the code."""
     if former.derivation is None or today.derivation is None:
         return Shares()
     from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
@@ -207,9 +208,9 @@ def _explain_lack(former: ModelAtCommit, today: Today, baseline: Baseline) -> It
 
 
 def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterator[str]:
-    """Name the changed keys without a row, so that a reviewer sees that none was passed over.
+    """Name the changed keys that have no row, so that a reviewer sees every change.
 
-    They moved nothing if the closed forms of both sides explain the whole change.
+    These keys moved nothing if the closed forms of both sides explain the whole change.
     """
     if former.config is None or today.config is None or today.model.has_config_of_build:
         return
@@ -232,7 +233,7 @@ def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> It
 def divide_change(
     put_back: PutBack, before: Counts, now: Inventory, components: Callable[[Built], Inventory]
 ) -> Shares:
-    """Measure the parameters that each key alone, the keys together and the code moved.
+    """Measure three effects on the parameters: of each key alone, of the keys together, and of the code.
 
     :param before: the base's counts by component.
     :param components: assigns components to the tensors of a build.

@@ -22,9 +22,9 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 
 SECONDS = 10.0
 LONGEST_WALK = 120.0
-"""Most seconds for a list of commits; git walks a million commits in a quarter of that."""
+"""The most seconds for a list of commits; git lists a million commits in a quarter of that time."""
 LONGEST_PATH = 4096
-"""Most bytes of a ``.git`` file, and of a path that can be checked out."""
+"""The most bytes of a ``.git`` file, and of a path that can be checked out."""
 _SAFELY = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "safe.bareRepository=explicit"),
@@ -32,8 +32,8 @@ _SAFELY = (
     *("-c", "core.fsmonitor="),
     *("-c", f"core.hooksPath={os.devnull}"),
 )
-"""Overrides of a repository's settings that could run a program. The other such settings have no effect, because no
-command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
+"""Options that override a repository's settings if these could run a program. Other such settings have no effect:
+no command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
 _OF_ANOTHER_REPOSITORY = {
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
@@ -49,9 +49,9 @@ _SAFE_ENVIRONMENT = {
 }
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
-"""Revisions with one meaning, whatever the names of tags and branches."""
+"""The pattern of a revision that means one commit, whatever tags and branches the repository has."""
 _STEPS = ("~", "^", "@{", ":")
-"""Marks of a revision that is more than a name; git can fetch only names."""
+"""Signs in a revision that is more than a name; git can fetch only a name."""
 Answer = subprocess.CompletedProcess[bytes]
 
 
@@ -87,7 +87,7 @@ def find_repository(folder: Path) -> Repository:
 
 
 def _read_git_dir(entry: Path) -> Path | None:
-    """Return the repository that a ``.git`` is, or names, as in submodules and linked work trees."""
+    """Return a ``.git`` folder, or the one that a ``.git`` file names, as in a submodule or a linked work tree."""
     try:
         real = entry.resolve()
         if real.is_dir():
@@ -101,9 +101,9 @@ def _read_git_dir(entry: Path) -> Path | None:
 
 @lru_cache
 def _require_trust(found: Repository) -> None:
-    """Have git find the repository by itself: it checks the owner only of a repository that it finds.
+    """Have git search for the repository: git checks the owner only of a repository that it has searched for.
 
-    :raises NoRevision: if it finds none, or another.
+    :raises NoRevision: if git finds no repository, or another one than ``found``.
     """
     answer = _run(found.root, "rev-parse", "--absolute-git-dir", above=found.root.parent)
     if answer.returncode != 0 and b"safe.directory" in answer.stderr:
@@ -123,8 +123,8 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
     """Resolve a revision to the full name of one commit.
 
     :param reference: the full name of the branch, if CI and not a person names the revision.
-    :raises NoRevision: if there is none, or if a tag, a branch and an abbreviated commit share the name: git takes
-        the tag, which the author of a change may have named so.
+    :raises NoRevision: if there is no such commit, or if two of a tag, a branch and an abbreviated commit have this
+        name: git would take the tag, whose name the author of a change may have chosen.
     """
     find_repository(folder)
     found = _find_commit(folder, reference or revision)
@@ -173,12 +173,12 @@ def find_merge_base(folder: Path, revision: str) -> str | None:
 
 
 def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | None = None) -> dict[str, str]:
-    """Return the names of files at a commit by their names at another, as git detects renames.
+    """Return the old name of each file that git detects as renamed between two commits, by its new name.
 
-    :param before: the full name of the commit.
+    :param before: the full name of the earlier commit.
     :param paths: the old and new paths to look at, relative to the folder; empty for all.
-    :param after: the full name of the other; ``None`` for the index (``git mv``).
-    :returns: nothing if git has no answer.
+    :param after: the full name of the later commit; ``None`` for the index (``git mv``).
+    :returns: an empty mapping if git has no answer.
     """
     how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
     asked = ("diff-tree", "-r", *how, before, after) if after else ("diff-index", "--cached", *how, before)
@@ -239,9 +239,9 @@ def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: floa
 
 
 def make_command(*arguments: str) -> list[str]:
-    """Return a command for git, found by absolute folders of ``PATH``: a relative one could run a file of the project.
+    """Return a command for git. Only absolute folders of ``PATH`` are searched: a relative one may be in the project.
 
-    :raises FileNotFoundError: if they have no git.
+    :raises FileNotFoundError: if no such folder has git.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 DOTS = ".."
 MOST_PLACES = 100
-"""Most paths that one command of git gets; if there are more, it gets their folders."""
+"""The most paths that one command of git gets; if there are more, it gets their folders."""
 MOST_NAMES = 1_000
-"""Most tags or commits that one command of git gets: the length of a command line is limited."""
+"""The most tags or commits that one command of git gets, because the length of a command line is limited."""
 MOST_TENSORS = 6
-"""Most changes of tensors that a row names, if it compares two locks."""
+"""The most changes of tensors that a row names if it compares two locks."""
 SHORT = 10
-"""Characters of an abbreviated commit."""
+"""The number of characters of an abbreviated commit."""
 _FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
-"""Git's form of a date; for a date that it cannot write, git prints other letters."""
+"""The form in which git writes a date; for a date that git cannot write, it prints something else."""
 
 
 class Commit(NamedTuple):
@@ -65,13 +65,13 @@ class Span(NamedTuple):
     """A line of commits by their full names, each the first parent of the next."""
 
     asked: str
-    """``v1..HEAD``; ``""`` for all commits."""
+    """The range as the user wrote it: ``v1..HEAD``; ``""`` for all commits."""
     end: str
     """The last commit."""
     without: str | None
-    """The commit whose history is left out."""
+    """The commit whose history the range leaves out; ``None`` for all commits."""
     start: str | None
-    """The commit before the first; ``None`` if there is none."""
+    """The commit before the range; ``None`` if the first commit has no parent."""
     first: str
     """The first commit; :attr:`end` if the range is empty."""
 
@@ -88,39 +88,39 @@ class Row(NamedTuple):
     total: int | None = None
     """The number of parameters; ``None`` if the model is not declared or not counted."""
     by: str = ""
-    """The source of the count, ``closed form`` or ``lock``; ``""`` without one."""
+    """The source of the count, ``closed form`` or ``lock``; ``""`` without a count."""
     change: int | None = None
     """Parameters added since the row before, or since :attr:`since`; ``None`` without a count to compare with."""
     since: str = ""
-    """The last commit in which the model was counted, if that is not the commit of the row before."""
+    """The last commit with a count of the model, if there are commits without one in between; else ``""``."""
     said: tuple[str, ...] = ()
     """Sentences: a new model, another name, the reason for no count, a lock's changes of tensors."""
     moved: tuple[Moved, ...] = ()
     """The keys that caused the change, the one with the largest change first."""
     method: str = ""
-    """The way in which keys that act together share the change."""
+    """The reason why several keys share one row, if they do."""
 
 
 class ModelHistory(Struct):
     """A model through all commits."""
 
     name: str
-    """Its last name."""
+    """The model's last name."""
     names: dict[str, None] = {}
-    """All its names."""
+    """All names that the model had."""
     rows: list[Row] = []
     then: ModelAtCommit | None = None
-    """The model in the last commit; ``None`` if it is not declared or not counted there."""
+    """The model in the last commit; ``None`` if it is not declared there, or its table cannot be read."""
     why: str = ""
-    """Why the model is not counted in the last commit."""
+    """The reason why the model is not counted in the last commit; ``""`` if there is none."""
     counted: tuple[Commit, ModelAtCommit] | None = None
     """The last commit in which the model was counted, and the model there."""
     is_left: bool = False
-    """True if the last commit does not declare it."""
+    """True if the last commit does not declare the model."""
 
     @property
     def known_as(self) -> set[str]:
-        """Its name, and the name of its table, which may declare many models."""
+        """The model's name, and the name of its table, which may declare many models."""
         then = self.then or (self.counted[1] if self.counted else None)
         return {self.name, *(then.model.table_key[-1:] if then else ())}
 
@@ -132,9 +132,9 @@ class History(NamedTuple):
     models: Sequence[ModelHistory]
     """The models in the order of their declarations."""
     commits_read: int
-    """The number of commits that touch the table or a file that it names; in a history by tags, of those with a tag."""
+    """The number of commits that were read: all that touch the table or a file that it names, or all with a tag."""
     is_cut: bool
-    """True if the clone is shallow, and lacks the commits before the first."""
+    """True if the clone is shallow, and lacks the commits before the range."""
 
 
 def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:
@@ -181,7 +181,7 @@ def find_span(folder: Path, asked: str) -> Span:
 
 
 def _has_lost_parents(folder: Path, commit: str) -> bool:
-    """Tell whether a commit has parents that a shallow clone lacks; git itself reports none."""
+    """Tell whether a commit has parents that a shallow clone lacks; ``git rev-list`` lists no such parents."""
     answer = ask_git(folder, "cat-file", "commit", commit)
     return answer is not None and b"\nparent " in answer.stdout.partition(b"\n\n")[0]
 
@@ -189,9 +189,9 @@ def _has_lost_parents(folder: Path, commit: str) -> bool:
 def _read_steps(
     files: CommitFiles, today: Settings, registry: Registry, span: Span, *, by_tag: bool
 ) -> tuple[list[Commit], dict[str, ProjectAtCommit | str]]:
-    """Return the commits to report on, the oldest first, each with its table or the reason why it cannot be read.
+    """Return the commits to report on, the oldest first, and each commit's project or why it cannot be read.
 
-    A table may name new files when it is read: the commits that touch these are read next, until no file is new.
+    A table that is read may name new files: the commits that touch these files are read next, until no file is new.
     """
     reader = ProjectReader(files, today, registry)
     start = _describe_commits(today.root, [span.start] if span.start else [])
@@ -212,7 +212,7 @@ def _read_steps(
 
 
 def _list_touching(folder: Path, span: Span, places: set[bytes]) -> list[Commit]:
-    """Return the commits of a range that touch any of these paths from the repository's root, the oldest first."""
+    """Return the commits of a range that touch a path of ``places``, below the repository's root, the oldest first."""
     found = {path for path in places if len(path) <= LONGEST_PATH}
     while len(found) > MOST_PLACES:
         found = {path.rpartition(b"/")[0] for path in found}
@@ -245,7 +245,7 @@ def _list_in_parts(folder: Path, command: Sequence[str], names: Sequence[str]) -
 
 
 def _parse_commits(lines: Sequence[str]) -> list[Commit]:
-    """Return commits from two lines each: ``commit`` with its name, and its fields."""
+    """Return the commits that git lists in two lines each: first ``commit`` and a name, then the fields."""
     fields = (line.split("\0") for line in lines[1::2])
     return [
         Commit(name, tuple(parents.split()), date if _DATE.match(date) else "", subject)
@@ -318,7 +318,7 @@ class _Follower:
     def _begin_history(
         self, name: str, commit: Commit, *, is_start: bool = False
     ) -> tuple[ModelHistory, tuple[str, ...]]:
-        """Return a model that the commit before does not declare, with a note."""
+        """Return the history of a model that the commit before does not declare, and a note for its row."""
         again = next((each for each in self.models if each.name == name and each.then is None), None)
         if again:
             return again, ("declared again",) if again.is_left else ()

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024
-"""Most bytes of a lock; the lock of a thousand models has 3 MB."""
+"""The most bytes of a lock; the lock of a thousand models has 3 MB."""
 MOST_AXES = 64
-"""Most axes of a tensor, which is torch's own limit."""
+"""The most axes of a tensor, which is torch's own limit."""
 MOST_TENSORS = 500_000
-"""Most tensors of all models together."""
+"""The most tensors of all models of a lock together."""
 MOST_NAMED = 6
-"""Most differences in one message; a report file has all of them."""
+"""The most differences that one message names; a report file has all of them."""
 ANEW = 'bertsize accept --reason "…"'
 HEAD = f"""\
 # The tensors of every model, as they were last accepted: {ANEW} writes this file.
@@ -77,14 +77,14 @@ class Locked(Struct, frozen=True):
     tensors: tuple[Tensor, ...]
     """Tensors without components; today's closed form or table says which component each belongs to."""
     config: str = ""
-    """Hash of everything that its table names for the build."""
+    """The hash of everything that the model's table names for the build."""
     built_with: str = ""
     """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
     sizes: Mapping[str, Any] = {}
-    """Sizes of the built backbones by key, if no file has them."""
+    """The sizes of the built backbones, by the keys of a config, if no config file has them."""
 
     def is_same(self, other: Locked | None) -> bool:
-        """Return whether the two are equal; they may be built with different libraries."""
+        """Return whether another block is equal, except for the libraries that built it."""
         if other is None or (self.config, self.sizes) != (other.config, other.sizes):
             return False
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
@@ -139,8 +139,8 @@ def read_lock_at(files: CommitFiles, named: NamedLock | None) -> Lock | str:
 def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """Return a built model as the lock records it.
 
-    :param config: hash of the inputs of its build.
-    :param sizes: the sizes of its backbones, if no file has them.
+    :param config: the hash that :func:`hash_sources` returns.
+    :param sizes: the sizes of the model's backbones, if no config file has them.
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
@@ -170,7 +170,7 @@ def find_sizes(lock: Lock | str | None, model: Model) -> Locked | None:
 
 
 def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors: tuple[Tensor, ...]) -> None:
-    """Refuse the sizes in a model's lock if the table has changed since, or if they do not give the lock's tensors.
+    """Refuse the sizes in a lock if the model's table has changed since, or if they do not give the lock's tensors.
 
     :param model: a model whose table names no config.
     :param tensors: the tensors of the closed form with these sizes.
@@ -198,7 +198,7 @@ def refuse_untrue(locked: Locked, model: Model, adapter: Adapter | None, tensors
 def parse_lock(text: str, file: str) -> dict[str, Locked]:
     """Parse the models of a lock.
 
-    :param file: its name in messages.
+    :param file: the lock's name in messages.
     :raises BadLock: with the line of the first mistake.
     """
     way_out = f"restore {file} (git checkout -- {file}), or remove it, and run {ANEW}"
@@ -292,7 +292,7 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
 
 
 def _read_row(row: str, value: object) -> Iterator[Tensor]:
-    """Yield the tensors of a row; a tied one has no shape yet."""
+    """Yield the tensors that a row of a block stands for; a tied tensor has no shape yet."""
     is_frozen = isinstance(value, dict) and value.keys() == {"frozen"}
     shape: Any = value["frozen"] if is_frozen else value  # type: ignore[index]
     owner = value if isinstance(value, str) else None
