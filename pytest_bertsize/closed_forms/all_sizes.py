@@ -1,8 +1,8 @@
 """The closed form of one model for all values of its sizes at once: its counts, and the sizes that its class refuses.
 
-Switches, words and lists keep their values, since they decide which modules exist. Every size becomes a symbol: if a
-closed form or a rule compares two sizes, the result is computed for both answers. A size keeps its value if its number
-itself is needed, as for the end of a loop.
+Values that are switches, words or lists stay as they are, since they decide which modules exist. Every size
+becomes a symbol: if a closed form or a rule compares two sizes, the result is computed for both answers. A size keeps
+its value if its number itself is needed, as for the end of a loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_WAYS = 64
-"""The most results of one function, one for each way through it; the built-in families have at most a dozen."""
+"""The most ways through one function, each with a result of its own; a built-in family has at most a dozen."""
 NOT_WRITTEN = "not written: the library uses another size in its place"
 ONE_BY_ONE = "the number itself decides which parts exist"
 OF_AN_ADAPTER = "the adapter's own file sets it"
@@ -47,7 +47,7 @@ class End(Struct, Generic[T], frozen=True):
 
 
 class Branch(Struct, Generic[T], frozen=True):
-    """A question, with the ways after yes and after no: is a sum zero (``is_zero``), or is it more than zero?"""
+    """A question with the ways after yes and no: is a sum zero or, without ``is_zero``, is it positive?"""
 
     count: Sum
     is_zero: bool
@@ -71,7 +71,7 @@ def list_ends(ways: Ways[T]) -> list[T]:
 
 
 def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
-    """Return the symbols in all questions."""
+    """Return every symbol that any question of ``ways`` contains."""
     if not isinstance(ways, Branch):
         return frozenset()
     return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
@@ -84,7 +84,7 @@ class _Trail(Struct):
     answered: dict[tuple[Sum, bool], bool] = {}
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Decide whether a count is zero (``is_zero``), or whether it is positive.
+        """Decide whether ``count`` is zero or, without ``is_zero``, whether it is positive.
 
         A sum and its opposite are one question: ``A - D > 0`` is asked as not ``D - A + 1 > 0``.
         """
@@ -137,7 +137,7 @@ class Counts(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """A rule of the class on its sizes, and whether it holds for all sizes: ``None`` if the rule cannot use them."""
+    """A rule on the sizes of a class, with its result for every way through it; ``None`` if it cannot use the sizes."""
 
     rule: Rule
     holds: Ways[bool | None]
@@ -202,7 +202,7 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
 
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
-    """Return the counts with symbols for these sizes, or a sentence that says why there are none."""
+    """Return the counts, with the symbols in ``sizes``, or a sentence that says why there are no counts."""
     form = derivation.form
     varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""The most entries to name if a list of the table differs in several."""
+"""The most entries that a row names if several entries of a list of the table differ."""
 NO_ENTRY = "nothing"
-"""The text for a list of the table without an entry that the other side lacks."""
+"""The text for a list of the table if the other side has all of its entries."""
 TOGETHER = "together"
-"""The key of the row for parameters that no key explains alone, as when layers are wider and there are more of them."""
+"""The key of the row for parameters that no single key explains, as when both the width and the depth grow."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
 
 Counts: TypeAlias = Mapping[str, int]
@@ -33,7 +33,7 @@ class Moved(Struct, frozen=True):
     before: str
     after: str
     own: Counts
-    """The parameters that it added to each component, negative if it removed some."""
+    """The parameters that the key added to each component; a negative number if it removed some."""
 
     @property
     def total(self) -> int:
@@ -41,7 +41,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def components(self) -> dict[str, int]:
-        """The same parameters, for every component at every level."""
+        """The parameters that the key added or removed, for every component at every level."""
         return {name: count for name, count in roll_up(dict(self.own)).items() if count}
 
 
@@ -74,7 +74,7 @@ def attribute(before: Derivation, after: Derivation) -> Attribution:
 def alone_and_together(
     said: Sequence[tuple[str, str, str]], start: Counts, counts: Sequence[Counts], end: Counts
 ) -> tuple[Moved, ...]:
-    """Return a row for each key, the largest effect first, and one for the rest.
+    """Return a row for each key, the largest effect first, and a row for the change that no key explains alone.
 
     :param said: each key with both of its values.
     :param counts: for each key, the counts if that key alone changes.
@@ -106,7 +106,7 @@ def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
 
 
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
-    """Add the sizes and switches that only the other form has, such as labels: they are no changed key."""
+    """Return ``form`` with the sizes and switches that only ``other`` has, such as labels; these are no changes."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
     return form.with_dims(sizes=sizes, switches=switches)
 
@@ -135,7 +135,7 @@ def _list_changes(
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
-    """Write the values that the other side lacks; all values if both sides have the same ones in another order."""
+    """Write the values of ``said`` that ``other`` lacks; write all of them if only the order differs."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
     rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
     return f"{', '.join(here[:MOST_SAID])}{rest}" or NO_ENTRY

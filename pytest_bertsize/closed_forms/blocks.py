@@ -1,4 +1,4 @@
-"""The terms of a closed form, a flat list with one term for each tensor, and the kinds of modules that have them.
+"""The terms of a closed form, each of which is one tensor in all of its layers, and the kinds of modules.
 
 The same terms are made twice: with integers as dimensions to count parameters, and with symbols to show a formula. In
 a term's name a star stands for the index of a layer, so that depth costs nothing until tensors are listed.
@@ -18,7 +18,7 @@ Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
 
 STAR = "*"
-"""The sign in the name of a term that stands for the index of a layer."""
+"""The sign for the index of a layer in the name of a term."""
 
 
 class Copies(NamedTuple):
@@ -30,10 +30,10 @@ class Copies(NamedTuple):
     keys: tuple[str, ...] = ()
     """The names of the copies if they are not called by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
-    """The passes through all copies together in one forward pass; ``None`` if it passes through each copy once."""
+    """The sum of the passes through all copies in one forward pass; ``None`` for one pass through each copy."""
 
     def indices(self) -> range:
-        """Return the index of each copy; a copy with a key has its place among the keys as its index."""
+        """Return the index of each copy; indices count up from ``start``, even if the copies have keys as names."""
         return range(self.start, self.start + (len(self.keys) or int(self.times)))
 
     def name_of(self, index: int) -> str:
@@ -61,7 +61,7 @@ class Term(NamedTuple):
     component: str = ""
     trainable: bool = True
     tied_to: str | None = None
-    """The full name of the tensor that owns its storage; a star stands for this tensor's own index at that place."""
+    """The full name of the owner of the storage; a star in it means the index at the same position of ``name``."""
     copies: tuple[Copies, ...] = ()
     """The copies for each star in the name."""
     kind: str = ""
@@ -89,11 +89,11 @@ class Term(NamedTuple):
 
     @property
     def lists(self) -> list[str]:
-        """The names of the lists that its stars are indices of."""
+        """The name of the list before each star in the term's name."""
         return [self.name[:end] for end, sign in enumerate(self.name) if sign == STAR]
 
     def name_at(self, place: Sequence[int]) -> str:
-        """Return the full name of one copy by its index in each list."""
+        """Return the full name of one copy; ``place`` has its index in each list."""
         parts = iter([each.name_of(index) for each, index in zip(self.copies, place, strict=True)])
         return ".".join(next(parts) if part == STAR else part for part in self.name.split("."))
 
@@ -109,7 +109,7 @@ class Term(NamedTuple):
 # kinds of modules
 
 Shapes: TypeAlias = Mapping[str, "tuple[Count, ...] | Inner | Literal[False]"]
-"""The shapes of a module's parameters, and its inner modules, by name; ``False`` if the module has none of the name."""
+"""The shapes of a module's parameters, and its inner modules, by name; ``False`` for a parameter that it lacks."""
 
 
 class Inner(NamedTuple):
@@ -132,7 +132,7 @@ def _recurrent(gates: int) -> Callable[..., Shapes]:
     def list_shapes(
         inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
     ) -> Shapes:
-        """List the parameters of all layers; after the first, a layer reads both directions of the layer before it."""
+        """List the parameters of all layers; every layer after the first reads all directions of the layer before."""
         directions = ("", "_reverse") if bidirectional else ("",)
         found: dict[str, tuple[Count, ...]] = {}
         for layer in range(layers):
@@ -221,7 +221,7 @@ KINDS = {
     ),
 }
 KINDS |= {f"quantised_{kind}": KINDS[kind] for kind in ("linear", "embedding")}
-"""The kinds of torch, GPT-2 and I-BERT. The text of a closed form may name all of them, a row of ``extra`` torch's."""
+"""The kinds of torch, GPT-2 and I-BERT. A closed form may name every kind, a row of ``extra`` only those of torch."""
 
 
 def module(

@@ -36,7 +36,7 @@ def name_tensors(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
 
 
 def find_owners(terms: Iterable[Term]) -> dict[str, str]:
-    """Return the owner of every tensor, both by full name: the tensor itself, or the tensor whose storage it shares."""
+    """Return the full name of every tensor's owner: the tensor whose storage it shares, else the tensor itself."""
     return {name: term.owner_of(name) or name for name, term in name_tensors(terms)}
 
 
@@ -49,7 +49,7 @@ def change_tensors(
 
     If the layers of a list now differ, their number in a term is an integer, not a symbol.
 
-    :param change: returns the terms that replace a tensor, from its full name and its term; no term removes the tensor.
+    :param change: returns the terms that replace a tensor, from its full name and its term; an empty result removes it.
     :param places: the new indices of modules in lists that have lost a module, by the old paths of the modules.
     """
     found: list[tuple[list[str], Term]] = []
@@ -84,7 +84,7 @@ def _are_alike(one: Term, other: Term) -> bool:
 
 
 def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
-    """Return a term whose number of copies is an integer, not a symbol, for each list that is split."""
+    """Return a term with an integer, not a symbol, as its number of copies in each list whose layers now differ."""
     copies = (
         each._replace(times=int(each.times)) if is_split else each
         for each, is_split in zip(term.copies, are_split, strict=True)
@@ -106,7 +106,7 @@ def _renumber_parts(name: str, places: Mapping[str, int]) -> list[str]:
 
 
 def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str]) -> list[Term]:
-    """Tie every tensor to its owner, both by their full names."""
+    """Tie every tensor to its owner; ``owners`` has the full names of both."""
 
     def tie_tensor(name: str, term: Term) -> Iterator[Term]:
         own = dict(enumerate(zip(term.name.split("."), name.split("."), strict=True)))
@@ -117,7 +117,7 @@ def tie_to_owners(terms: Iterable[Term], owners: Mapping[str, str]) -> list[Term
 
 
 def put_below(path: str, terms: Iterable[Term]) -> list[Term]:
-    """Return the terms of a model with the names that they have in another model, which has it at a path."""
+    """Return a model's terms with ``path`` before each name, as in a model that contains this one at that path."""
     inside = f"{path}." if path else ""
     return [
         each._replace(name=f"{inside}{each.name}", tied_to=each.tied_to and f"{inside}{each.tied_to}") for each in terms
@@ -182,7 +182,7 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
 
 
 def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Return the new index of each remaining module of a list that has lost some."""
+    """Return the new index of each module, by its old path, that stays in a list that loses modules."""
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
         stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]
@@ -234,7 +234,7 @@ def _make_refusal(key: str, message: str) -> Unusable:
 
 
 def is_under(name: str, paths: Collection[str]) -> bool:
-    """Return whether one of the paths is this tensor or a module around it."""
+    """Return whether ``paths`` has the tensor's full name or the path of a module around it."""
     parts = name.split(".")
     return any(".".join(parts[:depth]) in paths for depth in range(1, len(parts) + 1))
 
@@ -287,7 +287,7 @@ def _find_elsewhere(part: str, names: Collection[str]) -> str:
 
 
 def _choose_indices(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:
-    """Return the indices of a list that ``[:6]`` or ``[0]`` means."""
+    """Return the indices that ``[:6]`` or ``[0]`` selects from a list."""
     matched = _SLICE.fullmatch(part)
     if matched is None or not any(matched.groups()):
         raise _make_refusal(

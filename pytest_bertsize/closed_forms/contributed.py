@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 KEY = "closed_forms"
 GROUP = "pytest_bertsize_closed_forms"
-"""The entry points by which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
+"""The group of entry points in which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
 LARGEST = 1 << 20
-"""The most bytes of one file."""
+"""The most bytes of one file of closed forms."""
 
 
 def _are_texts(value: object) -> bool:
@@ -109,7 +109,7 @@ def _of_packages() -> Iterator[tuple[str, Family]]:
 def _file_of(entry: EntryPoint) -> Path:
     """Return the file that an entry point names, without importing its package.
 
-    :raises BadExpression: if the package has no folder.
+    :raises BadExpression: for a package without a folder, and for a file whose name does not end in ``.toml``.
     """
     from importlib.util import find_spec
 

@@ -40,7 +40,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of ``sizes``, ``switches`` or ``activations`` that take over none of the similar family's keys."""
+"""The first word of ``sizes``, ``switches`` or ``activations`` if no such key of the similar family is kept."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -155,11 +155,11 @@ class _Part(NamedTuple):
     """A tree of a class."""
 
     under: str
-    """The attribute under which the class keeps it; ``""`` for none."""
+    """The attribute under which the class keeps the tree; ``""`` for none."""
     name: str
     tree: Tree
     arguments: Mapping[str, Evaluate]
-    """The arguments that the class passes."""
+    """The arguments that the class gives to the tree."""
 
 
 def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
@@ -201,10 +201,10 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     Sizes, switches, choices and ignored keys are added to those of the similar family, and replace those with the same
     name; any other argument replaces all that the similar family has of its kind.
 
-    :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
-        standard one, default (``none`` if the library uses another size instead), ``or`` with an alias, ``layers`` for
-        a number of layers, ``from`` with the least value, ``divides`` with other sizes; ``D 1024`` changes the default
-        of a known size.
+    :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: a size has its symbol,
+        its key unless that is the standard one, and its default (``none`` if the library uses another size instead).
+        Then follow ``or`` with an alias, ``layers`` for a number of layers, ``from`` with the least value, ``divides``
+        with the sizes that must be its multiples. ``D 1024`` changes the default of a known size.
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` if the
         library reads null as the default.
     :param activations: ``"hidden_act gelu"``.
@@ -277,13 +277,13 @@ def _read_activation(text: str) -> Choice:
 
 
 def read_ignored(text: str) -> Mapping[str, Ignored]:
-    """Return the ignored keys of a text, in which each line names usual ones, or describes one::
+    """Return the ignored keys of a text, in which a line names usual keys or describes one key::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
-    Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end so. In a cost,
-    ``value`` is the value in the file, and ``is_size``, ``is_true`` or ``is_false`` is true if the value is such.
+    Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end with it. In a
+    cost, ``value`` is the value in the file; ``is_size``, ``is_true`` and ``is_false`` test this value.
     """
     found: dict[str, Ignored] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -314,7 +314,7 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules of a text, three lines for each: a condition of keys, the message if it fails, the fix.
 
-    A message names the line of the condition's first key; ``KEY: CONDITION`` names that of another key.
+    A message is at the line of the condition's first key, or at the line of ``KEY`` in ``KEY: CONDITION``.
     """
     if not isinstance(text, str):
         return text

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Build, Model
 
 MOST_PARAMETERS = 10**13
-"""More parameters than any trained model has; a larger model is a mistake, and is not built."""
+"""The most parameters of a model that is built; no trained model has as many, so a larger one is a mistake."""
 MOST_MEMORY = 64 * MEGABYTE
-"""The most bytes that a build may take by its closed form; the build itself is watched, and may take a little more."""
+"""The most bytes that a build may take by its closed form unless the table allows more; the build has its own limit."""
 BYTES_OF_A_TENSOR = 3_600
-"""Bytes of a tensor on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
+"""Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
 BYTES_OF_A_LABEL = 190
-"""Bytes of a label: transformers writes its name into two dictionaries."""
+"""Bytes that a label takes: transformers writes the name of a label into two dictionaries."""
 TOO_MUCH = "by the closed form this is {parts}, which would take {takes} MB to build, more than {most} MB"
 TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
@@ -66,11 +66,11 @@ class Derivation(NamedTuple):
     """Notes on an adapter, and on tied backbones."""
     adapter: Adapter | None = None
     alone: ClosedForm | None = None
-    """The model without its adapter; ``None`` if it has none."""
+    """The model without its adapter; ``None`` if the model has no adapter."""
 
     @property
     def sizes(self) -> dict[str, Size]:
-        """The keys of all sizes by symbol, including the number of labels."""
+        """Every size by its symbol, including the number of labels if there is one."""
         labels = {LABELS: Size("num_labels", LABELS, self.family.keys.labels)} if LABELS in self.form.dims.sizes else {}
         return {**labels, **{size.symbol: size for size in self.family.keys.sizes}}
 
@@ -216,9 +216,9 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 
 
 def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
-    """Return the message about an excess, the fix, and the symbol of the size that causes the excess.
+    """Return the message about an excess, the fix, and the symbol of the size that causes it; else ``None``.
 
-    :param build: the resources that the table allows; a fifth of them is kept as a reserve.
+    :param build: the resources that the table allows; a fifth of the memory is kept as a reserve.
     """
     labels = form.dims.sizes.get(LABELS) or 0
     memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 LONGEST = 200
 """The most characters of one expression."""
 MOST_ITEMS = 10_000
-"""Most items of a list that an expression makes."""
+"""The most items of a list that an expression makes."""
 MOST_WORK = 100_000
-"""Most work of a product: the bits or terms of one factor times those of the other."""
+"""The most work of one product, which is the bits or terms of one factor times those of the other."""
 HIGHEST_POWER = 16
 
 
@@ -57,7 +57,7 @@ class Scope(Struct, frozen=True):
         )
 
     def get(self, name: str) -> Any:
-        """Return the value of a name, or ``None``."""
+        """Return the value of a name; ``None`` if nothing has the name."""
         try:
             return self[name]
         except BadExpression:
@@ -128,7 +128,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {"len": len, "range": count_up, "
 
 @cache
 def compile_size(text: str) -> Evaluate:
-    """Return a function that counts an expression in a scope.
+    """Return a function that takes a scope and returns the value of the expression in it.
 
     :raises BadExpression: for a text that is not arithmetic.
     """

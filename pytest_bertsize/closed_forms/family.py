@@ -27,11 +27,11 @@ class Architecture(Struct, frozen=True):
 
     name: str
     terms: Callable[[Dims], Sequence[Term]]
-    """A function that returns its terms, with integers or with symbols."""
+    """A function that returns the terms of the class, with integers or symbols as sizes."""
     labels: bool = False
-    """True if its size depends on C, the number of labels."""
+    """True if a count of the class depends on C, the number of labels."""
     options: Mapping[str, bool] = {}
-    """Constructor arguments that change its size, with their defaults."""
+    """Constructor arguments that change a count of the class, with their defaults."""
     defined_in: str = "transformers"
     """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
@@ -57,7 +57,7 @@ class Family(Struct, frozen=True):
     classes: str = ""
     """The text of :attr:`architectures`, for reuse by a similar family."""
     trees: Mapping[str, str] = {}
-    """The texts of its trees and of their parts."""
+    """The texts of trees, and of parts of trees, by name."""
     arguments: frozenset[str] = frozenset()
     """The arguments that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
@@ -117,7 +117,7 @@ class Family(Struct, frozen=True):
 
 
 def _list_components(form: ClosedForm) -> dict[str, int]:
-    """Return the components; none if the config does not fit this class, as it may fit only others of the family."""
+    """Return the components of one class; none if the config fits only other classes of the family."""
     try:
         return form.components
     except Exception:  # noqa: BLE001  (blocks raise anything for a missing size)
@@ -136,7 +136,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """All terms, with one term for all layers of a list: all counts below are sums over these terms."""
+        """All terms, with one term for all layers of a list: all counts of this class are sums over terms."""
         return tuple(self.architecture.terms(self.dims))
 
     @cached_property
@@ -198,7 +198,7 @@ class ClosedForm(Inventory):
         return self.architecture.terms(symbolic(self.dims))
 
     def layers(self, component: str) -> int:
-        """Return the number of copies that all terms of a component have, else 1; by tensors if some are frozen."""
+        """Return 12 if every term of the component has 12 copies, else 1; if a term is frozen, compare tensors."""
         repeats = self._repeats.get(component, set())
         if component == TOTAL or not repeats:
             return 1
@@ -208,7 +208,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """The numbers of copies of a component's terms, each with whether the terms train; for every component."""
+        """The numbers of copies of the terms of each component, each number with whether its terms train."""
         found: dict[str, set[tuple[int, bool]]] = {}
         for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
             for level in levels(component):

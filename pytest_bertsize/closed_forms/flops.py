@@ -103,7 +103,7 @@ def count_flops(form: ClosedForm, seq_len: int) -> int | None:
 
 
 def total(components: Mapping[str, int]) -> int:
-    """Sum components that are listed at every level."""
+    """Sum the components of the top level, which include those of every level below."""
     return sum(count for component, count in components.items() if "." not in component)
 
 

@@ -52,12 +52,12 @@ class Formula(Struct, frozen=True, dict=True):
 
     @property
     def symbols(self) -> set[str]:
-        """The names of its symbols."""
+        """The names of the symbols in the formula."""
         factors = [factor for product in self.products for factor in product.factors]
         return {name for each in factors for name in (each.symbols if isinstance(each, Formula) else symbols_of(each))}
 
     def in_numbers(self, sizes: Mapping[str, int]) -> str:
-        """Write sizes in place of their symbols: ``4·768² + 4·768``."""
+        """Write the formula with sizes in place of symbols: ``4·768² + 4·768``."""
         return _Text(sizes).write_formula(self)
 
 
@@ -70,10 +70,10 @@ class Product(NamedTuple):
 
 
 class Formulas:
-    """Writes the sums of a closed form's parameters."""
+    """Makes formulas for the parameters of a closed form."""
 
     def __init__(self, dims: Dims) -> None:
-        """:param dims: the sizes, which show the quotients without a remainder: these are written without a floor."""
+        """:param dims: the sizes; a quotient of these sizes without a remainder is written without a floor."""
         self._sizes = dims.sizes
         self._known: dict[tuple[Sum, ...], list[tuple[Monomial, Product]]] = {}
 
@@ -144,7 +144,7 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 
 
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
-    """Return each term of a sum without its number, to find like terms, and as a product.
+    """Return each term of a sum twice: without its number, to find like terms, and as a product.
 
     The factors of the product are in the order of a shape: rows before columns.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
 
 PREFIX = "base_model.model"
-"""PEFT's path of the whole model."""
+"""The path at which PEFT keeps the whole model."""
 ORIGINAL, COPY = "original_module", "modules_to_save.default"
 """The children of a saved module: the original, and the copy that trains."""
 LORA = "adapters.lora"
@@ -40,7 +40,7 @@ BY_TASK = {"SEQ_CLS": CLASSIFIERS, "TOKEN_CLS": CLASSIFIERS, "QUESTION_ANS": ("q
 HEADS = ("head.classifier", "head.qa_outputs")
 """Components that no checkpoint of pretraining has."""
 MOST_SHOWN = 12
-"""Most names of modules in one message."""
+"""The most names of modules in one message."""
 
 
 def add_adapter(terms: Iterable[Term], adapter: Adapter, r: Count) -> list[Term]:
@@ -58,7 +58,7 @@ class Module(NamedTuple):
     """A module of a model."""
 
     pattern: str
-    """Its path with a star for the index of each list."""
+    """The path of the module, with a star for the index of each list."""
     kind: str = ""
     """One of the closed forms' kinds; ``""`` for a module that only contains others."""
     component: str = ""
@@ -81,7 +81,7 @@ class _Modules:
             if term.kind:
                 self.by_path[path] = Module(".".join(pattern[:-1]), term.kind, term.component)
         self.lists = self.by_path.keys() - others
-        """Modules that are lists of modules."""
+        """The paths of modules that are lists of modules."""
 
     def find_named(self, said: Sequence[str] | str) -> set[str]:
         """Find modules by a list of the ends of their paths, or by a regular expression that matches a whole path."""
@@ -91,7 +91,7 @@ class _Modules:
         return {path for path in self.by_path if not ends.isdisjoint(_ends_of(path))}
 
     def last_names(self, kinds: Sequence[str] | None = None) -> set[str]:
-        """Return the last names of modules of some kinds."""
+        """Return the last part of each path, for modules of some ``kinds`` or for all modules."""
         return {path.rsplit(".", 1)[-1] for path, each in self.by_path.items() if kinds is None or each.kind in kinds}
 
 
@@ -109,7 +109,7 @@ def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str
 
 
 def _insert_part(pattern: str, depth: int, inner: str) -> str:
-    """Put ``inner`` after the first parts of a name."""
+    """Put ``inner`` after the first ``depth`` parts of a name."""
     parts = pattern.split(".")
     return ".".join((*parts[:depth], inner, *parts[depth:]))
 
@@ -141,7 +141,7 @@ class _Targets:
         return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
 
     def _find_all_linear(self) -> set[str]:
-        """Find every linear layer except the output layer: the decoder, or without one the classifier of sequences."""
+        """Find every linear layer except the decoder or, in a model without decoder, the classifier of sequences."""
         linear = {path: each for path, each in self.modules.by_path.items() if each.kind in LINEAR}
         outputs = [each.pattern for each in linear.values() if each.component == "head.decoder"]
         if any(".tail." in path for path in outputs):  # an adaptive softmax is not a linear layer
@@ -160,7 +160,7 @@ class _Targets:
         return found | set(_first_matches(dotted, self.modules.by_path))
 
     def _is_in_its_layers(self, path: str) -> bool:
-        """Return whether ``layers_to_transform`` has the first index in a path (of a list in ``layers_pattern``)."""
+        """Return whether the adapter goes into the layer of ``path``: its first index, or the first in a named list."""
         layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
         *parts, _ = path.split(".")
         numbers = [
@@ -357,7 +357,7 @@ def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
 
 
 def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
-    """Yield a warning for each name that no module has: PEFT ignores it (a target only if another target matches)."""
+    """Yield a warning for each target or module to save that matches no module, and that PEFT therefore ignores."""
     there = {end for path in modules.by_path for end in _ends_of(path)}
     targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
     absent = [("target_modules", each) for each in targets if each not in there]

@@ -30,7 +30,7 @@ NO_FAMILY = Family("", ConfigKeys(()), ())
 """The family of a class without a config."""
 _NUM_LABELS = "num_labels"
 RANK = "r"
-"""The symbol that an adapter takes."""
+"""The symbol of the rank of an adapter."""
 
 
 def own_class(
@@ -65,7 +65,7 @@ def own_class(
 def _with_keys(
     family: Family, asked: set[str], model: Model, written: Mapping[str, object]
 ) -> tuple[Family, dict[str, str]]:
-    """Return the family with the keys that set the sizes of an ``extra``, and the symbols of all keys.
+    """Return the family with the keys that set the sizes of an ``extra``, and the symbol of every key.
 
     :raises Unusable: for a key that the config does not have.
     """
@@ -144,7 +144,7 @@ def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Seq
 
 
 def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
-    """:raises Unusable: for a range of a module that is not a list of the backbone."""
+    """:raises Unusable: for a range, such as ``layer[:6]``, of a module that is not a list of the backbone."""
     layers, _, rest = extra.name.rpartition("]")
     if not layers:
         return [extra.name]
@@ -157,7 +157,7 @@ def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
 
 
 def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    """:raises Unusable: for more than :data:`MOST_LAYERS`."""
+    """:raises Unusable: for more than :data:`MOST_LAYERS` copies."""
     count = _make_size(extra.count or 1, dims, symbols)
     if count > MOST_LAYERS:
         message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
@@ -166,7 +166,7 @@ def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count
 
 
 def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    """Return a number, or the sum of a text: ``"2*hidden_size + 16"`` → 2·D + 16."""
+    """Return the value of a size: a number, or the sum in a text, as in ``"2*hidden_size + 16"`` → 2·D + 16."""
     if isinstance(size, int):
         return size
     return sum(times * (_find_value(key, dims, symbols) if key else 1) for times, key in summands(size))

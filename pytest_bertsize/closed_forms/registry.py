@@ -63,7 +63,7 @@ class Registry:
 
     @property
     def names(self) -> list[str]:
-        """Every family by its ``model_type``."""
+        """The ``model_type`` of every family."""
         return list(dict.fromkeys([*FAMILIES, *(family.name for _, family in self._contributed)]))
 
     def families(self, name: str) -> list[Family]:
@@ -77,7 +77,7 @@ class Registry:
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture of a family.
 
-        :raises Unusable: if two installed packages have a closed form for it, or one that cannot be read.
+        :raises Unusable: for two closed forms of it in installed packages, and for a package whose file cannot be read.
         """
         known = ((family, family.architecture(architecture)) for family in self.families(name))
         found = next(((family, known) for family, known in known if known), None)

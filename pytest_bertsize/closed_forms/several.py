@@ -59,11 +59,11 @@ class Part(Struct, frozen=True):
 
     name: str
     place: str
-    """The prefix of its keys: ``ctx_model.``, or nothing."""
+    """The prefix of the part's keys in the whole model: ``ctx_model.``, or nothing."""
     suffix: str
-    """The end of its symbols: ``_c``, or nothing."""
+    """The end of the part's symbols in the whole model: ``_c``, or nothing."""
     path: str
-    """The path of its module."""
+    """The path of the part's module in the whole model."""
     component: str
     """The component around the part's own components; if the part has none, all its tensors are in this one."""
     family: Family
@@ -72,7 +72,7 @@ class Part(Struct, frozen=True):
 
     @property
     def keys(self) -> ConfigKeys:
-        """The keys that it reads, with their names and symbols in the whole model."""
+        """The keys that the part reads, with their names and symbols in the whole model."""
         own = self.family.keys.below(self.place, self.suffix)
         rules = (*own.rules, *(rule.below(self.place) for rule in self.architecture.rules))
         has_labels = self.architecture.labels and self.place  # without a place they belong to the whole
@@ -80,7 +80,7 @@ class Part(Struct, frozen=True):
         return replace(own, sizes=(*own.sizes, *labels), rules=rules)
 
     def own_dims(self, whole: Dims) -> Dims:
-        """Return its own sizes and switches from those of the whole model."""
+        """Return the part's own sizes and switches from those of the whole model."""
         options = {key: value for key, value in whole.switches.items() if key in self.architecture.options}
         own = {key.removeprefix(self.place): each for key, each in whole.switches.items() if key.startswith(self.place)}
         switches = {**own, **self.architecture.options, **options}
@@ -91,11 +91,11 @@ class Part(Struct, frozen=True):
         return {own: sizes[f"{own}{self.suffix}"] for own in symbols if f"{own}{self.suffix}" in sizes}
 
     def component_of(self, own: str) -> str:
-        """Return the name of one of its components in the whole model."""
+        """Return the name that a component of the part has in the whole model."""
         return ".".join(filter(None, (self.component, own)))
 
     def list_terms(self, whole: Dims) -> Iterator[Term]:
-        """Yield its terms with their names and components in the whole model."""
+        """Yield the part's terms with the names and components that they have in the whole model."""
         for term in put_below(self.path, self.architecture.terms(self.own_dims(whole))):
             yield term._replace(component=self.component_of(term.component))
 
@@ -249,7 +249,7 @@ def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Regis
 
 
 def _shorten_name(name: str, names: Iterable[str]) -> str:
-    """Return the shortest beginning that distinguishes a name from the others, for the ends of its symbols."""
+    """Return the shortest beginning that distinguishes a name from the others, as the end of its symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]
     lengths = range(1, len(plain[name]) + 1)

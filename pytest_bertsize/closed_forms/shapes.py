@@ -1,11 +1,11 @@
-"""Shapes under a budget: other sizes that a model could have, by its closed form, the nearest to the present first.
+"""Shapes under a budget: other sizes that a model could have, by its closed form, nearest to the present shape first.
 
 Heads divide the width and keep their own width, sizes are multiples of 64, and shapes that a rule of the class refuses
 are left out. A shape under every limit is shown if no size can grow by one more step, and if no nearer shape of the
 same depth has as many parameters for as few FLOPs, within one percent.
 
-A count is linear in each number of layers, so a width with a network is counted only at the present depth and one layer
-deeper. The closed form itself counts every shape that is shown. A network is a size of the feed-forward layers.
+A network is a size of the feed-forward layers. A count is linear in each number of layers, so a width with a network is
+counted only at the present depth and one layer deeper. The closed form itself counts every shape that is shown.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
 FURTHEST_IN_A_REPORT = 0.7
-"""The largest distance of a shape, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
+"""The largest distance of a shape in a report, a sum of logarithms: a size that changes by a tenth adds about 0.1."""
 MULTIPLE = 64
-"""Divisor of widths and vocabularies, for the matrix units of a GPU."""
+"""The number that widths and vocabularies are multiples of, for the matrix units of a GPU."""
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
 SEQ_LEN = 128
 FURTHEST = 4
-"""Largest multiple of the present width or depth to try."""
+"""The largest multiple of the present width or depth that is tried."""
 WIDEST, DEEPEST = 1_024, 24
-"""Width and depth to try for smaller models, too: those of BERT-large."""
+"""The width and depth of BERT-large, which are tried for smaller models, too."""
 MOST_APART = 5
-"""Most steps between two widths that the heads divide; beyond that, heads become 64 wide."""
+"""The most steps between two widths that the heads divide; if there are more, heads become 64 wide."""
 MOST_STEPS = 64
-"""Most values of one size to try."""
+"""The most values of one size that are tried."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
 """Limits of the ratio of feed-forward network to width, as multiples of the present ratio."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
@@ -59,9 +59,9 @@ HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
-"""Keys of an adapter that vary."""
+"""Keys of an adapter that a search varies."""
 MOST_LEFT_OUT = 2
-"""Most targets of an adapter to leave out."""
+"""The most targets of an adapter that a shape leaves out."""
 
 
 class Wish(NamedTuple):
@@ -91,7 +91,7 @@ class Shape(Struct, frozen=True):
     layers: int
 
     def is_as_good_as(self, other: Shape) -> bool:
-        """Return whether the other has as many layers and no advantage in parameters or FLOPs."""
+        """Return whether ``other`` has as many layers, and no advantage over one percent in parameters or FLOPs."""
         costs = (self.flops or 0) * 99 <= (other.flops or 0) * 100
         return self.layers == other.layers and self.form.total * 100 >= other.form.total * 99 and costs
 
@@ -147,16 +147,16 @@ class Axes:
         self.widths = self._list_widths()
 
     def _fewer_rows(self, symbol: str, now: int) -> range:
-        """Return smaller numbers of rows, rising: multiples of the step; positions also keep their present remainder.
+        """Return smaller numbers of rows, rising: multiples of the step, to which positions add the present remainder.
 
-        Some families count positions from 2 on (fairseq's padding). There are no fewer positions than tokens in a pass.
+        Some families count positions from 2 on (fairseq's padding). Every token of a pass has a position.
         """
         step = self.wish.multiple
         return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Keys with another value to try."""
+        """The keys that have another value to try."""
         tried = [*self.widths, *self.list_networks(self.widths[0]), *self.list_networks(self.widths[-1])]
         keys = dict.fromkeys(key for point in tried for key in point.sizes)
         others = [key for key in keys if any(point.sizes.get(key, self.now[key]) != self.now[key] for point in tried)]
@@ -306,7 +306,7 @@ class _Search:
         self.axes.stacks = [key for key in self.axes.stacks if self._is_free(key)]
 
     def _is_free(self, stack: str) -> bool:
-        """Return whether a number of layers can change, and a limit depends on it.
+        """Return whether the number of layers in ``stack`` can change and any limit depends on it.
 
         The number cannot change if a list of the config has an entry for each layer, or if the table names single
         layers, so that the number is in no formula.
@@ -345,7 +345,7 @@ class _Search:
             return None
 
     def _measure_line(self, body: Mapping[str, int]) -> list[list[int] | None]:
-        """Measure a width and a network at the present depth, and with one layer more of each stack."""
+        """Measure a width and a network at the present depth, and with one layer more in each stack in turn."""
         key = tuple(body.values())
         if key not in self._lines:
             deeper = ({**body, stack: self.axes.now[stack] + 1} for stack in self.axes.stacks)
@@ -353,7 +353,7 @@ class _Search:
         return self._lines[key]
 
     def _exceeds_limit(self, counts: Sequence[int]) -> bool:
-        """Return whether a limit is exceeded."""
+        """Return whether one of the counts exceeds its limit."""
         held = zip(self.limits, counts, strict=True)
         return any(limit.maximum is not None and count > limit.maximum for limit, count in held)
 
@@ -452,7 +452,7 @@ class _Search:
     def _list_depths(
         self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
     ) -> Iterator[Shape]:
-        """Yield the deepest shapes of a width and a network under the limits: one for each stack, the rest as now."""
+        """Yield the deepest shapes of a width and a network under the limits; each changes at most one stack."""
         now = tuple(self.axes.now[stack] for stack in self.axes.stacks)
         depths = set() if now else {now}
         for place, tried in enumerate(self.axes.depths[stack] for stack in self.axes.stacks):

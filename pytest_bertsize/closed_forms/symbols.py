@@ -27,7 +27,7 @@ class Floor(Struct, frozen=True):
 
 
 class Monomial(Struct, frozen=True):
-    """A summand, ``4·D²`` or ``D/2``."""
+    """A summand of a sum, such as ``4·D²`` or ``D/2``."""
 
     number: Fraction
     powers: tuple[tuple[Base, int], ...] = ()
@@ -150,7 +150,7 @@ def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
 
 
 def over_one_line(terms: Sum) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
-    """Return a sum of fractions as one: the products above the line and the product below it, all whole numbers."""
+    """Return a sum of fractions as one, in whole numbers: the products above its line, and the product below."""
     divisor = math.lcm(*(term.number.denominator for term in terms))
     below: dict[Base, int] = {}
     for term in terms:
@@ -193,14 +193,14 @@ class Oracle(Protocol):
     """Answers the questions of a closed form about its sizes."""
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Return whether a sum is zero (``is_zero``), or whether it is more than zero."""
+        """Return whether ``count`` is zero or, without ``is_zero``, whether it is more than zero."""
 
     def number(self, count: Sum) -> int:
         """Return the value of a sum."""
 
 
 class Numbers(Struct, frozen=True):
-    """Answers the questions with the numbers of the sizes."""
+    """Answers the questions of a closed form with the numbers of its sizes."""
 
     sizes: Mapping[str, Any]
 
@@ -283,7 +283,7 @@ class Expression:
         return format(int(self), form)
 
     def at(self, sizes: Mapping[str, Any]) -> Fraction:
-        """Return its value with these sizes."""
+        """Return the value of the expression with these sizes."""
         return evaluate(self.terms, sizes)
 
 

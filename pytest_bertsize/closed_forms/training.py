@@ -1,9 +1,9 @@
 """The memory of training without activations: parameters, gradients and the states of AdamW, by arithmetic alone.
 
 A trainable parameter has a gradient and two moments of its own dtype (``torch.optim.AdamW`` makes ``exp_avg`` and
-``exp_avg_sq`` with ``zeros_like``). Each trainable tensor has a ``step``, a float32 in every dtype. In float32 that is
-16 bytes a parameter and 4 a tensor. Autocast changes none of this, as it casts activations, and copies of weights while
-a layer runs. A frozen parameter takes only its own bytes.
+``exp_avg_sq`` with ``zeros_like``). Each trainable tensor also has a ``step`` in float32. With weights in float32 that
+is 16 bytes a parameter and 4 a tensor. Autocast changes none of this, as it casts activations, and copies of
+weights while a layer runs. A frozen parameter takes only its own bytes.
 """
 
 from __future__ import annotations

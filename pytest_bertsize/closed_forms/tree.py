@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.values import Dims
 
 PARAMETER = "parameter"
-"""The word in place of a kind for a line that is a tensor, not a module."""
+"""The word in place of a kind in a line that is a tensor, not a module."""
 _WORDS = ("when", "for", "tied", "passes", "frozen", "attends", "reads")
 """Words that begin a clause of a line; the last two were for FLOPs and have no effect now."""
 _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
@@ -135,7 +135,7 @@ class Tree(Struct, frozen=True, dict=True):
 
     @property
     def has_labels(self) -> bool:
-        """Return whether the text counts C, the number of labels."""
+        """Return whether the text uses C, the number of labels."""
         return _LABELS.search(self.text) is not None
 
     def terms(self, dims: Dims, name: str = "", **arguments: Any) -> list[Term]:
@@ -179,7 +179,7 @@ def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
 
 
 def _split_clauses(text: str) -> tuple[str, dict[str, str]]:
-    """Split a line into the module and its clauses, which begin with a word or ``@``."""
+    """Split a line into the module and its clauses, which begin with one of ``_WORDS`` or ``@``."""
     module, *said = _CLAUSE.split(f" {text}")
     if not module.strip():  # a line that begins with a clause is a group without a name
         module = "-"
@@ -220,7 +220,7 @@ def _read_line(text: str) -> Line:
 
 
 def _split_words(text: str, separator: str = " ") -> list[str]:
-    """Split a text outside of parentheses."""
+    """Split a text at each ``separator`` that is not inside of parentheses or brackets."""
     found, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")

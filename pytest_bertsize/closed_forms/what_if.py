@@ -144,7 +144,7 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
 
 
 def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
-    """Return 64 more hidden units, with heads of the same width and the feed-forward network in the same ratio."""
+    """Return the changes for 64 or more hidden units: more heads, else wider heads, and a network in the same ratio."""
     now = variants.now(width)
     heads, inner = by_symbol.get("A"), by_symbol.get("I")
     each = now // variants.now(heads) if heads else 0

@@ -30,7 +30,7 @@ _ENCODER_DECODERS = (
 )
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""All names, in the order of messages and the documentation."""
+"""The names of all families, in their order in messages and in the documentation."""
 SHARED_FILES = {
     "bart": ("mbart", "pegasus", "m2m_100", "led"),
     "bert": ("ernie", "bert-generation", "splinter"),
@@ -54,7 +54,7 @@ SHARED_FILES = {
 
 
 class _Families(Mapping[str, Family]):
-    """Every family by its ``model_type``; a family's file is imported when it is looked up."""
+    """Every family by its ``model_type``; the file of a family is imported when the family is looked up."""
 
     def __getitem__(self, name: str) -> Family:
         if name not in _NAMES:
@@ -76,7 +76,7 @@ FAMILIES: Mapping[str, Family] = _Families()
 
 @cache
 def _load(name: str) -> Family:
-    """Return a family: the constant with its name in its file."""
+    """Return a family, which is the constant of the same name in the family's file."""
     constant = name.replace("-", "_")
     file = next((file for file, others in SHARED_FILES.items() if name in others), constant)
     return cast("Family", getattr(import_module(f"{__name__}.{file}"), constant.upper()))

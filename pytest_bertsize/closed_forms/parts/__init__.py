@@ -1,1 +1,1 @@
-"""Parts that families share: heads, layers, rotary embeddings, and variations of a block."""
+"""Parts that families share: heads, ignored keys, and relative and rotary positions."""

@@ -31,8 +31,8 @@ cls.predictions
     LayerNorm                layer_norm get(E,D)
   {decoder("cls.predictions.bias", width="get(E,D)")}
 """
-"""``cls.predictions``: D² + 3·D of transform and V of output bias; an untied decoder adds V·D + V. If word embeddings
-are narrower than the layers, the transform narrows to their width."""
+"""``cls.predictions`` has D² + 3·D of transform and V of output bias; an untied decoder adds V·D + V. If the word
+embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
 LM_HEAD = f"""
 lm_head
   bias                       parameter V   @head.decoder
@@ -44,12 +44,12 @@ lm_head
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
-    """Language modelling with one matrix: V·D if it is not tied; a bias adds V and is never tied."""
+    """Return a language model of one matrix: V·D if it is not tied; a bias adds V and is never tied."""
     return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
 NEXT_SENTENCE = "cls.seq_relationship  linear D 2  @head.seq_relationship"
-"""Next sentence or not (Devlin et al. 2018, section 3.1)."""
+"""Two scores, for and against the second text as the next sentence (Devlin et al. 2018, section 3.1)."""
 CLASSIFIER = "classifier  linear D C  @head.classifier"
 DENSE_CLASSIFIER = """
 classifier          @head.classifier
@@ -88,12 +88,12 @@ _SUMMARY = """
 
 
 def summary(place: str = "sequence_summary", outputs: str = "C") -> str:
-    """One vector for a sequence: outputs·D + outputs, or D² + D if it keeps the width; without projection, nothing."""
+    """Return the projection of a sequence's vector, if any: outputs·D + outputs, or D² + D if it keeps the width."""
     return fill(_SUMMARY, place=place, outputs=outputs)
 
 
 def summary_choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
-    """Return the choices of the vector's place in the sequence, which changes no count, and of its activation.
+    """Return two choices for the vector of a sequence: its position, which changes no count, and its activation.
 
     :param place: default of ``summary_type``.
     :param function: default of ``summary_activation``.

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def _distance_embedding(value: Any, dims: Dims) -> int | None:
-    """L·(2·P - 1)·D/A: a table of distances in every self-attention (transformers 4, Shaw et al. 2018)."""
+    """Return L·(2·P - 1)·D/A, a table of distances in every self-attention (transformers 4, Shaw et al. 2018)."""
     if value not in ("relative_key", "relative_key_query"):
         return None
     return int(dims.L * (2 * dims.P - 1) * (dims.D // dims.A))
 
 
 def _pruned(value: Any, dims: Dims) -> int | None:
-    """-(4·D + 3)·D/A for every pruned head: its rows of query, key and value, its columns of the output."""
+    """Return -(4·D + 3)·D/A for every pruned head: its rows of query, key and value, and its columns of the output."""
     if not isinstance(value, dict) or not all(isinstance(heads, list) for heads in value.values()):
         return None
     heads = sum(len({head for head in heads if type(head) is int}) for heads in value.values())
@@ -26,7 +26,7 @@ def _pruned(value: Any, dims: Dims) -> int | None:
 
 
 def _factorised(value: Any, dims: Dims) -> int | None:
-    """V·E + E·D + D - V·D: a word table of another width and a projection (Lan et al. 2019, section 3.1)."""
+    """Return V·E + E·D + D - V·D: a word table of another width and a projection (Lan et al. 2019, section 3.1)."""
     if type(value) is not int or value < 1:
         return None
     return int(dims.V * value + value * dims.D + dims.D - dims.V * dims.D)

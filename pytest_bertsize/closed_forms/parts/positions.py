@@ -1,10 +1,10 @@
 """Relative and rotary positions.
 
-Relative ones are a table of distances in every self-attention of BERT and similar families in transformers 4 (Shaw et
-al. 2018, arXiv 1803.02155, and Huang et al. 2020, arXiv 2009.13658). transformers 5 has no such tables and ignores the
-key: https://github.com/huggingface/transformers/pull/41170. Rotary ones turn pairs of numbers (Su et al. 2021, arXiv
-2104.09864) and have no parameters. The width of a head may be odd up to four: the library does not check models that
-are as small as in its tests.
+Relative positions are a table of distances in every self-attention of BERT and similar families in transformers 4 (Shaw
+et al. 2018, arXiv 1803.02155, and Huang et al. 2020, arXiv 2009.13658). transformers 5 has no such tables and ignores
+``position_embedding_type``: https://github.com/huggingface/transformers/pull/41170. Rotary positions turn pairs of
+numbers (Su et al. 2021, arXiv 2104.09864) and have no parameters. A head of at most four numbers may have an odd width:
+the library does not check models that are as small as those in its tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""Values of the key, and the number of vectors that a distance multiplies: the query alone, or query and key."""
+"""Values of the key, each with the number of vectors that a distance multiplies: the query, or query and key."""
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
@@ -30,7 +30,7 @@ SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
 def products(dims: Dims) -> int:
-    """Return the number of further products of a self-attention: of its queries or keys with rows of distances."""
+    """Return how many products with rows of distances a self-attention has: 0, 1 (of queries) or 2 (also of keys)."""
     return RELATIVE.get(dims.switches.get(KEY, ""), 0) if dims.release < V4 else 0
 
 
@@ -52,13 +52,13 @@ def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
 
 
 def read_until(*release: int) -> Until:
-    """Return the change for releases before this one, in families whose layers have such tables until then."""
+    """Return the change for releases before this one, in which the layers of a family have tables of distances."""
     return Until(release, _read, SOURCE)
 
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""The change for families whose closed form lacks the tables of transformers 4: the key is refused there."""
+"""The change for families whose closed form lacks the tables of transformers 4, for which the key is refused."""
 
 # rules of models with rotary positions
 
