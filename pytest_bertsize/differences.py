@@ -20,11 +20,11 @@ from pytest_bertsize.wording import exact, listed, plural, printable, signed
 Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied", "frozen", "trained"]
 
 MOST_ALIKE = 64
-"""Most modules of the same shapes that are considered; the one with the most similar name is taken."""
+"""The most new modules of equal shapes that are compared by name with a module that is gone; the most similar matches."""
 DISTINCT = 4
-"""The fewest tensors of a module that is recognised by its shapes alone, whatever its name and place."""
+"""The fewest tensors of a module that is recognised by its shapes alone, whatever its name and parent."""
 MOST_SHAPES = 2
-"""Most tensors of a module that are shown with their shapes."""
+"""The most tensors of a module that are shown with their shapes; of a larger module, only their number is shown."""
 MOST_NAMED = 3
 AXES = {1: ("length",), 2: ("rows", "columns")}
 
@@ -36,13 +36,13 @@ class Difference(Struct, frozen=True):
     name: str
     """The modules or tensors that differ, layers folded: ``bert.encoder.layer[12:14]``."""
     count: int
-    """Parameters that it adds; negative if it removes some."""
+    """The parameters that the difference adds; negative if it removes some."""
     tensors: tuple[str, ...]
     """The names of the tensors that differ, including those that are gone, and former names."""
     detail: str
     """Details: the number of parameters, the shapes."""
     other: str = ""
-    """The former name, or the name of the tensor that it is or was tied to."""
+    """The former name, or the name of the tensor to which this one is or was tied."""
     is_plural: bool = False
     is_name_alone: bool = False
     """True if all its tensors are tied to others: only names came or went, and no parameter."""
@@ -99,7 +99,7 @@ class _Side:
 
     @cached_property
     def groups(self) -> dict[str, set[str]]:
-        """All names of every tensor that has several names, by each of these names."""
+        """The names of each tensor that has several names, under every one of its names."""
         found: dict[str, set[str]] = {}
         for tensor in self.tensors.values():
             found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
@@ -116,7 +116,7 @@ class _Side:
         return tuple(each.name for path in paths for each in self.paths[path])
 
     def find_roots(self, names: Collection[str]) -> list[str]:
-        """Return, for each name, the outermost module with tensors only among these names, else the tensor itself."""
+        """Return the outermost modules whose tensors are all in ``names``, and the tensors outside such modules."""
         left = Counter(path for name in names for path in _outer_modules(name))
         found = (
             next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
@@ -124,7 +124,7 @@ class _Side:
         return list(dict.fromkeys(found))
 
     def with_heirs(self, leaving: Collection[str]) -> _Side:
-        """Replace owners that come or go by a tied tensor that stays: then only a name comes or goes."""
+        """Make a tied tensor that stays the owner if its owner is ``leaving``: then only a name comes or goes."""
         heirs: dict[str, str] = {}
         for each in self.tensors.values():
             if each.tied_to in leaving and each.name not in leaving:
@@ -184,7 +184,7 @@ class _Comparison:
 
     @staticmethod
     def _count_twins(paths: Sequence[str], side: _Side, other: _Side) -> int:
-        """Return how many layers the list has on both sides if all of them are built like this one, else 0."""
+        """Return how many other layers of the list are on both sides if each is built like ``paths[0]``, else 0."""
         parent, _, index = paths[0].rpartition(".")
         if not index.isdigit():
             return 0
@@ -239,7 +239,7 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether two modules of the same shapes are one: by name, by parent, nested, or with many tensors."""
+        """Return whether modules of equal shapes are one: by equal names, equal parents, nesting, or many tensors."""
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
@@ -304,7 +304,7 @@ class _Comparison:
 
 
 def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
-    """Fold paths that differ only in their layer: yield one name, and the paths that it stands for."""
+    """Fold paths that differ only in their layer: yield a folded name, and the paths that it stands for."""
     groups: dict[Hashable, list[str]] = {}
     for path in paths:
         groups.setdefault((split_indices(path)[0], alike(path)), []).append(path)
@@ -328,12 +328,12 @@ def _join_names(paths: Iterable[str]) -> str:
 
 
 def _is_list(paths: Sequence[str]) -> bool:
-    """Return whether these are several layers; ``layer[0:12].norm``, a module of each layer, takes the singular."""
+    """Return whether a name for these paths takes the plural: ``layer[0:12]`` does, ``layer[0:12].norm`` does not."""
     return len(paths) > 1 and paths[0].rpartition(".")[2].isdigit()
 
 
 def _count_common_parts(one: str, other: str) -> int:
-    """Return how many parts two paths share at their beginning and at their end."""
+    """Return how many names between dots two paths share at their beginning, plus how many at their end."""
     first, second = one.split("."), other.split(".")
     pairs = (zip(first, second, strict=False), zip(first[::-1], second[::-1], strict=False))
     return sum(1 for each in pairs for _ in takewhile(lambda both: both[0] == both[1], each))
@@ -364,12 +364,12 @@ def _describe_module(path: str, side: _Side) -> str:
 
 
 def write_shape(shape: tuple[int, ...]) -> str:
-    """Return ``768×3,072``."""
+    """Write a shape: ``768×3,072``."""
     return "×".join(map(exact, shape)) or "one number"
 
 
 def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
-    """Return the axis (``""`` for several) and its old and new sizes; both shapes if the axes cannot be matched."""
+    """Return the changed axis (``""`` for several) and ``old → new``: sizes, or shapes if the axes do not match."""
     if len(old) != len(new) or sorted(old) == sorted(new):
         return "", f"{write_shape(old)} → {write_shape(new)}"
     changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}

@@ -10,7 +10,7 @@ from pytest_bertsize.wording import BadValue, did_you_mean, shown
 
 
 class Dtype(NamedTuple):
-    """One kind of number."""
+    """A dtype: its name in safetensors, and the bits of one number."""
 
     stored: str
     """The name in safetensors."""
@@ -53,7 +53,7 @@ _ALIASES = {
 
 
 def whole_bytes(elements: int, bits: int) -> int:
-    """Return the bytes of that many elements, rounded up."""
+    """Return the bytes of a number of elements, rounded up."""
     return -(-elements * bits // 8)
 
 
@@ -72,9 +72,9 @@ def bits_of(dtype: str) -> int:
 
 
 def bytes_of(parameters: int, dtype: str) -> int:
-    """Return the bytes of that many parameters, rounded up.
+    """Return the bytes of a number of parameters, rounded up.
 
-    It counts parameters alone, without the scales and zero points of a quantised format, buffers and a file's header.
+    Only parameters count: no buffers, no header of a file, and no scales or zero points of a quantised format.
 
     :raises ValueError: for an unknown dtype.
     """

@@ -24,10 +24,10 @@ from pytest_bertsize.wording import printable, reason, shown
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """The start of the few lines that a checkout has in place of a file of git-LFS."""
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
-"""The first bytes of a file of torch.save, and of a pickle."""
+"""The first bytes of a zip archive, which torch.save writes, and of a pickle."""
 MOST_MARKS = 3_000_000
-"""Commas, colons and opening brackets in one JSON text, which bound the memory that it takes to some 400 MB; a
-tokenizer of 256,000 tokens with their ids and 580,000 merges has 2.3 million."""
+"""The most commas, colons and opening brackets of one JSON text, which limits its memory to some 400 MB; a tokenizer of
+256,000 tokens with their ids and 580,000 merges has 2.3 million of these signs."""
 
 
 class Place(Struct, frozen=True, dict=True):
@@ -37,7 +37,7 @@ class Place(Struct, frozen=True, dict=True):
     reference: str
     """The path in the table, relative to the root."""
     what: str
-    """The kind of file, as in ``"checkpoint"``; the table's key if it may be a folder."""
+    """A word for the file, such as ``"checkpoint"``. If the path may be a folder, it is also the table's key."""
     kind: Kind
     kind_outside: Kind | None = None
     """The kind of finding for a file outside the project, if it is not :attr:`kind`."""
@@ -48,7 +48,7 @@ class Place(Struct, frozen=True, dict=True):
 
     @property
     def file(self) -> str:
-        """The name in messages."""
+        """The file's name in messages."""
         path = self.root / self.reference
         return printable(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
 
@@ -105,11 +105,11 @@ class Place(Struct, frozen=True, dict=True):
         return one
 
     def entry(self, name: str) -> Place:
-        """Return a file of this folder."""
+        """Return the place of a file in this folder."""
         return replace(self, reference=str(Path(self.reference) / name))
 
     def neighbour(self, name: str) -> Place:
-        """Return another file of the same folder."""
+        """Return the place of another file in the same folder."""
         return replace(self, reference=str(Path(self.reference).parent / name))
 
     def opened(self) -> BinaryIO:
@@ -204,7 +204,7 @@ class Place(Struct, frozen=True, dict=True):
 
 
 class RepeatedKey(ValueError):
-    """An object has a key twice; ``json`` would silently keep the last value."""
+    """The error for an object that has a key twice; ``json`` would silently keep the last value."""
 
 
 def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -242,7 +242,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 class NotRegular(OSError):
-    """A pipe or a device."""
+    """The error for a pipe or a device in place of a file."""
 
 
 def open_regular(path: Path | str) -> BinaryIO:
@@ -265,7 +265,7 @@ def open_as_it_is(path: str, flags: int) -> int:
 def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
     """Replace the file at once, or leave it as it was: the new content is on the disk before it takes the name.
 
-    :param owner: user and group of the file, if this user may set them.
+    :param owner: the user and the group that the file gets, if this process may set them.
     :raises OSError: if it cannot be written.
     """
     handle, temporary, is_named = _part_of(path)
@@ -288,7 +288,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
 
 
 def _part_of(path: Path) -> tuple[int, Path, bool]:
-    """Open a new file beside another, without a name if the system can: a killed process then leaves nothing behind."""
+    """Open a new file beside ``path``, without a name if the system can: a killed process then leaves no file."""
     import tempfile
 
     with contextlib.suppress(AttributeError, OSError):

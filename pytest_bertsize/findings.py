@@ -61,14 +61,14 @@ class Finding(NamedTuple):
     actual: int | None = None
     limit: int | None = None
     file: str | None = None
-    """Relative to the project's root."""
+    """The file's path, relative to the project's root."""
     line: int | None = None
     table_key: tuple[str, ...] | None = None
     """The key in the project's table, to look up its line."""
     base: int | None = None
     """The count at the base, if it exceeded the limit there already."""
     asks_why: bool = False
-    """True if a new ``reason`` in the table resolves it."""
+    """True if a new ``reason`` in the table resolves the finding."""
     elsewhere: tuple[str | Option, ...] = ()
     """The fix if no table declares the model; empty if it is the same as :attr:`fix`."""
 
@@ -99,7 +99,7 @@ class Finding(NamedTuple):
 
 
 class Unusable(Exception):
-    """A model cannot be checked, for the reasons in :attr:`findings`. Caught once, where models are examined."""
+    """The error for a model that cannot be checked, for the reasons in :attr:`findings`."""
 
     def __init__(self, *findings: Finding) -> None:
         super().__init__(*(finding.message for finding in findings))

@@ -1,4 +1,4 @@
-"""Names of tensors with their layers folded: ``encoder.layer[0:12].output.weight`` stands for twelve."""
+"""Names of tensors with their layers folded: ``encoder.layer[0:12].output.weight`` stands for twelve tensors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     Box = tuple[range, ...]
 
 _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
-"""A part of a name that is an index in a list."""
+"""The pattern of an index in a name: the ``3`` in ``layer.3.weight``."""
 _HOLE = "\0"
 STAR = "[*]"
-"""The sign for the layer's own index, in the name of another tensor of that layer."""
+"""The sign for a tensor's own layer in the name of the tensor to which it is tied: ``layer[*].query``."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000
-"""Most names that one folded name may stand for."""
+"""The most names that one folded name may stand for."""
 
 
 def split_indices(name: str) -> tuple[str, Indices]:
-    """``layer.3.weight`` → ``layer.*.weight``, with a NUL for the ``*``, and ``(3,)``."""
+    """Split ``layer.3.weight`` into ``layer.*.weight``, with a NUL in place of the ``*``, and ``(3,)``."""
     return _INDEX.sub(_HOLE, name), tuple(int(found[0]) for found in _INDEX.finditer(name))
 
 
@@ -35,7 +35,7 @@ def join_indices(template: str, indices: Iterable[int]) -> str:
 
 
 def group_indices(places: Iterable[Indices]) -> list[Box]:
-    """Group places into few blocks of neighbours; every place is in exactly one block."""
+    """Group tuples of indices into few blocks, each a range on every axis; every tuple is in exactly one block."""
     rest: dict[int, list[Indices]] = {}
     for place in sorted(set(places)):
         if not place:
@@ -52,7 +52,7 @@ def group_indices(places: Iterable[Indices]) -> list[Box]:
 
 
 def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
-    """``layer.*.weight`` and 0 to 11 → ``layer[0:12].weight``.
+    """Write ``layer[0:12].weight`` for ``layer.*.weight`` with the indices 0 to 11.
 
     :param several: the text for several layers, in place of the range.
     """
@@ -69,7 +69,7 @@ def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
 
 
 def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Return names with their layers folded, and how many each stands for."""
+    """Return names with their layers folded, each with how many names it stands for."""
     found: dict[str, list[Indices]] = {}
     for name in names:
         template, place = split_indices(name)
@@ -87,7 +87,7 @@ def escape_name(name: str) -> str:
 
 
 def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
-    """Return the names that a folded one stands for, each with its places in the ranges.
+    """Yield the names that a folded name stands for, each with its indices in the ranges.
 
     :raises ValueError: for brackets that are not a range.
     """

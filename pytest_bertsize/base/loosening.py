@@ -39,9 +39,9 @@ def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Find
 
 
 def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]) -> Iterator[Row]:
-    """Yield each limited component that covers less of today's model than the base's table would let it cover.
+    """Yield each limited component that covers fewer parameters of today's model than it would by the base's table.
 
-    :param counts: today's model, by the components of the base's table and by those of today's table.
+    :param counts: today's model, counted with the components of the base's table and with those of today's table.
     """
     for name in limited:
         then, now = (each.count_of(name) for each in counts)
@@ -68,7 +68,7 @@ def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
 
 
 def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
-    """Return a note if today's table gives a new reason, else an error with the way out.
+    """Return a severity and a fix: a note if today's table gives a new reason, else an error and ``way_out``.
 
     :param before: the base's reason, which does not explain today's change.
     """
@@ -86,7 +86,7 @@ def list_loosened(
 
     :param revision: the name of the base in messages.
     :param dtypes: dtypes of the weights in the two configs; ``None`` for an unknown one.
-    :param counts: the base's counts, if known; with them a growth in percent is compared with a growth by a count.
+    :param counts: the base's counts, if known; only they show whether 1% allows more growth than 1,000,000.
     """
     if before.closed_form and not after.closed_form:
         said = f"{revision} compares it with its closed form, which closed_form = false switches off"
@@ -138,7 +138,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the bits of a parameter in a limit on bytes, else 1, and ranks, which are higher in a larger measure.
+    """Return the bits of a parameter (1 if a limit is not on bytes), and ranks: higher ones make the same model larger.
 
     :returns: ``None`` if the dtype is unknown.
     """

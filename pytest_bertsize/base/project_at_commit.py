@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MOST_NAMED = 6
-"""Files that a sentence names before it counts the rest."""
+"""The most files that a sentence names; it gives the number of the others."""
 GIT_RENAME = "git rename"
 ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
 
@@ -55,7 +55,7 @@ class ModelAtCommit(Struct, frozen=True):
     model: Model
     config: ModelConfig | None = None
     derivation: Derivation | None = None
-    """The derivation by today's closed form; ``None`` if that cannot count the model, for the reason in ``problem``."""
+    """The derivation by today's closed form; ``None`` if no form can count the model, for the reason in ``problem``."""
     problem: str = ""
     unread: Unreadable | None = None
     """The error if git does not hand out the model's files, which the commit may have."""
@@ -71,7 +71,7 @@ class ModelAtCommit(Struct, frozen=True):
 
     @property
     def by(self) -> str:
-        """``closed form``; ``lock`` if no closed form applies and the lock has the model; else ``""``."""
+        """The source of the count: ``closed form``, else ``lock`` if no form applies; ``""`` without a count."""
         return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""
 
     @property
@@ -89,7 +89,7 @@ class ProjectAtCommit(NamedTuple):
     """The commit's lock, or the reason why there is none."""
 
     def read_text(self, *path: str) -> str:
-        """Return the text at a path of the table; ``""`` if there is none."""
+        """Return the text at a path of keys in the table; ``""`` if there is none."""
         found: object = self.declared.table
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
@@ -102,7 +102,7 @@ class ProjectReader:
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
         """Read nothing yet.
 
-        :param today: today's table, for the place of the project.
+        :param today: today's table, which shows where the project is.
         :param registry: today's closed forms, which count the models: code of a commit is never run.
         :param base: the name of the commit in messages, if the commit is the base. Then budgets are read, and a
             contributed closed form counts only if the commit has the same file.
@@ -115,9 +115,9 @@ class ProjectReader:
         self._known: dict[object, list[tuple[dict[Any, Any], Any]]] = {}
 
     def read_project(self) -> ProjectAtCommit:
-        """Read the commit that the files belong to.
+        """Read the project in the commit that ``files`` reads now.
 
-        :raises Unreadable: if its table cannot be read.
+        :raises Unreadable: if the commit's table cannot be read.
         """
         apart, keys, hub = self._make_once("table", self._read_declared)
         if self._base:
@@ -154,13 +154,13 @@ class ProjectReader:
         return found
 
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
-        """Return the table, the keys of its models, and files by names of the hub."""
+        """Return the table, a key for each model that changes with its declaration, and the table's ``hub``."""
         apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
         hub = apart.values.get("hub", {})
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
     def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
-        """Return today's files of closed forms whose content no such file of the commit has, by any name."""
+        """Return today's files of closed forms whose content no such file of the commit has, whatever its name."""
         try:
             contents = map(self._files.read, named if self._today.closed_forms else [])
             before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
@@ -173,7 +173,7 @@ class ProjectReader:
         """Read one model, and count it if a closed form can.
 
         :param locked: the block in the commit's lock, for a model whose table names no config.
-        :raises Unreadable: if git does not hand out its files.
+        :raises Unreadable: if git does not hand out the model's files.
         """
         found = ModelAtCommit(model)
         changed = self._changed_forms
@@ -220,8 +220,8 @@ class AtCommit:
     """The files of a project at a commit, for readers of configs."""
 
     def __init__(self, files: CommitFiles, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param revision: its name in messages; ``""`` if they need none.
-        :param hub: the table's key ``hub`` there.
+        """:param revision: the commit's name in messages; ``""`` if they need none.
+        :param hub: the key ``hub`` of the commit's table.
         """
         self.at = f" at {revision}" if revision else ""
         self.file = files.read
@@ -230,7 +230,7 @@ class AtCommit:
     def config(self, location: str) -> Found:
         """Return the config at a location: a file, the only config in a folder, or a published config by its name.
 
-        :raises Missing: if there is none, or more than one.
+        :raises Missing: if there is no such config, or more than one.
         """
         try:
             return self._find_config(location)
@@ -264,9 +264,9 @@ class AtCommit:
 def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
     """Read the table of a commit.
 
-    :param revision: its name in messages; ``""`` if they need none.
-    :param is_base: whether budgets are read, and a pattern that matches nothing there is matched with today's files.
-    :raises Unreadable: if it cannot be read.
+    :param revision: the commit's name in messages; ``""`` if they need none.
+    :param is_base: if true, budgets are read, and a pattern that matches no file of the commit is matched with today's.
+    :raises Unreadable: if the table cannot be read.
     """
     at = f" at {revision}" if revision else ""
     file = f"{today.file}{at}"
@@ -294,16 +294,16 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
 
 
 class Candidate(Struct, frozen=True, dict=True):
-    """A model of one of two sides, which may match a model of the other."""
+    """A model in one of two states of the project, which may match a model in the other state."""
 
     model: Model
     is_file: Callable[[str], bool]
-    """Tells whether the side has a file of this name."""
+    """Tells whether this state of the project has a file of a given name."""
     read_config: Callable[[], ModelConfig | None]
 
     @cached_property
     def file(self) -> str:
-        """The config file and the object in it, however the table spells them; else the model's identity."""
+        """The config file and the object in it, however the table spells them; without a file, the model's identity."""
         if not self.model.file:
             return self.model.identity
         location, _, inner = self.model.config.partition("#")
@@ -313,13 +313,13 @@ class Candidate(Struct, frozen=True, dict=True):
 
     @property
     def how(self) -> str:
-        """A text that tells models of one file from each other."""
+        """A text that differs between models of one file, because their class, factory or options differ."""
         model = self.model
         return _join_parts(model.architecture, model.factory, model.overrides, model.options, model.adapter)
 
     @cached_property
     def content(self) -> str | None:
-        """A text that tells its config from others, independent of the file's name."""
+        """A text that is equal for equal configs, whatever the file's name; ``None`` without a config."""
         config = self.read_config()
         return None if config is None else _join_parts(self.model.factory, config.data)
 
@@ -332,7 +332,7 @@ KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
     GIT_RENAME: lambda each: each.file,
     "table": lambda each: _join_parts(*each.model.table_key),
 }
-"""The keys by which models of two sides match, the surest first; ``table`` is for tables with many models."""
+"""The keys by which models match, the surest first; ``table`` matches models of one table that declares several."""
 
 
 def list_candidates(models: Mapping[str, ModelAtCommit], is_file: Callable[[str], bool]) -> dict[str, Candidate]:
@@ -370,7 +370,7 @@ def _rename_files(
     before: Mapping[str, Candidate],
     find_renames: Callable[[Iterable[str]], Mapping[str, str]],
 ) -> Mapping[str, str]:
-    """Return the old files by the new ones, for the files that git detects as renamed."""
+    """Return the old file of each new file that git detects as renamed."""
     was, became = (
         {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file} for side in (before, now)
     )

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 LARGEST_EVENT = 32 * 1024 * 1024
-"""Bytes; GitHub sends no event of more than 25 MB."""
+"""The most bytes of an event's file that are read; GitHub sends no event of more than 25 MB."""
 NONE = "none"
-"""``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
+"""The value of ``--bert-budget-base`` that compares with nothing, not even in a pull request."""
 OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""GitLab's variables: the head of the target branch, set only in a pipeline of merged results, and the merge base."""
+"""GitLab's variables for the target branch's head (only in a pipeline of merged results) and for the merge base."""
 
 
 def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """Return the project as it was at the base; ``None`` if the run has none.
 
     :param asked: the value of the option; ``None`` if it is not given.
-    :param option: its name in messages: ``"--bert-budget-base"``.
+    :param option: the option's name in messages: ``"--bert-budget-base"``.
     :raises SettingsError: if the revision that was asked for, or its table, cannot be read.
     """
     found = find_base(today.root, asked)
@@ -157,13 +157,13 @@ def replace_interpreter(today: Settings, asked: str | None, option: str) -> Sett
 def check_interpreter(
     today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
 ) -> None:
-    """Refuse an interpreter that must not be run, or cannot be.
+    """Refuse an interpreter that must not be run, or that cannot be run.
 
     The interpreter decides the count of every model, so a change of the table alone must not replace it.
 
     :param asked: the value of the option; ``None`` if it is not given.
     :param builds: whether the run builds; if not, the interpreter need not exist.
-    :raises SettingsError: for another interpreter than the base's, and for a path that is not an interpreter.
+    :raises SettingsError: if only the table names another interpreter than the base's, and if a path is no interpreter.
     """
     place = today.place("python")
     now = today.interpreter.written if today.interpreter else ""
