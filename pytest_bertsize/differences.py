@@ -20,7 +20,7 @@ from pytest_bertsize.wording import exact, listed, plural, printable, signed
 Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied", "frozen", "trained"]
 
 MOST_ALIKE = 64
-"""The most new modules of equal shapes that are compared by name with a module that is gone; the most similar matches."""
+"""The most new modules that are compared with a gone module of the same shapes; the most similar name matches."""
 DISTINCT = 4
 """The fewest tensors of a module that is recognised by its shapes alone, whatever its name and parent."""
 MOST_SHAPES = 2
@@ -239,7 +239,7 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether modules of equal shapes are one: by equal names, equal parents, nesting, or many tensors."""
+        """Return whether two modules of equal shapes are one: equal name or parent, one in the other, or large."""
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other

@@ -28,7 +28,7 @@ class Tensor(NamedTuple):
     """Dotted name, as ``named_parameters`` gives it: ``encoder.layer.0.attention.self.query.weight``."""
     shape: tuple[int, ...]
     component: str
-    """Dotted component that it counts towards: ``encoder.attention``."""
+    """Dotted name of the component in which the tensor counts: ``encoder.attention``."""
     trainable: bool = True
     tied_to: str | None = None
     """Name of the tensor whose storage this one shares; that one owns the parameters."""
@@ -40,23 +40,23 @@ class Tensor(NamedTuple):
 
     @property
     def owned(self) -> int:
-        """Number of parameters that count here: none for a tied tensor."""
+        """Number of parameters that count under this name: none for a tied tensor."""
         return 0 if self.tied_to else self.size
 
 
 def levels(component: str) -> Iterator[str]:
-    """``'encoder.attention'`` → ``'encoder'``, ``'encoder.attention'``."""
+    """Yield a component's name level by level: ``'encoder'``, then ``'encoder.attention'``."""
     return accumulate(component.split("."), lambda outer, inner: f"{outer}.{inner}")
 
 
 def common(components: Iterable[str], otherwise: str) -> str:
-    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``otherwise`` if they share nothing."""
+    """Return the innermost component that contains all of ``components``; ``otherwise`` if there is none."""
     shared = set.intersection(*(set(levels(component)) for component in components))
     return max(shared, key=len, default=otherwise)
 
 
 Modules = Mapping[tuple[str, ...], Collection[str]]
-"""The components inside each module, by the parts of its path, in which ``*`` is any layer."""
+"""The components inside each module. The key is the module's path, split at its dots, with ``*`` for any layer."""
 
 
 def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
@@ -138,9 +138,9 @@ class Inventory:
         return sum(tensor.size for tensor in self.tensors)
 
     def __getitem__(self, component: str) -> int:
-        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only others in the family have it.
+        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only other models have it.
 
-        :raises KeyError: for a component that none of them has.
+        :raises KeyError: for a component that no model of the family has.
         """
         if component not in {TOTAL, TRAINABLE, *self.components} and component not in self.list_known():
             there = did_you_mean(component, self.components, f"there are {', '.join(self.components)}")
@@ -157,7 +157,7 @@ class Inventory:
 
     @cached_property
     def folded(self) -> list[Fold]:
-        """The tensors with identical layers as one row."""
+        """The tensors, with identical layers folded into one row."""
         return fold(self.tensors)
 
     def layers(self, component: str) -> int:
@@ -183,7 +183,7 @@ class Loading(NamedTuple):
 
 
 def roll_up(own: dict[str, int]) -> dict[str, int]:
-    """Add each component's own count to every component above it, parents first, in order of appearance."""
+    """Return the count of each component with those below it; the components are sorted by :func:`parents_first`."""
     counts: dict[str, int] = {}
     for component in own:
         for level in levels(component):
@@ -195,13 +195,13 @@ def roll_up(own: dict[str, int]) -> dict[str, int]:
 
 
 def parents_first(names: Iterable[str]) -> list[str]:
-    """Each component before those below it; the canonical ones in order, others in their order of appearance."""
+    """Return the components, each before those below it; :data:`CANONICAL` ones come first, others as they appear."""
     return [*_parents_first(tuple(names))]
 
 
 @lru_cache(256)
 def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Cache the order, because many models of a run have the same components."""
+    """Return the sorted components from a cache, because many models of a run have the same ones."""
     order = {name: index for index, name in enumerate(dict.fromkeys((*CANONICAL, *names)))}
     return tuple(sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)]))
 
@@ -215,7 +215,7 @@ class Fold(NamedTuple):
     shape: tuple[int, ...]
     times: int
     owned: int
-    """Parameters of all of them together."""
+    """Parameters of all these tensors together."""
     tied_to: str | None
     trainable: bool = True
 

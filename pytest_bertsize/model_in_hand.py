@@ -64,15 +64,15 @@ def check_model(
 
     ``check_model(model, "tagger")`` reads the table of that name; ``check_model(model, total="110M", pooler=0)``
     derives the closed form from ``model.config``. A model in ``torch.compile``, DDP or DataParallel is unwrapped. If a
-    factory calls this in a run with its own model's name, the factory ends, and the run checks the model; other calls
-    in a factory never fail.
+    factory calls this in a run, with the name of the model that it makes, the factory ends there, and the run checks
+    the model; other calls in a factory never fail.
 
     :param model: a ``torch.nn.Module`` on any device.
     :param name: the name of a declared model.
     :param table: the ``pyproject.toml`` that declares it, or its folder; by default the nearest one with models, from
         the working folder upwards.
     :param options: constructor arguments of a model that no table declares: ``{"add_pooling_layer": False}``.
-    :param closed_form: ``False`` compares a model that no table declares with its limits alone.
+    :param closed_form: ``False``, for a model that no table declares: only its limits are checked.
     :param limits: limits by component, as in the marker: ``total="110M"``; with a table they tighten its budget.
     :returns: the review, which has passed.
     :raises AssertionError: if the model fails; the text is its report.
@@ -164,7 +164,7 @@ def _hold_to_table(
 
 
 def _read_run(command: tuple[str, ...]) -> str:
-    """Return the command of this process if it runs the same script with other words, else ``""``."""
+    """Return this process's command if it runs the script of ``command`` with other arguments, else ``""``."""
     main = getattr(sys.modules["__main__"], "__spec__", None)
     words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
     size = 1 + bool(main)
@@ -187,7 +187,7 @@ def _find_file(table: Path) -> Path:
 
 
 def _read_registry(settings: Settings) -> Registry:
-    """Return the closed forms for the release that is imported."""
+    """Return the closed forms for the release of transformers that is imported, else as in a run."""
     imported = getattr(sys.modules.get("transformers"), "__version__", None)
     return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
 
@@ -202,7 +202,7 @@ def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
 def _list_adapted(held: InHand, model: Model) -> Finding | None:
     """Return a finding if a model has an adapter and its table declares none, or the other way round.
 
-    Without a closed form, the factory's model is compared as it is.
+    A factory's model without a closed form may have an adapter that its table does not declare.
     """
     if model.adapter is None and held.adapter and (model.closed_form or not model.factory):
         message = f"the model has an adapter ({printable(held.adapter)}), but its table declares none"
@@ -219,7 +219,7 @@ def _list_adapted(held: InHand, model: Model) -> Finding | None:
 
 
 def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) -> Model:
-    """Return the declaration that a table would have for a model with a config of its own."""
+    """Return the declaration that a table would have for a model that none declares."""
     own = f"{held.classes[0].__module__}:{held.classes[0].__qualname__}"
     return Model(
         name=held.kind,

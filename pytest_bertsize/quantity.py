@@ -21,17 +21,17 @@ _BYTE_SCALES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _FLOP_SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 
 LONGEST = 60
-"""Most characters of a quantity."""
+"""The most characters of a quantity."""
 LARGEST = 10**15
 """The largest count that can be written: a hundred times any model that is built, and exact in every JSON reader."""
 _LARGEST_OF_OTHERS = 9 * 10**15
 """The largest number of bytes or FLOPs that can be written; JSON readers are exact up to 2⁵³."""
 _PRECISION = 80
-"""Digits: more than any quantity has before and after its point."""
+"""The digits of exact arithmetic: more than any quantity has before and after its point."""
 _FEW_DIGITS = 3
-"""Digits that a new limit may have if the old one has fewer: it is then at most one percent above the count."""
+"""The digits that a new limit may have if the old one has fewer; the new limit is then at most 1% above the count."""
 _MOST_DECIMALS = 18
-"""Digits after the point: more than a whole number has in any unit."""
+"""The most digits after the point: a whole number has fewer in any unit."""
 _DIGITS = rf"(?P<digits>(?:[0-9]{{1,3}}(?:_[0-9]{{3}})+|[0-9]{{1,25}})(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
@@ -39,18 +39,18 @@ class Quantity(Struct, frozen=True, dict=True):
     """A kind of count, and the units that it is written in."""
 
     noun: str
-    """``"count"``, as in "a count of parameters"."""
+    """The word for a value: ``"count"``, as in "a count of parameters"."""
     of: str
     """The things that are counted: ``"parameters"``."""
     scales: Mapping[str, int]
     shown: tuple[str, ...]
-    """The units that it is shown in, each a thousand times the one before."""
+    """The units in which a value is shown, each a thousand times the one before."""
     how_to_write: str
     largest: int
     left_out: str
-    """A pattern for the word after a quantity that only repeats its kind."""
+    """A pattern for a word after the number that only repeats what is counted, such as ``PARAMS``."""
     meant: Mapping[str, tuple[str, ...]]
-    """Each unit as people may write it, in capitals, with the units that they may mean."""
+    """The units that people may mean by what they write, in capitals: ``MB`` of parameters means ``M``."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -95,7 +95,7 @@ class Quantity(Struct, frozen=True, dict=True):
 
 
 def _read_commas(text: str) -> str:
-    """``1,000,000`` → ``1000000``, ``37,5M`` → ``37.5M``; ``1,500M`` may be either, and stays."""
+    """Rewrite ``1,000,000`` as ``1000000``, and ``37,5M`` as ``37.5M``; ``1,500M`` may mean 1,500 or 1.5, and stays."""
     if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", text):
         return text.replace(",", ".")
     return text if re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", text) else text.replace(",", "")
@@ -156,7 +156,7 @@ def _show(value: object) -> str:
 
 
 def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
-    """Write how much a limit leaves in a few characters (six for a count), with the first digits of the exact number.
+    """Write how much a limit leaves in a few characters: the first digits of the number, which is cut and not rounded.
 
     ``769_000`` → ``'+769K'``, ``-13_290_208`` → ``'-13.2M'``, ``0`` → ``'0'``; of bytes ``'-13.2MB'``.
     """
@@ -181,7 +181,7 @@ def percent_used(actual: int, limit: int) -> str:
 
 
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """Write a bound that lets ``count`` pass: ``max`` or ``min`` in the style of ``like``, but ``exact`` in full.
+    """Write a new limit that lets ``count`` pass: in the style of the old one, ``like``; in full if it is ``exact``.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
     ``86_000_000`` → ``'113_123_456'``. A number with more digits than ``like`` (or than three, if
@@ -199,7 +199,7 @@ def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
 
 
 def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write the count with as many digits as ``digits`` has, or with three if that has fewer."""
+    """Write the count with no more digits than ``digits`` has, or with no more than three if ``digits`` has fewer."""
     whole, _, behind = digits.replace("_", "").lstrip("0").partition(".")
     scale, places = quantity.scales[unit], len(behind)
     most = max(_FEW_DIGITS, len(f"{whole}{behind}".lstrip("0")))
@@ -212,7 +212,7 @@ def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rou
 
 
 def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write in a unit of 1,024s, in steps of halves, quarters and so on: whole bytes with no more digits."""
+    """Write the count in KiB, MiB or so, in steps of 1/2 for one decimal and 1/4 for two: these are whole bytes."""
     scale, places = quantity.scales[unit], len(digits.partition(".")[2])
     step = Decimal(1) / 2 ** min(places, scale.bit_length() - 1)
     steps = (Decimal(count) / scale / step).to_integral_value(rounding)
@@ -220,7 +220,7 @@ def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rou
 
 
 def _mark_thousands(number: Decimal, places: int, like: str) -> str:
-    """Separate thousands with ``_`` if ``like`` does, or if there are five digits or more."""
+    """Separate thousands with ``_`` if ``like`` has a ``_``, or if there are five digits or more."""
     text = f"{number:,.{places}f}"
     return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > len("9,999") else "")
 

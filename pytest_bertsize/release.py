@@ -1,4 +1,4 @@
-"""Releases of transformers: a closed form depends on the release, because some build a class differently."""
+"""Releases of transformers: a closed form depends on the release, because releases build some classes differently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_METADATA = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?", re.ASCI
 
 
 class Release(NamedTuple):
-    """``Release(4, 57, 6)``, which is compared by its numbers: ``release < (5, 4)``."""
+    """A release of transformers, which is compared by its numbers: ``Release(4, 57, 6) < (5, 4)``."""
 
     major: int
     minor: int = 0
@@ -27,7 +27,7 @@ OLDEST = Release(4, 40)
 NEWEST = Release(5, 23)
 """The newest release that the closed forms are written for; for a later one, builds show whether they still hold."""
 BROKEN = Release(5, 0)
-"""Every 5.0.x: a class that is built on the meta device loses its ties."""
+"""The releases 5.0.x, in which a class that is built on the meta device loses its ties."""
 
 
 class Unsupported(ValueError):
@@ -35,7 +35,7 @@ class Unsupported(ValueError):
 
 
 def parse_release(text: str) -> Release:
-    """Parse a release of the table: ``"4.57"`` or ``"4.57.6"``.
+    """Parse the release of transformers that the table names: ``"4.57"`` or ``"4.57.6"``.
 
     :raises Unsupported: if no closed forms are known for it.
     """

@@ -11,7 +11,7 @@ LONGEST = 200
 """The most characters of a foreign text that a message shows."""
 LONGEST_NUMBER = 10**30
 MOST_NAMED = 20
-"""Most models that one sentence names."""
+"""The most models that one sentence names."""
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
@@ -20,7 +20,7 @@ _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 
 
 class BadValue(ValueError):
-    """A value that cannot be used, and what to write instead."""
+    """The error for a value that cannot be used; its fix says what to write instead."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(f"{message}: {fix}" if fix else message)
@@ -38,7 +38,7 @@ def shown(value: object) -> str:
 
 
 def number(value: int) -> str:
-    """``30522`` → ``'30,522'``; a number that would fill lines is described instead."""
+    """Write ``30522`` as ``'30,522'``; a number of more than 30 digits is only described."""
     return f"{value:,}" if abs(value) < LONGEST_NUMBER else "a number of more than 30 digits"
 
 
@@ -79,7 +79,7 @@ def is_name(text: str) -> bool:
 
 
 def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return the known name that is nearest to a misspelt one, or ``""``."""
+    """Return the known name that is nearest in spelling to ``name``, or ``""`` if none is near."""
     if not isinstance(name, str):
         return ""
     from difflib import get_close_matches
@@ -90,33 +90,33 @@ def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> st
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str, written: Callable[[str], str] = repr) -> str:
-    """Return ``did you mean 'hidden_size'?``, or ``otherwise`` if no known name is near.
+    """Return ``did you mean 'hidden_size'?``, or ``otherwise`` if no known name is near in spelling.
 
-    :param written: writes the known name in the sentence.
+    :param written: returns the known name as the sentence shows it.
     """
     found = nearest_to(name, known)
     return f"did you mean {written(found)}?" if found else otherwise
 
 
 def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str = " and ") -> str:
-    """``a, b and 3 more``: the first few, and how many more there are."""
+    """Write the first names, and how many more there are: ``a, b and 3 more``."""
     rest = len(names) - most
     return separator.join(names[:most]) + (f"{last}{exact(rest)} more" if rest > 0 else "")
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """``1 model``, ``2,000 models``.
+    """Write a count and its noun: ``1 model``, ``2,000 models``.
 
-    :param many: the plural, if it is not ``one`` and an s.
+    :param many: the plural, if it is not ``one`` with an s.
     """
     return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
 
 
 def exact(count: int) -> str:
-    """``109482240`` → ``'109,482,240'``."""
+    """Write ``109482240`` as ``'109,482,240'``."""
     return f"{count:,}"
 
 
 def signed(delta: int) -> str:
-    """``30522`` → ``'+30,522'``; zero is ``'0'``."""
+    """Write ``30522`` as ``'+30,522'``, and zero as ``'0'``."""
     return f"{delta:+,}" if delta else "0"

@@ -138,7 +138,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the bits of a parameter (1 if a limit is not on bytes), and ranks: higher ones make the same model larger.
+    """Return the bits of a parameter (1 if not on bytes), and ranks: by a higher rank, the same model counts more.
 
     :returns: ``None`` if the dtype is unknown.
     """

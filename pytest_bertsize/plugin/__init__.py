@@ -156,7 +156,7 @@ def _arm_run(config: pytest.Config) -> None:
 
 
 def _arm_tests(config: pytest.Config) -> None:
-    """Set up tests with the marker or the fixture, once; they report mistakes in the table."""
+    """Set up tests with the marker or the fixture, once; these tests report mistakes in the table."""
     _import_as_compiled()
     from pytest_bertsize.plugin import startup
 
@@ -174,7 +174,7 @@ def is_on(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
-    """Return 0 only if all models are checked, even if pytest only lists fixtures."""
+    """Return 0 only if every declared model passed, or if the run may leave models unchecked, as ``--fixtures`` may."""
     status = yield
     if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session
@@ -200,7 +200,7 @@ def pytest_make_collect_report(
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Request builds as soon as a collected test needs one.
 
-    :raises pytest.UsageError: for a marker that is probably a misspelling of ours.
+    :raises pytest.UsageError: for a marker that is probably a misspelling of ``bert_budget``.
     """
     marked = {marker.name: item for item in items for marker in item.iter_markers()}
     alike = {name: item for name, item in marked.items() if "bert" in name or "budget" in name}
@@ -215,7 +215,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Check the marker's model: a model over its budget fails the test before its first line."""
+    """Check the models of the test's markers: if one fails, the test fails before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
         _arm_tests(item.config)
         from pytest_bertsize.plugin import items

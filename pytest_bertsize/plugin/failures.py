@@ -1,4 +1,4 @@
-"""Test reports of reviews: data, headline, drawing, and a verdict that no mark changes."""
+"""Test reports of reviews: their data, headline and drawing, and a verdict that no mark changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _check_skipped_test(item: pytest.Item) -> BaseException | None:
 
 
 def _fail_report(report: pytest.TestReport, message: str) -> None:
-    """Fail the test whatever its marks: an expected failure would pass."""
+    """Fail the test whatever its marks: with ``xfail``, its failure would count as expected."""
     report.outcome = "failed"
     report.longrepr = message
     vars(report).pop("wasxfail", None)
@@ -139,7 +139,7 @@ class Failure:
         self.reprcrash = Crash(path, (line or 0) + 1, model.headline)
 
     def shorten_line(self, width: int) -> None:
-        """Shorten the line of the short summary by whole words; pytest would cut numbers."""
+        """Shorten the line of the short summary by whole words; pytest would cut inside a number."""
         self.reprcrash = self.reprcrash._replace(
             message=textwrap.shorten(self.reprcrash.message, width, placeholder=" ...")
         )
@@ -174,7 +174,7 @@ def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.T
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Trim our summary lines before pytest does; on CI neither trims."""
+    """Shorten our lines of the short summary before pytest cuts them; in CI, neither does."""
     if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
         return
     config = terminalreporter.config

@@ -102,7 +102,7 @@ _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  
 def hold_marked(item: pytest.Item) -> None:
     """Check every model of the test's markers with all their limits; keep the review of the nearest marker.
 
-    The item of a declared model checks itself.
+    An item of a declared model is left out, because it checks its model when it runs.
     """
     if isinstance(item, BudgetItem):
         return
@@ -113,7 +113,7 @@ def hold_marked(item: pytest.Item) -> None:
 
 
 def review_for_test(item: pytest.Item) -> Review:
-    """Return the value of ``bert_budget``: the review of the nearest marker's model, or of the only one declared."""
+    """Return the value of ``bert_budget``: the review of the nearest marker's model, or of the only declared model."""
     return _require_build(_review_named(item)[0], "bert_budget")
 
 
@@ -162,7 +162,7 @@ def _review_named(item: pytest.Item) -> list[Review]:
 
 
 def _read_marker(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
-    """Return the model that a marker names, and its limits."""
+    """Return the name of a marker's model, and the marker's limits."""
     path, line = item.location[0], (item.location[1] or 0) + 1
     place = f"{path}:{line}: @pytest.mark.bert_budget"
     try:

@@ -29,7 +29,7 @@ EXIT: Mapping[Status, pytest.ExitCode] = {
 
 
 class Ledger:
-    """Collects results in the only process, or in xdist's controller."""
+    """Collects the results of a run: in the controller, if xdist runs the tests."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class Ledger:
         return f"bertsize: {plural(count, 'model')} declared in {self.settings.path}"
 
     def pytest_sessionstart(self) -> None:
-        """Write an incomplete report before the run: a crash then leaves no earlier report.
+        """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's.
 
-        :raises pytest.UsageError: if it cannot be written.
+        :raises pytest.UsageError: if the report cannot be written.
         """
         self.reports.write(self.outcome.checked, self.versions)
         if self.reports.problems:

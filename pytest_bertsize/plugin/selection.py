@@ -42,7 +42,7 @@ def is_lenient(config: pytest.Config) -> bool:
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
-    """Return whether the command line names only files or tests of others; ``pytest tests`` counts as a whole run."""
+    """Return whether the command line names only files other than the table, or tests in such files, and no folder."""
     if hasattr(config, "workerinput"):
         return RESULTS not in config.workerinput  # the controller decides
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
@@ -64,7 +64,7 @@ class Selection:
         self.config = config
         chosen = config.args_source == pytest.Config.ArgsSource.ARGS and any("::" in each for each in config.args)
         self.left_out = chosen or config.getoption("lf", default=False)  # which leaves files out without a hook
-        """True if the run deselected tests."""
+        """True if an option or a plugin left out tests."""
 
     @property
     def excuse(self) -> str:

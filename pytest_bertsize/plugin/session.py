@@ -88,7 +88,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
 
 
 def read_verb(config: pytest.Config) -> Verb | None:
-    """Return the action of the run on budgets.
+    """Return what the run does to budgets: ``update``, ``tighten``, or ``None`` for nothing.
 
     :raises SettingsError: if the action is not allowed.
     """
@@ -116,7 +116,7 @@ def _read_reason(config: pytest.Config) -> str:
 def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
     """Read the table's lock.
 
-    :raises SettingsError: if it cannot be read, or a file to change cannot be replaced.
+    :raises SettingsError: if the lock cannot be read, or if a file that the run changes cannot be replaced.
     """
     if not verb:
         return read_lock(settings)

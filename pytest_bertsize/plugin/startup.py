@@ -41,7 +41,7 @@ def take_helper(config: pytest.Config) -> Helper:
 
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
-    """Return a helper that ends with the run, started if this interpreter builds models."""
+    """Return a helper that ends with the run; start it now if models are probably built here and none is remembered."""
     helper = Helper(memory=_find_memory(config, given))
     config.add_cleanup(helper.stop)
     is_first = helper.memory is None or getattr(given, "cacheclear", False) or not helper.memory.has_entries()
