@@ -26,7 +26,7 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import NAMES, Model
-from pytest_bertsize.table.settings import SettingsError, find_table, load, tables_of_models
+from pytest_bertsize.table.settings import Settings, SettingsError, find_table, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.settings import Settings
 
 
 DECLARED = "::"
@@ -275,8 +274,17 @@ def _read_config(model: Model) -> ModelConfig:
         if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
             return read_config_at(model.config)
         if model.is_made_by_code:
-            return Disk(Path.cwd()).made_by_code(model.config)
+            return _make_by_code(model.config)
     return _read_on_disk(model.config)
+
+
+def _make_by_code(reference: str) -> ModelConfig:
+    """Import the code from where a check imports it, the nearest table's root and its paths, or from this folder."""
+    table = find_table(Path.cwd())
+    settings = Settings(table, "", {})
+    with suppress(SettingsError):
+        settings = load(table, needs_models=False)
+    return Disk(settings.root, settings.hub, (*settings.import_paths, str(Path.cwd()))).made_by_code(reference)
 
 
 def _read_on_disk(reference: str) -> ModelConfig:

@@ -300,3 +300,28 @@ def test_the_folder_that_peft_saves_is_an_adapter(declaring: Path, bertsize: Ber
     with (declaring / "pyproject.toml").open("a") as table:
         table.write('adapter = "lora"\n')
     assert f"{12 * 2 * 4 * 768:,}" in bertsize.printed("explain", "cls")
+
+
+# code that makes the config
+
+
+@pytest.mark.parametrize(
+    ("table", "folder", "here"),
+    [
+        (None, "src", "."),
+        ("[tool.bertsize.models]", "src", "src/acme"),
+        ('[tool.pytest.ini_options]\npythonpath = "lib"\n[tool.bertsize]', "lib", "docs"),
+        ("[tool.bertsize]", "docs", "docs"),
+    ],
+)
+def test_code_is_imported_from_where_the_gate_imports_it_or_from_here(
+    bertsize: Bertsize, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str | None, folder: str, here: str
+) -> None:
+    package = tmp_path / folder / "acme"
+    for each in (package, tmp_path / here):
+        each.mkdir(parents=True, exist_ok=True)
+    (package / "sizes.py").write_text(f"def cfg():\n    return {json.loads(Path(CHINESE).read_text())!r}\n")
+    if table is not None:
+        (tmp_path / "pyproject.toml").write_text(table)
+    monkeypatch.chdir(tmp_path / here)
+    assert bertsize.json("explain", "acme.sizes:cfg")["total"] == 102_290_312
