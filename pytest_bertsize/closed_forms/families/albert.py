@@ -1,8 +1,8 @@
 """ALBERT (Lan et al. 2019, arXiv 1909.11942): BERT with narrow embeddings and layers that share their weights.
 
-V·E + P·E + T·E + 2·E of embeddings and E·D + D that widen them; G·N layers, N in each of G groups, which a forward pass
-uses L·N times. A layer has 4·D² + 2·D·I + 9·D + I if the heads divide D; queries, keys and values have
-W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
+Embeddings have V·E + P·E + T·E + 2·E, and E·D + D to widen them. There are G groups of N layers; a forward pass goes
+through L groups. A layer has 4·D² + 2·D·I + 9·D + I if the number of heads divides D; if not, queries, keys and values
+are W = A·⌊D/A⌋ wide. The masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -56,4 +56,4 @@ ALBERT = family(
     """,
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
-"""``sentence_order`` has a score for each of C labels; if C is 2, these are in order and swapped (section 3.1)."""
+"""``sentence_order`` has a score for each of C labels: with two labels, "in order" and "swapped" (section 3.1)."""

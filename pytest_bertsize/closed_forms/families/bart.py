@@ -1,7 +1,7 @@
 """BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings; and variants.
 
-V·D of words, untied 3·V·D. Each stack has (P + 2)·D of positions (fairseq's offset: the first two are unused),
-L·(4·D² + 2·D·I + 9·D + I) of layers and 2·D of norm; a decoder's cross-attention adds L·(4·D² + 6·D).
+Word embeddings have V·D, or 3·V·D if they are untied. Each stack has (P + 2)·D of positions (fairseq's offset: the
+first two are unused), L·(4·D² + 2·D·I + 9·D + I) of layers and 2·D of norm. Cross-attention adds L·(4·D² + 6·D).
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -41,7 +41,7 @@ GENERATORS = """
 *ForCausalLM                 model.decoder + causal_head
 """
 ENCODES = (multiple("d_model", "encoder_attention_heads"),)
-"""Rules of classes with an encoder; classes with only a decoder do not read its sizes."""
+"""Rules of classes with an encoder; classes with only a decoder do not read the encoder's sizes."""
 
 
 def old_keys(final_norm: str = "never", embedding_norm: str = "always", sinusoids: str = "never") -> str:
@@ -87,8 +87,8 @@ BART = family(
     span=heads.TWO_LABEL_SPAN,
     tree_rules={"both": ENCODES},
 )
-"""transformers 4 ties the words whatever the config says (https://github.com/huggingface/transformers/pull/42191); the
-words of a decoder alone are tied only to its head."""
+"""transformers 4 ties the word embeddings whatever the config says
+(https://github.com/huggingface/transformers/pull/42191); those of a decoder alone are tied only to its head."""
 
 MBART = family(
     "mbart",
@@ -162,6 +162,6 @@ LED = family(
 )
 """LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART with Longformer's attention in the encoder.
 
-7·(D² + D) in each attention of the encoder, three of them for global attention; P·D of positions in the encoder, Pd·D
-in the decoder.
+Each attention of the encoder has seven matrices, 7·(D² + D), of which three are for global attention. Positions have
+P·D in the encoder and Pd·D in the decoder.
 """

@@ -1,7 +1,7 @@
 """BERT (Devlin et al. 2018, arXiv 1810.04805), and families that differ from it in a few modules.
 
-V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of layers, to which cross-attention adds
-L·(4·D² + 6·D); a pooler adds D² + D.
+Embeddings have V·D + P·D + T·D + 2·D, and layers L·(4·D² + 2·D·I + 9·D + I). Cross-attention adds L·(4·D² + 6·D), and a
+pooler D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -66,8 +66,8 @@ BERT = family(
     body="<bert>",
     masked_lm=heads.MASKED_LM,
 )
-"""Other families reuse its parts by their names; ``more`` is their addition to each layer, ``W`` the width of all heads
-together."""
+"""Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, and the width of
+all heads together in ``W``."""
 
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
@@ -75,7 +75,7 @@ add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of th
 ENCODER = family(
     "bert", BERT, switches="only tie_word_embeddings true", ignored=NO_CROSS_ATTENTION, until=(), crossattention=""
 )
-"""The base of families that never decode: BERT, with or without additions to its layers."""
+"""The base of families that never decode: BERT without cross-attention, with or without additions to the layers."""
 
 ERNIE = family(
     "ernie",
@@ -89,7 +89,7 @@ ERNIE = family(
     embeddings.task_type_embeddings   embedding Tt D   @embeddings.task_type   when use_task_id
     """,
 )
-"""ERNIE (Sun et al. 2019, arXiv 1904.09223), since ERNIE 2.0 (arXiv 1907.12412): BERT with Tt·D of task types."""
+"""ERNIE (Sun et al. 2019, arXiv 1904.09223): BERT with Tt·D of task types, as in ERNIE 2.0 (arXiv 1907.12412)."""
 
 BERT_GENERATION = family(
     "bert-generation",
@@ -114,8 +114,8 @@ BERT_GENERATION = family(
       {heads.decoder("lm_head.bias")}
     """,
 )
-"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): no token types, no transform before the decoder of
-V·D + V, whose V·D may be tied, and no class with a pooler."""
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, without a pooler and without a
+transform before the decoder, which has V of output bias; untied, it has V·D + V more."""
 
 SPLINTER = family(
     "splinter",
@@ -138,5 +138,5 @@ SPLINTER = family(
     """,
     transform="dense   linear D D\nLayerNorm   layer_norm D",
 )
-"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler, with a head for spans: 4·(D² + 3·D) of
-transforms (for question and text, start and end) and 2·D² of scores."""
+"""Splinter (Ram et al. 2021, arXiv 2101.00438): BERT without a pooler. The head for spans has four
+transforms (start and end, in question and text), 4·(D² + 3·D), and 2·D² of scores."""

@@ -1,8 +1,8 @@
 """CANINE (Clark et al. 2021, arXiv 2103.06874): BERT over hashed characters, which it downsamples.
 
-H·B·(D/H) for the hashes of a character, B·D for its position, T·D for its type, 2·D of norm. BERT's layers read groups
-of R characters, between two layers that read single ones; the first is followed by a convolution of R·D² + 3·D, the
-last is preceded by one of 2·K·D² + 3·D.
+Embeddings have H·B·(D/H) for the hashes of a character, B·D for its position, T·D for its type, and 2·D of norm. The
+layers are BERT's: the first and the last read single characters, and L between them groups of R characters. A
+convolution of R·D² + 3·D makes the groups, and one of 2·K·D² + 3·D makes characters of groups.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
 """DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler.
 
-V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layers with other names; D² + 3·D of transform before
-the decoder.
+Embeddings have V·D + P·D + 2·D. The layers are BERT's with other names, L·(4·D² + 2·D·I + 9·D + I). A transform before
+the decoder has D² + 3·D.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,8 +1,8 @@
 """ELECTRA (Clark et al. 2020, arXiv 2003.10555): BERT with narrow embeddings, as generator and as discriminator.
 
-V·E + P·E + T·E + 2·E of embeddings; if E is not D, E·D + D that widen them. If the heads divide D, the layers are
-BERT's, L·(4·D² + 2·D·I + 9·D + I), to which cross-attention adds L·(4·D² + 6·D); if not, queries, keys and values have
-W = A·⌊D/A⌋ numbers. The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never
+Embeddings have V·E + P·E + T·E + 2·E, and E·D + D to widen them if E is not D. If the number of heads divides D, layers
+are BERT's, L·(4·D² + 2·D·I + 9·D + I), and cross-attention adds L·(4·D² + 6·D); if not, queries, keys and values have
+the width W = A·⌊D/A⌋. The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never
 tied; untied words add V·E.
 """
 
@@ -15,7 +15,7 @@ num_attention_heads <= hidden_size
   num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
   write {hidden_size:,} or fewer
 """
-"""The rule of classes that divide by the root of a head's width."""
+"""The rule of classes that divide by the square root of a head's width, which must not be zero."""
 
 ELECTRA = family(
     "electra",

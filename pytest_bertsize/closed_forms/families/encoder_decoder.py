@@ -37,7 +37,7 @@ class Side(Part, frozen=True):
     """One half of a pair: a class of its own family."""
 
     def component_of(self, own: str) -> str:
-        """``embeddings.word`` → ``decoder.embeddings.word``; a decoding BERT's ``encoder.norm`` → ``decoder.norm``."""
+        """Return ``decoder.pooler`` for a decoder's ``pooler``, and ``decoder.norm`` for its ``encoder.norm``."""
         stem, _, rest = own.partition(".")
         if stem == "head":
             return own
@@ -101,7 +101,7 @@ class Pair(Several, frozen=True, kw_only=True):
             raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
 
     def _count_encoder(self, value: Any, dims: Dims) -> int | None:
-        """Return minus the encoder's parameters without its pooler: in transformers 4, a tied decoder shared them."""
+        """Return the encoder's parameters without pooler, negative: in transformers 4, a tied decoder shared them."""
         encoder, decoder = self.parts
         if value is not True or encoder.family is not decoder.family:
             return None

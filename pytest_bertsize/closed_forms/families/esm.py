@@ -1,9 +1,9 @@
 """ESM-1b and ESM-2 (Rives et al. 2021 and Lin et al. 2023, doi 10.1126/science.ade2574): a pre-norm BERT for proteins.
 
-V·D + P·D, without P·D for rotary positions, and 2·D with ``emb_layer_norm_before``; L·(4·D² + 2·D·I + 9·D + I) + 2·D of
-layers, always with a GELU; cross-attention adds L·(4·D² + 6·D), the prediction of contacts from all attention maps
-A·L + 1. ESMFold has the same ``model_type``, but its own class and nested config, and no closed form here. Positions
-are as in models/esm/modeling_esm.py of v4.51.0 and of v4.52.1.
+Embeddings have V·D + P·D, without P·D for rotary positions, and 2·D more with ``emb_layer_norm_before``. Layers always
+have a GELU, and L·(4·D² + 2·D·I + 9·D + I) + 2·D parameters. Cross-attention adds L·(4·D² + 6·D), and the prediction of
+contacts from all attention maps A·L + 1. ESMFold has the same ``model_type``, but its own class and nested config; it
+has no closed form here. Positions are as in models/esm/modeling_esm.py of v4.51.0 and of v4.52.1.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice
 
 POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
-"""Kinds of positions; the class makes the first two, and no positions for any other value, including ``null``."""
+"""Kinds of positions; transformers 5 makes the first two, and none for any other value, including ``null``."""
 
 ESM = family(
     "esm",
@@ -66,4 +66,4 @@ ESM = family(
       {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
     """,
 )
-"""``lm_head``: D² + 3·D of transform, always with a GELU, and V of bias; untied weights add V·D."""
+"""``lm_head`` has D² + 3·D of transform, always with a GELU, and V of bias; untied weights add V·D."""

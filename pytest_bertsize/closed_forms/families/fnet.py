@@ -1,6 +1,6 @@
-"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT with a Fourier transform, without parameters, for attention.
+"""FNet (Lee-Thorp et al. 2021, arXiv 2105.03824): BERT whose attention is a Fourier transform, without parameters.
 
-BERT's embeddings, and D² + D of a projection from D to D; L·(2·D·I + 5·D + I) of layers; a pooler adds D² + D.
+The embeddings are BERT's, with a projection of D² + D. Layers have L·(2·D·I + 5·D + I), and a pooler D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,4 +1,4 @@
-"""Gemma (Gemma Team 2024, arXiv 2403.08295): Llama, tied to its word embeddings, with heads of their own width."""
+"""Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with a tied decoder, and with heads of any width."""
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.llama import CLASSES, LLAMA, NO_TOKEN_BIAS, QWEN3
@@ -27,8 +27,8 @@ GEMMA = family(
     under="model",
     mlp_bias="False",
 )
-"""The first config files write ``"gelu"`` for its approximation, and the config class reads it so; neither function has
-parameters."""
+"""The first config files write ``"gelu"`` for GELU's tanh approximation, and the config class reads it so; neither
+function has parameters."""
 
 GEMMA2 = family(
     "gemma2",
@@ -46,7 +46,7 @@ GEMMA2 = family(
     """,
     since=(4, 42),
 )
-"""Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with a norm after attention and feed-forward, too."""
+"""Gemma 2 (Gemma Team 2024, arXiv 2408.00118): Gemma with norms also after attention and the feed-forward part."""
 
 GEMMA3_TEXT = family(
     "gemma3_text",

@@ -1,7 +1,7 @@
 """GPT-2 (Radford et al. 2019, not on arXiv): the Transformer's decoder (arXiv 1706.03762), pre-norm.
 
-V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, I is 4·D by default; cross-attention adds L·(4·D² + 6·D).
-Query, key and value are one matrix, stored inputs first.
+V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D by default; cross-attention adds L·(4·D² + 6·D). Query, key
+and value are one matrix, whose first dimension is the inputs.
 """
 
 from pytest_bertsize.closed_forms.declare import family

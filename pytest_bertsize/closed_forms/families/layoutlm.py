@@ -1,7 +1,7 @@
 """LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT with the positions of words on the page; and variants.
 
-BERT, and 4·P2·D of layout: one table for left and right, one for top and bottom, one each for a word's height and
-width. Every class has a pooler.
+Layout adds 4·P2·D to BERT: one table for left and right, one for top and bottom, one for a word's height and one for
+its width. Every class has a pooler.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -68,10 +68,10 @@ LAYOUTLMV3 = family(
 )
 """LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT with positions on the page, and patches of its image.
 
-BERT's embeddings and 2·P2·J + 2·P2·H: a word's position, height and width. N·D·K² + D of patches, D of their first
-token, ((W/K)² + 1)·D of positions and 4·D of norms. BERT's layers, and B·A for distances in the text, 2·B2·A
-for those on the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten
-labels; for more, D² + D come before it.
+A word's position, height and width add 2·P2·J + 2·P2·H to BERT's embeddings. Patches have N·D·K² + D, and D for their
+first token, ((W/K)² + 1)·D for positions and 4·D of norms. Distances add B·A to BERT's layers for the text, and 2·B2·A
+for the page. Switches of the config leave parts out. The classifier of tokens is one matrix for fewer than ten labels;
+from ten labels on, D² + D come before it.
 """
 
 LILT = family(
@@ -111,8 +111,8 @@ LILT = family(
 )
 """LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
 
-BERT, and a layout beside each of its parts, of width N = D/R with M = I/R inside: 4·P2·(D/6) + P·N + D·N + 3·N of
-embeddings, six of width D/6 in one vector, and L·(4·N² + 2·N·M + 9·N + M).
+BERT has a layout model beside it, of width N = D/R with M = I/R in feed-forward layers. The layout's embeddings have
+4·P2·(D/6) + P·N + D·N + 3·N (six vectors of width D/6 make one), and its layers L·(4·N² + 2·N·M + 9·N + M).
 """
 
 MARKUPLM = family(
@@ -135,5 +135,5 @@ MARKUPLM = family(
 )
 """MarkupLM (Li et al. 2021, arXiv 2110.08518): BERT that also reads a word's path in the tree of a page.
 
-BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is unused.
+Paths of M steps add tables of M·U·(X + Y) to BERT, and matrices of 5·M·U·D + 4·D² + 6·D, of which the first is unused.
 """

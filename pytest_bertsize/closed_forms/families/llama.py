@@ -1,7 +1,7 @@
 """Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and families that are built like it, such as EuroBERT.
 
 V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of their own
-(arXiv 2305.13245). Norms before attention and before a gated feed-forward part, and one after the last layer.
+(arXiv 2305.13245). There are norms before attention, before a gated feed-forward part and after the last layer.
 """
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ NO_TOKEN_BIAS = Until(
 
 
 def head_dim_since(release: str, family: str) -> Until:
-    """Return the change before a release: there is no ``head_dim``, and the number of heads must divide the width."""
+    """Return the change for older releases: they lack ``head_dim``, and the number of heads must divide the width."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         found = without_rules_on("head_dim")(without("head_dim")(keys))
@@ -78,8 +78,8 @@ LLAMA = family(
     scores="score           linear D C bias=get(token_classification_bias,True)  @head.classifier",
     span=heads.TWO_LABEL_SPAN,
 )
-"""``score`` of each token has a bias unless the config turns it off; ``score`` of a sequence has none. The class for
-question answering keeps the body under another name."""
+"""The ``score`` of each token has a bias unless the config turns it off; the ``score`` of a sequence has none. The
+class for question answering keeps the body under ``transformer``."""
 
 MISTRAL = family(
     "mistral",
@@ -150,9 +150,9 @@ EUROBERT = family(
     transform="dense   linear D D   @head.transform",
     since=(5, 3),
 )
-"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers, heads may share keys and values.
+"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of Llama's layers; heads may share keys and values.
 
-Embeddings have no norm; a norm follows the last layer, a scale without a shift (Zhang and Sennrich 2019, arXiv
+The embeddings have no norm. The norm after the last layer is a scale without a shift (Zhang and Sennrich 2019, arXiv
 1910.07467). The masked language model has V·D, not tied by default; ``mlp_bias`` gives it V of bias, too. D² + D come
 before the classifier of sequences.
 """

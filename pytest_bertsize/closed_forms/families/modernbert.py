@@ -1,7 +1,7 @@
 """ModernBERT (Warner et al. 2024, arXiv 2412.13663): a pre-norm encoder with rotary positions and few biases.
 
-V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one follows the last layer. Every bias is a
-switch. All classes except the body have a dense layer and a norm, D² + 2·D, before their own output.
+V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one norm follows the last layer. Every
+bias is a switch. All classes except the body have a dense layer and a norm, D² + D, before their own output.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -80,5 +80,5 @@ MODERNBERT_DECODER = family(
 )
 """ModernBERT's decoder (Weller et al. 2025, Ettin, arXiv 2507.11412), with four matrices of attention.
 
-``lm_head`` is ModernBERT's dense layer with another name; the classes of sequences score each token, and use the
-last."""
+``lm_head`` is ModernBERT's dense layer with another name; the class for sequences scores each token, and uses
+the last score."""

@@ -30,7 +30,7 @@ ROBERTA = family(
 XLM_ROBERTA = family(
     "xlm-roberta", ROBERTA, sizes="V 30522", classes=WITHOUT_POOLER, stem="XLMRoberta", under="roberta"
 )
-"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116), with BERT's config defaults, as in all families below."""
+"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the default sizes of BERT's config."""
 
 CAMEMBERT = family(
     "camembert",
@@ -56,8 +56,8 @@ LONGFORMER = family(
     """,
     lm_head=heads.LM_HEAD,
 )
-"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, global for a few tokens.
-BERT, and L·3·(D² + D) of projections for global attention (section 3.1)."""
+"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, and global attention for
+a few tokens. Projections for global attention add L·3·(D² + D) to BERT (section 3.1)."""
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])
@@ -72,8 +72,8 @@ IBERT = family(
     more="",
     trees=QUANTISED,
 )
-"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with BERT's config defaults. All layers of
-its body except the pooler quantise themselves; it has one activation in integers."""
+"""I-BERT (Kim et al. 2021, arXiv 2101.01321): RoBERTa in integer arithmetic, with the default sizes of BERT's config.
+All layers of its body except the pooler are quantised; its only activation is GELU, in integers."""
 
 ROBERTA_PRELAYERNORM = family(
     "roberta-prelayernorm",
@@ -112,9 +112,9 @@ ROBERTA_PRELAYERNORM = family(
     after_encoder="LayerNorm",
     across="",
 )
-"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005), and the body of other pre-norm families: BERT, and 2·D
-of norm after the last layer; in the others, this norm replaces the one after the embeddings. ``norm`` is the norm
-of the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
+"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005), and the body of other pre-norm families: BERT with a
+norm of 2·D after the last layer, which in the other families replaces that of the embeddings. ``norm`` is the norm of
+the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",
@@ -143,4 +143,4 @@ MEGATRON_BERT = family(
     after_encoder="encoder.ln",
     across=positions.DISTANCES,
 )
-"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): pre-norm, with BERT's classes."""
+"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): a pre-norm model with BERT's classes."""

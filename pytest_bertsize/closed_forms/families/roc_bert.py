@@ -1,7 +1,7 @@
 """RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds a character's sound and shape.
 
-BERT, and Vp·Ep + Vs·Es of sounds and shapes, even of unused ones; D·(D + Ep + Es) + D project all to D, without the Ep
-or Es of an unused table. Without ``concat_input`` there is no projection.
+Sounds and shapes add Vp·Ep + Vs·Es to BERT, even if they are unused. A projection to the width D adds
+D·(D + Ep + Es) + D, without the Ep or Es of an unused table; without ``concat_input`` there is no projection.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
 """RoFormer (Su et al. 2021, arXiv 2104.09864): ELECTRA's layers with rotary positions, and the heads of BERT.
 
-V·E + T·E + 2·E; if E is not D, E·D + D that widen them. P·D/A of sines and cosines, shared by all heads: a parameter
-that does not train.
+Embeddings have V·E + T·E + 2·E, and E·D + D to widen them if E is not D. All heads share P·D/A of sines and cosines, a
+parameter that does not train.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
 """SqueezeBERT (Iandola et al. 2020, arXiv 2006.11316): BERT with layers of grouped convolutions.
 
-BERT's embeddings and pooler around L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I/Gi + I·D/Go + I + 9·D): a linear layer for
-each group of inputs (section 3).
+Layers have L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I/Gi + I·D/Go + I + 9·D): each convolution is a linear layer for each
+group of inputs (section 3). Embeddings and pooler are BERT's.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,8 +1,8 @@
 """T5 (Raffel et al. 2019, arXiv 1910.10683): an encoder and a decoder without biases, with relative positions.
 
-V·D + L·(4·D·A·K + 2·D·I + 2·D) + B·A + D for each stack, where the width K of a head is its own and not D/A. A gated
-feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention adds L·(4·D·A·K + D). The first layer of a
-stack has the table of distances of all layers: a row for each of B buckets, a number for each head.
+Word embeddings have V·D, and each stack has L·(4·D·A·K + 2·D·I + 2·D) + B·A + D, where the width K of a head need not
+be D/A. A gated feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention adds L·(4·D·A·K + D). The
+first layer of a stack has the table of distances of all layers: a row for each of B buckets, a number for each head.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,11 +46,11 @@ HEAD_DIM = before("4.46.0", without_alias("d_kv", "head_dim"), "t5", "configurat
 
 
 def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], dict[str, object]]:
-    """Return a function that derives keys from others, as the config class does, unless the file has them.
+    """Return a function that derives the keys that a file lacks from other keys, as the config class does.
 
     :param projection: the default of ``feed_forward_proj``.
-    :param layers: the default of ``num_layers``, which the decoder has if a file writes ``num_hidden_layers``: the
-        class copies the value before it reads aliases.
+    :param layers: the default of ``num_layers``, which the decoder gets if a file has the alias ``num_hidden_layers``:
+        the class copies ``num_layers`` to the decoder before it reads aliases.
     """
 
     def derive(written: Mapping[str, object]) -> dict[str, object]:
@@ -69,7 +69,7 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
 
 
 def honoured(default: str) -> Until:
-    """Return the change before transformers 5, where the config decides whether the head is tied.
+    """Return the change for releases before transformers 5, in which the config decides whether the head is tied.
 
     :param default: the default of the family's config class.
     """
@@ -117,7 +117,7 @@ transformers ≥ 5 always ties the head of this family",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-"""The head has no parameters of its own, as it is always tied; in transformers 4, V·D if the config unties it."""
+"""The head has no parameters of its own, as it is always tied; in transformers 4, V·D more if the config unties it."""
 
 MT5 = family(
     "mt5",

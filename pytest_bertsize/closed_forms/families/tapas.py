@@ -1,7 +1,7 @@
 """TAPAS (Herzig et al. 2020, arXiv 2004.02349): BERT that reads tables, with a token type for row, column, rank, …
 
-BERT, with T·D for each kind of token type; 2·(D + 1) of scores for cells and columns, and G·D + G for the choice of G
-aggregations, if any.
+It is BERT with T·D for each kind of token type. Scores of cells and columns have 2·(D + 1), and the choice among G
+aggregations, if any, G·D + G.
 """
 
 from pytest_bertsize.closed_forms.declare import family

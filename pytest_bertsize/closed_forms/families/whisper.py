@@ -1,8 +1,8 @@
 """Whisper (Radford et al. 2022, arXiv 2212.04356): an encoder of sound and a decoder of text.
 
-3·M·D + 3·D² + 2·D of convolutions, which turn frames of M frequencies into half as many vectors. P·D of sinusoids,
-stored and not trained, and Pd·D of learned positions; keys have no bias, and each stack ends in 2·D of norm. The
-classifier of sounds has F·D + F and C·F + C, and a weight for each layer if the config asks for it.
+Convolutions have 3·M·D + 3·D² + 2·D, and turn frames of M frequencies into half as many vectors. The encoder has P·D of
+sinusoids, which are stored and not trained, and the decoder Pd·D of learned positions. Keys have no bias, and each
+stack ends in a norm of 2·D. The classifier of sounds has F·D + F and C·F + C, and L + 1 optional weights of layers.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules

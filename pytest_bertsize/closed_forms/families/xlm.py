@@ -1,9 +1,9 @@
-"""XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder with other names, and languages for segments.
+"""XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder with other names, and languages in place of segments.
 
-V·D + P·D + 2·D, and N·D if there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
-as wide and two norms, each in a list of its own. The language model has one matrix, or an adaptive softmax (Grave et
-al. 2016, arXiv 1609.04309): (c₁ + k)·(D + 1) for the c₁ most frequent words and k clusters, D/Rⁱ·(D + words) for the
-i-th cluster. A tie then adds a matrix that the softmax never reads.
+Embeddings have V·D + P·D + 2·D, and N·D more for several languages. Layers have L·(12·D² + 13·D): attention, a
+feed-forward part four times as wide as D, and two norms, each in a list of its own. The language model has one matrix,
+or an adaptive softmax (Grave et al. 2016, arXiv 1609.04309): (c₁ + k)·(D + 1) for the c₁ most frequent words and k
+clusters, and D/Rⁱ·(D + words) for the i-th cluster. A tied softmax also has the words' matrix, but never reads it.
 """
 
 from collections.abc import Mapping
@@ -97,4 +97,4 @@ XLM = family(
     tree_rules={"language_model": ADAPTIVE_SOFTMAX},
 )
 FLAUBERT = family("flaubert", XLM, stem="Flaubert", under="transformer")
-"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French; pre-norm and the dropping of layers are switches."""
+"""FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French; pre-norm and dropped layers change no count."""

@@ -1,6 +1,6 @@
 """X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer.
 
-BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that the languages share adds L·2·D. Pre-norm
+Each language adds L·(2·D·B + B + D) to BERT, where B is D/R, and a norm that all languages share adds L·2·D. Pre-norm
 models have 2·D more after the last layer.
 """
 
