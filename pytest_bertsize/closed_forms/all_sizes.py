@@ -59,7 +59,7 @@ Ways: TypeAlias = Branch[T] | End[T]
 
 
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
-    """Return the result for these sizes."""
+    """Return the result of the way that leads through the questions with these sizes."""
     while isinstance(ways, Branch):
         value = evaluate(ways.count, sizes)
         ways = ways.then if (value == 0 if ways.is_zero else value > 0) else ways.otherwise

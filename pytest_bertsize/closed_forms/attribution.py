@@ -114,7 +114,7 @@ def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
 def _list_changes(
     start: ClosedForm, end: ClosedForm, after: Derivation
 ) -> Iterator[tuple[str, object, object, ClosedForm]]:
-    """Yield each changed key, its values before and after, and ``start`` with that change alone."""
+    """Yield each changed key, its values before and after, and the closed form ``start`` with that change alone."""
     keys = after.family.keys.key_of_symbol
     options = {*start.architecture.options, *end.architecture.options}
     before, now = ({"architecture": [form.architecture.name], **form.architecture.added} for form in (start, end))

@@ -53,7 +53,7 @@ class Copies(NamedTuple):
 
 
 class Term(NamedTuple):
-    """One tensor, in each of its copies."""
+    """One tensor with all of its copies."""
 
     name: str
     """The full name with a star for the index of each list: ``encoder.layer.*.output.dense.weight``."""

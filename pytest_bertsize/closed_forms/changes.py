@@ -182,7 +182,7 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
 
 
 def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Return the new index of each module, by its old path, that stays in a list that loses modules."""
+    """Return the new index, by old path, of each module left in a list that loses modules."""
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
         stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]

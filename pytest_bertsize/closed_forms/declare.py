@@ -190,7 +190,7 @@ def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) 
 
 @cache
 def inert_keys() -> Mapping[str, list[str]]:
-    """Return the keys of published configs that change no count, by family."""
+    """Return by family the keys that occur in published configs and change no count."""
     found: dict[str, list[str]] = json.loads(Path(__file__).with_name("inert_keys.json").read_text("utf-8"))
     return found
 
@@ -199,7 +199,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     """Return the keys that a family reads from its config: those of a similar family, changed as given.
 
     Sizes, switches, choices and ignored keys are added to those of the similar family, and replace those with the same
-    name; any other argument replaces all that the similar family has of its kind.
+    name; any other argument replaces that of the similar family.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: a size has its symbol,
         its key unless that is the standard one, and its default (``none`` if the library uses another size instead).

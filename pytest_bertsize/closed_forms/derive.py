@@ -52,7 +52,7 @@ class Chosen(NamedTuple):
     family: Family
     architecture: Architecture
     adapter: Adapter | None = None
-    """The adapter on the architecture."""
+    """The adapter of the model, if it has one."""
 
 
 class Derivation(NamedTuple):

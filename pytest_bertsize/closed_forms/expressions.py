@@ -35,11 +35,11 @@ class Scope(Struct, frozen=True):
 
     dims: Dims
     formulas: Mapping[str, Evaluate]
-    """Names that the text itself defines: ``W := H // A * A``."""
+    """Names that the text of a tree defines: ``W := H // A * A``."""
     arguments: Mapping[str, Any]
     """Arguments that the class passes to its body, and variables of ``for``."""
     counted: dict[str, Any] = {}
-    """Values of :attr:`formulas`, each counted once."""
+    """Values of :attr:`formulas`, each of which is evaluated once."""
 
     def __getitem__(self, name: str) -> Any:
         """:raises BadExpression: if nothing has the name."""

@@ -81,7 +81,7 @@ def _find_proven(architecture: Architecture) -> str | None:
 
 
 def count_unused_positions(architecture: Architecture, config: Mapping[str, object]) -> int:
-    """Count the rows at the start of the position table that no text uses: all up to the row of padding.
+    """Count the rows at the start of the position table that no text uses: up to and including the row of padding.
 
     :raises BadValue: if positions are numbered from the row of padding, and the config does not name it.
     """
@@ -108,7 +108,7 @@ def total(components: Mapping[str, int]) -> int:
 
 
 def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
-    """Return the FLOPs of every component at every level, from the FLOPs of modules by path; the totals are equal.
+    """Return the FLOPs of every component at every level, from the FLOPs of modules by path; the total is the same.
 
     A module counts for the component of the matrices in it. If they have several components, it counts for their common
     parent; if there are no matrices in it, for the component of the nearest module around it.

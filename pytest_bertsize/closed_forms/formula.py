@@ -99,7 +99,7 @@ class Formulas:
         return Formula(tuple(Product(number, factors) for factors, number in numbers.items() if number))
 
     def sum_one_copy(self, terms: Iterable[Term]) -> Formula:
-        """Sum a single copy of some terms: ``4·D² + 4·D``, like terms together."""
+        """Sum a single copy of some terms, with like terms added up: ``4·D² + 4·D``."""
         numbers: dict[Monomial, int] = {}
         factors: dict[Monomial, tuple[Sum | Formula, ...]] = {}
         for term in terms:

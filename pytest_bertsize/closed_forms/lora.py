@@ -160,7 +160,10 @@ class _Targets:
         return found | set(_first_matches(dotted, self.modules.by_path))
 
     def _is_in_its_layers(self, path: str) -> bool:
-        """Return whether the adapter goes into the layer of ``path``: its first index, or the first in a named list."""
+        """Return whether the adapter goes into the layer of ``path``.
+
+        The layer is the first index in ``path``, or the first after a name in ``layers_pattern`` if that is set.
+        """
         layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
         *parts, _ = path.split(".")
         numbers = [
@@ -292,7 +295,7 @@ class _Saving:
         owners = find_owners(terms)
         frozen = {owners[name] for name, term in name_tensors(terms) if not term.trainable or self.find_around(name)}
         first: dict[tuple[str, str], str] = {}
-        """The first copy of a tensor that is tied to an owner outside of its module, by module and owner."""
+        """The first copy of a tensor that is tied to an owner outside of the saved module, by module and owner."""
 
         def keep_original(name: str, term: Term) -> Iterator[Term]:
             inside = self._name_inside(term.name, name, ORIGINAL)

@@ -87,7 +87,7 @@ def _with_keys(
 def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
     """Return the terms of the backbone.
 
-    :raises Unusable: for a ``without`` or a tie that names no module of it.
+    :raises Unusable: for a ``without`` or a tie that names no module of the backbone.
     """
     held = put_below(model.backbone, backbone.terms(dims))
     return tie_modules(remove_modules(held, model.without), model.tied)

@@ -57,7 +57,7 @@ class Registry:
         self._contributed.append((origin, family))
 
     def without(self, origins: Collection[str]) -> Registry:
-        """Return the registry without some contributions."""
+        """Return the registry without the contributions of some sources."""
         rest = [(origin, family) for origin, family in self._contributed if origin not in origins]
         return Registry(rest, release=self.release, installed=self._installed)
 
@@ -101,7 +101,7 @@ class Registry:
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
         """Return the families that read the most keys of a config without ``model_type``, the likeliest first.
 
-        If several families read as many keys, the config's name decides, or else BERT is returned if it is among them.
+        If several families read equally many, the config's name decides, or else BERT is returned if it is among them.
 
         :param reference: the config's file and the keys that lead to it.
         :returns: an empty list if no family reads any key of it.

@@ -35,7 +35,7 @@ NUM_LABELS = "num_labels"
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """The ends of the names of classes that sentence-transformers makes from a config, by task."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
-"""Classes of the families of which sentence-transformers uses only the encoder."""
+"""The class for each family of which sentence-transformers uses only the encoder."""
 MODULES = {
     "Dense": declare.family(
         "Dense",

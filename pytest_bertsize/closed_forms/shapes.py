@@ -73,7 +73,7 @@ class Wish(NamedTuple):
     head: int | None = None
     """Hidden units of one head; ``None``: the present number, or 64 if few widths are a multiple of it."""
     seq_len: int = SEQ_LEN
-    """Tokens of the forward pass whose FLOPs are compared, if no limit sets them."""
+    """The number of tokens of the forward pass whose FLOPs are compared, unless a limit sets it."""
 
 
 class Shape(Struct, frozen=True):
@@ -87,11 +87,11 @@ class Shape(Struct, frozen=True):
     flops: int | None
     """FLOPs of a forward pass; ``None`` if there is no closed form of them."""
     distance: float
-    """The distance from the present shape: the sum of the logarithms of the factors of its sizes."""
+    """The distance from the present shape: the sum of the logarithms of the factors by which sizes change."""
     layers: int
 
     def is_as_good_as(self, other: Shape) -> bool:
-        """Return whether ``other`` has as many layers, and no advantage over one percent in parameters or FLOPs."""
+        """Return whether ``other`` has as many layers, and no advantage of over one percent in parameters or FLOPs."""
         costs = (self.flops or 0) * 99 <= (other.flops or 0) * 100
         return self.layers == other.layers and self.form.total * 100 >= other.form.total * 99 and costs
 
@@ -112,7 +112,7 @@ class Point(NamedTuple):
 
     sizes: Mapping[str, int]
     distance: float
-    """The distance from the present values: the sum of the logarithms of their factors."""
+    """The distance from the present values: the sum of the logarithms of the factors by which they change."""
 
 
 class Axes:
@@ -149,7 +149,7 @@ class Axes:
     def _fewer_rows(self, symbol: str, now: int) -> range:
         """Return smaller numbers of rows, rising: multiples of the step, to which positions add the present remainder.
 
-        Some families count positions from 2 on (fairseq's padding). Every token of a pass has a position.
+        Some families count positions from 2 on (fairseq's padding). There are no fewer positions than tokens in a pass.
         """
         step = self.wish.multiple
         return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
@@ -232,7 +232,7 @@ def find_shapes(
     furthest: float = inf,
     weigh: Callable[[Limit, ClosedForm], int] | None = None,
 ) -> Found:
-    """Search shapes under some limits.
+    """Search for the nearest shapes within some limits.
 
     If an adapter's own parameters are limited, its rank and targets vary first, and no shape has a larger total.
 
@@ -384,7 +384,7 @@ class _Search:
             yield from sorted((shape for each in choices for shape in self._list_ranks(adapter, each)), key=_sort_key)
 
     def _list_ranks(self, today: Adapter, targets: tuple[str, ...] | str) -> Iterator[Shape]:
-        """Yield an adapter on some targets with the largest rank under every limit, unless it is the present one."""
+        """Yield the adapter on ``targets`` with the largest rank under every limit, unless it is the present one."""
 
         def adapt(r: int) -> ClosedForm | None:
             alone = self.variants.derivation.alone

@@ -31,7 +31,7 @@ class Monomial(Struct, frozen=True):
 
     number: Fraction
     powers: tuple[tuple[Base, int], ...] = ()
-    """Each base once, with its exponent, in a fixed order; a negative exponent divides."""
+    """The bases, each once with its exponent, in a fixed order; a base with a negative exponent is a divisor."""
 
     @property
     def is_whole(self) -> bool:
@@ -288,7 +288,7 @@ class Expression:
 
 
 def symbolic(dims: Dims) -> Dims:
-    """Return the same dimensions, with a symbol for every size that has a value."""
+    """Return the dimensions of a model with a symbol for every size that has a value."""
     numbers = Numbers(dims.sizes)
     sizes = {name: None if size is None else symbol(name, numbers) for name, size in dims.sizes.items()}
     return replace(dims, sizes=sizes, is_symbolic=True)

@@ -23,7 +23,7 @@ MOMENTS = 2
 
 
 class TrainingStates(Struct, frozen=True):
-    """Bytes of a model that is trained."""
+    """The bytes that a model takes in training."""
 
     parameters: int
     """Bytes of trainable and frozen parameters, tied ones counted once."""

@@ -16,8 +16,8 @@ A line is
 
     NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [frozen]
 
-A line encloses the lines that are indented below it. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from
-the second on, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`, left out
+A line encloses the lines that are indented below it. ``encoder.layer × L`` has L copies, ``layers × 1..L`` all but
+the first, ``norm_* × L`` has L copies that are not in a list: ``norm_0``, …. KIND is one of :data:`KINDS`, left out
 for a module that only contains others. ``-`` in place of a name makes a group of lines that share a component or a
 condition. A module counts for its own component, else for that of the nearest line that encloses it and has one.
 ``W := H // A * A`` names a size for all lines.
@@ -76,7 +76,7 @@ class Line(NamedTuple):
     """One of ``KINDS``, :data:`PARAMETER`, or ``""`` for a module that only contains others."""
     sizes: tuple[Evaluate, ...]
     named: tuple[tuple[str, Evaluate], ...]
-    """Arguments by their name: ``bias``."""
+    """The arguments that have a name, such as ``bias``."""
     times: Evaluate | None
     start: int
     component: str | None
@@ -85,7 +85,7 @@ class Line(NamedTuple):
     """The variables of ``for``."""
     items: Evaluate | None
     ties: tuple[tuple[str, str, Evaluate], ...]
-    """Tied parameters: the parameter, the owner, and the condition."""
+    """The tied parameters, each with the owner and the condition of the tie."""
     passes: Evaluate | None
     is_frozen: bool
     inside: tuple[Line, ...]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
 NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)
-"""Symbols of numbers of heads, of token types and of labels."""
+"""Symbols of sizes that are no widths: numbers of heads, of token types and of labels."""
 TOKENS = 1_000
 POSITIONS = 512
 
@@ -144,7 +144,7 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
 
 
 def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
-    """Return the changes for 64 or more hidden units: more heads, else wider heads, and a network in the same ratio."""
+    """Return changes that add 64 or more hidden units, heads or their width, and feed-forward units in proportion."""
     now = variants.now(width)
     heads, inner = by_symbol.get("A"), by_symbol.get("I")
     each = now // variants.now(heads) if heads else 0
@@ -195,7 +195,7 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 
 
 def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """Return a note if one more layer would pass every limit; none if there are limits of bytes or FLOPs."""
+    """Return a note if one more layer would pass every limit; no note if there are limits of bytes or FLOPs."""
     if any(limit.measure is not None for limit in budget):
         return []
     variants = Variants(derivation)

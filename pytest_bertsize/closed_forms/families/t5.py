@@ -71,7 +71,7 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
 def honoured(default: str) -> Until:
     """Return the change for releases before transformers 5, in which the config decides whether the head is tied.
 
-    :param default: the default of the family's config class.
+    :param default: the default of ``tie_word_embeddings`` in the family's config class.
     """
 
     def change(keys: ConfigKeys) -> ConfigKeys:

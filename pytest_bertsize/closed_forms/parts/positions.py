@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""Values of the key, each with the number of vectors that a distance multiplies: the query, or query and key."""
+"""Values of ``position_embedding_type``; a row of distances multiplies 1 vector (query), or 2 (query and key)."""
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
-"""(2·P - 1)·D/A: a row of a head's width for each distance, if the config asks for it."""
+"""(2·P - 1)·D/A: a row of a head's width for each distance, if the config asks for the table."""
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
@@ -58,7 +58,7 @@ def read_until(*release: int) -> Until:
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""The change for families whose closed form lacks the tables of transformers 4, for which the key is refused."""
+"""The change that refuses the key in families whose closed form lacks the tables of transformers 4."""
 
 # rules of models with rotary positions
 
