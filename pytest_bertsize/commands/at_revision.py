@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Names that always mean revisions; without a repository or such a branch, the message is then about the revision."""
+"""Names that always mean a revision: if there is no such revision, the message says so."""
 
 
 def read_config_at(reference: str) -> ModelConfig:
@@ -51,7 +51,7 @@ def read_config_at(reference: str) -> ModelConfig:
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
     """Read a model as the table of the current folder declares it at a commit.
 
-    The last value is the model's block in that commit's lock, if its config comes from a build and the lock has it.
+    The last value is the model's block in that commit's lock; ``None`` if there is none, or no build made the config.
 
     :raises Unusable: if the commit declares no such model, or the model cannot be read.
     """
@@ -72,7 +72,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
 
 def is_declared_at(revision: str, name: str) -> bool:
-    """Return whether the table at a revision declares a model; never if :func:`is_revision` refuses the revision."""
+    """Return whether the table at a revision declares a model; ``False`` if :func:`is_revision` denies the revision."""
     if not is_revision(revision):
         return False
     here = Settings(find_table(Path.cwd()), "", {})

@@ -52,11 +52,11 @@ def check(  # noqa: PLR0913  (the options of the command)
     """Check the declared models, print the findings, write the reports.
 
     :param root: the folder of the pyproject.toml.
-    :param helper: the process that builds; it is stopped at the end. ``None`` builds nothing: closed forms alone count.
+    :param helper: the process that builds; it is stopped at the end. With ``None``, nothing is built.
     :param names: names of the models to check; if there are none, all models are checked.
     :param base: the revision to compare with; ``None`` for the base of the pull or merge request that CI runs for.
     :param python: the interpreter to build with; ``None`` for the one that the table names.
-    :param strict: without a build, whether a model without a closed form fails if code makes it or no lock has it.
+    :param strict: without a build, fail a model that nothing counts, and one that code makes and only a lock counts.
     :returns: the exit status.
     """
     try:

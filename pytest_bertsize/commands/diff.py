@@ -96,7 +96,7 @@ def _measure(model: Explained) -> dict[str, Any]:
 
 
 def _find_head_width(model: Explained) -> int | None:
-    """Return the head width in the config, else the model's width by its heads, if the queries have the same width."""
+    """Return the head width in the config; else the model's width divided by its heads, if queries have that width."""
     sizes = model.form.dims.sizes
     said = (sizes.get(size.symbol) for size in model.derivation.family.keys.sizes if size.key in HEAD_WIDTH)
     if found := next(filter(None, said), None):

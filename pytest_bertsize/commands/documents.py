@@ -51,7 +51,7 @@ def draw_document(
 
 
 def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:
-    """Yield a line with class, file and sizes, and one with the origin of a config that a name of the hub led to."""
+    """Yield a line with class, file and sizes and, if a name of the hub led to the config, a line with its origin."""
     options = {key: str(value).lower() for key, value in model.model.options.items()}
     said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
     name = (model.form.architecture.name, "bold")
@@ -113,7 +113,7 @@ def list_versions(transformers: object) -> dict[str, str]:
 
 
 def write_source(model: Explained) -> str:
-    """Return the file with its hash, and the versions."""
+    """Return the config's file with its hash, and the versions of this package and of transformers."""
     versions = list_versions(model.derivation.family.release)
     tools = f"pytest-bertsize {versions['pytest_bertsize']}, transformers {versions['transformers']}"
     return f"{printable(model.config.reference)} (sha256 {model.config.sha256}); {tools}"

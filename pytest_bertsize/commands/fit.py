@@ -42,7 +42,7 @@ class Row(NamedTuple):
     adapter: dict[str, Any]
     """The adapter's keys that differ from today's."""
     limited: dict[str, int]
-    """The parameters of each component of the adapter that has a limit."""
+    """The parameters of each limited quantity of the adapter: ``trainable``, or a component of its own."""
 
 
 class Fitting(NamedTuple):
@@ -130,7 +130,7 @@ def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitt
 
 
 def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table's overrides and a shape's; a key with a dot, ``PART.KEY``, becomes a key of the object PART."""
+    """Return the table's overrides with those of a shape; a key ``PART.KEY`` becomes ``KEY`` in the object PART."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.model.overrides.items()
     found: dict[str, Any] = {key: each for key, each in already if aliases.get(key) not in changes}
@@ -160,7 +160,7 @@ def _check_wish(wish: Wish, variants: Variants) -> None:
 
 
 def _list_limits(limits: Sequence[Limit]) -> str:
-    """Return ``total 110M and flops 22G of 128 tokens``."""
+    """Return the limits in words: ``total 110M and flops 22G of 128 tokens``."""
     return " and ".join(
         f"{limit.component} {limit}{f' of {limit.measure}' if isinstance(limit.measure, Flops) else ''}"
         for limit in limits

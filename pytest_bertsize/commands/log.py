@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.drawing import Style
 
 MOST_ROWS = 100
-"""The most rows of a model that the terminal shows, the last ones; JSON and Markdown have all rows."""
+"""The most rows of a model in the terminal, which shows the latest ones; JSON and Markdown have all rows."""
 LABEL = 24
 """The most characters of a commit's or tag's name."""
 DAY = len("2026-11-22")
@@ -77,7 +77,7 @@ def _select_models(history: History, name: str) -> list[ModelHistory]:
 
 
 def _write_headline(model: ModelHistory) -> str:
-    """Return ``encoder: 102,290,312 → 116,602,170 (+14,311,858)``."""
+    """Return the first and the last count: ``encoder: 102,290,312 → 116,602,170 (+14,311,858)``."""
     totals = [row.total for row in model.rows if row.total is not None]
     if not totals:
         return f"{printable(model.name)}: never counted"
@@ -88,7 +88,7 @@ def _write_headline(model: ModelHistory) -> str:
 
 
 def _list_sentences(row: Row) -> list[str]:
-    """Return the sentences of a row about anything but its numbers and keys."""
+    """Return the sentences about a row, apart from those on its changed keys."""
     found = [*row.said]
     if row.since:
         found.append(f"the change is since {row.since}, the last commit that was counted")

@@ -167,7 +167,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
 
 
 def _find_declaration(written: str) -> _Declaration | None:
-    """Read ``tagger``, ``pyproject.toml::tagger``, ``main:tagger`` or ``main:pyproject.toml::tagger``."""
+    """Return the declaration that a text such as ``tagger`` or ``main:pyproject.toml::tagger`` names, else ``None``."""
     revision, _, inside = written.partition(":")
     is_path = os.path.lexists(written) or os.path.lexists(revision)
     if revision and inside and not inside.startswith(":") and not is_path:
@@ -327,7 +327,7 @@ def _read_on_disk(reference: str) -> ModelConfig:
 
 
 def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
-    """Add to the message about an unknown name without a slash that no table declares such a model either."""
+    """Return the error for an unknown name; without a slash, its message adds that no table declares such a model."""
     if "/" in name:
         return unknown
     table = find_table(Path())

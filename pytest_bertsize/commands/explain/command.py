@@ -116,7 +116,7 @@ NARROWEST_FORMULA = 16
 
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
-    """Draw name, formula, numbers, parameters and, inside a layer, the parameters of all layers."""
+    """Draw a row for each line: its name, formula, numbers, parameters and, inside a layer, those of all layers."""
     cells = [_write_cells(line, style) for line in lines]
     widths = _choose_widths(lines, cells, style)
     rows = []
@@ -218,7 +218,7 @@ def _list_spare_rows(chosen: Explained) -> Iterator[str]:
 
 
 def _list_sizes_without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
-    """Name the sizes that are in no formula, above all the number of heads."""
+    """Yield a note on each size that is in no formula, such as the number of heads."""
     shared = any(term.passes != term.times for term in chosen.form.symbolic)
     layers = "layers share their weights" if shared else "the table names single layers by their numbers"
     for size in chosen.derivation.family.keys.sizes:

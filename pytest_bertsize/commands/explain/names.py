@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
     "cls.predictions": ("MLM-Bias", "cls/predictions", {"bias": "/output_bias"}),
     "qa_outputs": ("", "cls/squad", _OUTPUT),
 }
-"""Module → layer of bert4keras, beginning of Google's variables, and their ends by tensor.
+"""The layer of bert4keras, the beginning of Google's variables and their ends by tensor, for each module of BERT.
 
 The order is that of ``model.summary()``. Layers that a fine-tuned class adds are absent: their author names them.
 """
@@ -86,7 +86,7 @@ class _Naming(Struct, frozen=True):
 
     @property
     def has_layers(self) -> bool:
-        """Return whether a line is a layer of Keras, not a tensor."""
+        """Return whether each line is a layer of Keras; else it is a tensor."""
         return self.vocabulary == "bert4keras"
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:

@@ -38,13 +38,13 @@ class Line(Struct, frozen=True):
     numbers: str = ""
     """The formula with sizes in place of symbols, or a tensor's shape."""
     count: int = 0
-    """The parameters; on ``one layer`` and the lines inside it, those of a single layer."""
+    """The parameters; for the line ``one layer`` and the lines inside it, the parameters of a single layer."""
     in_all: int | None = None
-    """The parameters of all layers, on ``one layer`` and the lines inside it; else ``None``."""
+    """The parameters in all layers, for the line ``one layer`` and the lines inside it; ``None`` for other lines."""
     minor: bool = False
     """True for a line that is drawn dim: a kind of parameter, a tensor, or a line without parameters."""
     tensor: bool = False
-    """True for the name of a tensor, which a narrow terminal may shorten."""
+    """True if the line has the name of a tensor, which may be shortened for a narrow terminal."""
 
 
 # the tensors
@@ -59,12 +59,12 @@ class Leaf(NamedTuple):
     shape: tuple[int, ...]
     size: int
     tied_to: str | None
-    """The name of the tensor whose storage it shares, with ``*`` for indices."""
+    """The name of the tensor whose storage this one shares, with ``*`` for the index of a layer."""
     times: int
-    """The number of layers that have it."""
+    """The number of layers that have the tensor; 1 outside repeated layers."""
     passes: int
     frozen: int
-    """The number of layers in which it does not train."""
+    """The number of layers in which the tensor is frozen."""
     symbolic: Term
 
     @property
@@ -100,7 +100,7 @@ def list_leaves(form: ClosedForm) -> list[Leaf]:
 
 
 def group_by(members: Iterable[Leaf], key: Callable[[Leaf], Key]) -> dict[Key, list[Leaf]]:
-    """Group in the order of appearance."""
+    """Return the tensors by key, in the order in which the keys first appear."""
     groups: dict[Key, list[Leaf]] = {}
     for leaf in members:
         groups.setdefault(key(leaf), []).append(leaf)
@@ -130,7 +130,7 @@ class Tensors(Struct, frozen=True, dict=True):
         return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
 
     def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
-        """Return the line of a component; its numbers are by default its formula in numbers."""
+        """Return the line of a component; ``numbers`` are by default its formula with sizes in place of symbols."""
         formula = self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if numbers is None else numbers
         return Line(0, name, formula.text, numbers, sum(leaf.times * leaf.owned for leaf in members))
@@ -145,7 +145,7 @@ class Tensors(Struct, frozen=True, dict=True):
         return Line(depth, name, formula.text, count=count, in_all=times and times * count, **also)
 
     def write_numbers(self, members: list[Leaf]) -> str:
-        """Write the formula of one layer in numbers; ``""`` if that repeats the formula, or no tensor counts."""
+        """Return the formula for one layer with sizes in place of symbols; ``""`` if it has none, or all are tied."""
         formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
         return "" if numbers == formula.text else numbers
@@ -190,7 +190,7 @@ def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> lis
 class _Tree(Struct, frozen=True):
     of: Tensors
     layers: frozenset[str]
-    """Symbols of the family's numbers of layers."""
+    """The symbols of the family's sizes that are numbers of layers."""
     tensors: bool
 
     def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
@@ -213,7 +213,7 @@ class _Tree(Struct, frozen=True):
         return f"{what} of {leaf.times:,}{used}"
 
     def _list_inside(self, path: str, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List the components directly below ``path`` and the tensors of ``path`` itself, those of a single layer."""
+        """List the components below ``path`` and its own tensors, each with the parameters of a single layer."""
         lines: list[Line] = []
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:

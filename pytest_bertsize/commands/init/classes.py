@@ -41,9 +41,9 @@ class Call(NamedTuple):
     file: str
     line: int
     name: str
-    """The library's name of the class."""
+    """The name of the class in the library."""
     hub_name: str
-    """The name of the hub that it loads; ``""`` if it loads none."""
+    """The name on the hub of the model that the call loads; ``""`` if it loads none."""
 
     @property
     def place(self) -> str:
@@ -70,9 +70,9 @@ class _Definition(NamedTuple):
     file: str
     node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     names: set[str]
-    """Every name inside it, and each part of dotted names."""
+    """Every name inside the definition, and each part of a dotted name."""
     bases: set[str]
-    """The last parts of the names of its bases."""
+    """The last part of the name of each base class."""
     holds: bool
     """True if a model of the library is among the names."""
     is_module: bool
@@ -94,7 +94,7 @@ class Code:
         self._trees = dict(self._parse(files))
 
     def _parse(self, files: Files) -> Iterator[tuple[str, ast.Module]]:
-        """Yield the files that may define a model, parsed."""
+        """Yield each file that may define a model, with its syntax tree."""
         size, unread = 0, []
         for file, content in self._contents.items():
             if not _SAYS_MODEL.search(content):
@@ -135,7 +135,7 @@ class Code:
         return any(map(_SAYS_LIBRARY.search, contents)) and not any(map(words.search, contents))
 
     def describe_key(self, key: str) -> str:
-        """Write a sentence on a file that names a key which the library's class does not read; ``""`` if none does."""
+        """Return a sentence on a file that names a key unknown to the library; ``""`` if no file names the key."""
         name = re.escape(key)
         words = re.compile(rf"(?i:\w*(?:conf|cfg|config|args|params))\.{name}\b|([\"']){name}\1".encode())
         file = next((path for path, content in self._contents.items() if words.search(content)), "")
@@ -205,7 +205,7 @@ class Code:
         return {name.decode() for content in self._contents.values() for name in found.findall(content)}
 
     def _find_hub_name(self, file: str, call: ast.Call) -> str:
-        """Return the name of the hub that a call loads; ``""`` if it loads a path, or not a literal string."""
+        """Return the name on the hub that a call loads; ``""`` if it loads a path, or has no literal string."""
         named = [each.value for each in call.keywords if each.arg == "pretrained_model_name_or_path"]
         texts = (each.value for each in (*call.args[:1], *named) if isinstance(each, ast.Constant))
         name = next((text for text in texts if isinstance(text, str)), "")
@@ -255,7 +255,7 @@ def _read_maker(call: ast.Call) -> str:
 
 
 def _makes(node: ast.AST, definition: _Definition) -> bool:
-    """Tell whether a function without required arguments ends in ``return Tagger(…)``."""
+    """Return whether ``node`` is a function without required arguments that ends in ``return CLASS(…)``."""
     if not isinstance(node, ast.FunctionDef) or not isinstance(node.body[-1], ast.Return):
         return False
     made, taken = node.body[-1].value, node.args
@@ -264,7 +264,7 @@ def _makes(node: ast.AST, definition: _Definition) -> bool:
 
 
 def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes outside classes that derive from a module."""
+    """Yield all nodes of a file outside classes that derive from a model or a module of torch."""
     waiting = [tree]
     for node in waiting:
         yield node

@@ -102,7 +102,7 @@ def _name_folder(folder: Path) -> str:
 
 
 def warn_of_roots(project: Project) -> Iterator[str]:
-    """Warn if the table makes its folder pytest's root, or if pytest does not read it."""
+    """Yield a warning if the table makes its folder pytest's root, or if pytest does not read the table."""
     above = find_root_above(project.root)
     if above is None or (project.is_root and not project.becomes_root):
         return

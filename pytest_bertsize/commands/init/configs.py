@@ -46,7 +46,7 @@ YOURS = "the class that your code builds"
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
 _UNNAMEABLE = "*?[#"
-"""Characters with another meaning in a path of a table."""
+"""Characters that have a meaning of their own in a table's path, which therefore cannot contain them."""
 
 
 class Candidate(Struct, frozen=True):
@@ -127,7 +127,7 @@ class Configs:
         self.by_hand.append(ByHand(place, why))
 
     def _read_config(self, file: str, data: dict[str, object]) -> bool:
-        """Note a file whose top level is a config, and return whether it is one."""
+        """Return whether the top level of a file is a config; if it is, note the file."""
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
@@ -158,13 +158,13 @@ class Configs:
         return self._explain_own(family)
 
     def _explain_own(self, family: str) -> str:
-        """Return why a config of this family may be for a class of the project; ``""`` if it is not."""
+        """Return why a config of this family may be for a class of the project; ``""`` if the project has none."""
         file = self._code.own_families.get(family)
         what = f"{printable(file or '')} defines classes of the family {family}"
         return f"{what}: if this config is for one of them, declare that class by a factory" if file else ""
 
     def _read_inner(self, file: str, data: dict[str, object]) -> None:
-        """Note the objects inside a file that are configs; objects inside such a config belong to it."""
+        """Note each object inside a file that is a config of a known family; the objects inside it are not searched."""
         waiting: list[tuple[str, object]] = [*data.items()]
         for path, value in waiting:
             if not isinstance(value, dict):
@@ -203,7 +203,7 @@ class Configs:
             self._leave_by_hand(file, f"its class and its number of labels are unknown: declare it with {keys}")
 
     def _read_base(self, base: str) -> ModelConfig | None:
-        """Read the config of an adapter's base, from a file of the project or the catalogue."""
+        """Return the config of an adapter's base model, from the project or the catalogue, else ``None``."""
         is_known = os.path.lexists(self._root / base) or find_in(self._hub, base) or in_catalogue(base)
         try:
             return in_file(Disk(self._root, self._hub), base) if base and is_known else None
@@ -211,7 +211,7 @@ class Configs:
             return None
 
     def _read_modules(self, file: str, content: bytes) -> None:
-        """Note a folder of sentence-transformers."""
+        """Note the folder of ``file`` if that lists the modules of a model of sentence-transformers."""
         try:
             entries = json.loads(content)
         except (ValueError, RecursionError):
@@ -227,7 +227,7 @@ class Configs:
 
 
 def explain(findings: Sequence[Finding], file: str) -> ByHand:
-    """Make a line of the first of the mistakes that make a config unusable."""
+    """Return the line for an unusable config: its first mistake, and the number of the others."""
     first, *rest = findings
     more = f" (and {len(rest)} more)" if rest else ""
     return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")

@@ -73,7 +73,7 @@ class Wish(NamedTuple):
     kwargs: Mapping[str, Any] = {}
     writes: bool = False
     is_named: bool = True
-    """True if the user named the folder."""
+    """True if the command line names the project's folder."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
@@ -154,7 +154,7 @@ def _build(
 
 
 def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: Helper, err: TextIO) -> Draft:
-    """Return the draft with keys in place of the sizes that depend on them, if it still describes the built model."""
+    """Return the draft with keys in place of numbers that depend on them; unchanged if the built model then fails."""
     planned = plan_variations(discovery.backbones, found, request)
     if not planned:
         return found
@@ -168,9 +168,9 @@ def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: He
 
 
 def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> None:
-    """Write the table, and the lock of the built model.
+    """Write the table, the lock of the built model, and copies of configs.
 
-    :raises SettingsError: if one of them cannot be written; neither then changes.
+    :raises SettingsError: if one of these files cannot be written; then none of them changes.
     """
     project = discovery.project
     file = "" if project.settings.lock else lock.file
@@ -191,7 +191,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies)
 
 
 def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
-    """Return the path and the text of each config that ``--write`` copies from the hub cache, by its name there."""
+    """Return path and text of each config that ``--write`` copies from the hub cache, by its name on the hub."""
     project, copies = discovery.project, {}
     if project.settings.hub or found.name in project.settings.models:
         return {}
@@ -256,14 +256,14 @@ def _is_ignored(root: Path, path: str) -> bool:
 
 
 def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
-    """Review the built model by its table in a new text of pyproject.toml."""
+    """Review the built model by its table in ``text``, which is a new text of pyproject.toml."""
     settings = parse(text, discovery.project.path)
     subject = replace(discovery.examine(found), model=settings.models[found.name], settings=settings)
     return conclude(subject, discovery.built)
 
 
 def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:
-    """Return the file's text with the proposed limits in place of limits on components that are no longer there."""
+    """Return ``text`` with the proposed limits in place of limits on components that the model no longer has."""
     review = _review_written(discovery, found, text)
     model = review.subject.model
     gone = [each.component for each in review.errors if each.kind == "config-invalid" and each.component]
@@ -334,14 +334,14 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 
 def _is_meant(model: Model, wish: Wish) -> bool:
-    """Return whether a declared model is the requested one: by the same factory and arguments, or by its name."""
+    """Return whether a declared model is the requested one: it has the same factory and arguments, or was named."""
     here = wish.factory, wish.config, dict(wish.kwargs)
     is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
     return bool(model.init_command) and (is_as_declared or bool(wish.name))
 
 
 def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
-    """Return the keys of a declared model that change its build, as TOML."""
+    """Return the keys in ``KEPT`` that the requested model's table already has, with their values as TOML."""
     model = project.settings.models.get(name)
     if model is None or not _is_meant(model, wish):
         return {}
@@ -386,7 +386,7 @@ def _name_folder(project: Project) -> str:
 
 
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield each file of the project or its repository that pins a release of transformers, with this release."""
+    """Yield each file of the project or its repository that pins a release of transformers, and the release."""
     for folder in dict.fromkeys((_find_top(root), root)):
         for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern))):
             text = path.read_text("utf-8", errors="replace") if path.is_file() else ""

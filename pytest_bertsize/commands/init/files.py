@@ -36,13 +36,13 @@ class Files(Struct):
 
     root: Path
     configs: list[str] = []
-    """JSON and YAML; ``config.json`` and ``bert_config.json`` come first."""
+    """The JSON and YAML files; those named ``config.json`` or ``bert_config.json`` come first."""
     python: list[str] = []
     left_out: list[str] = []
     """A line for each place that is not searched although it may hold a model."""
 
     def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
-        """Yield each file with its bytes, ``b""`` if it is too large or cannot be read; stop at the limits."""
+        """Yield each file with its bytes (``b""`` if too large or unreadable), up to a limit for all files."""
         size = 0
         for opened, file in enumerate(files):
             if opened == MOST_FILES or size > MOST_BYTES:
@@ -67,7 +67,7 @@ class Files(Struct):
         return b""
 
     def has_name(self, folder: str, pattern: re.Pattern[str]) -> bool:
-        """Return whether a folder has a file with such a name, even one that git ignores."""
+        """Return whether a folder has a file whose name matches ``pattern``, even one that git ignores."""
         try:
             return any(map(pattern.fullmatch, os.listdir(self.root / folder)))  # noqa: PTH208  (names alone)
         except OSError:
@@ -75,7 +75,7 @@ class Files(Struct):
 
 
 def list_files(root: Path) -> Files:
-    """List the files that git does not ignore; outside a repository, list all files."""
+    """List the Python, JSON and YAML files of a project, in a repository only those that git does not ignore."""
     found = Files(root)
     is_foreign = _Foreign(root)
     paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
@@ -124,14 +124,14 @@ def _list_by_walking(found: Files, is_foreign: _Foreign) -> list[str]:
 
 
 class _Foreign:
-    """Folders that are hidden, an environment, or made by a build."""
+    """The folders to skip: hidden ones, environments, other people's code and products of a build."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._known: dict[str, bool] = {"": False}
 
     def has(self, path: str) -> bool:
-        """Return whether a path leads through such a folder; the path of a folder has to end with a slash."""
+        """Return whether a path leads through a folder to skip; the path of a folder has to end with a slash."""
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")

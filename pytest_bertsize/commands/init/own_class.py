@@ -50,7 +50,7 @@ class Draft(Struct, frozen=True):
     device: str = ""
     """The device of the build; ``""`` for the meta device."""
     backbones: Mapping[str, str] = {}
-    """The class of the backbone at each attribute, ``""`` for the model itself; empty without a closed form."""
+    """The class of each backbone by its attribute, ``""`` for the model itself; empty if there is no closed form."""
     options: Mapping[str, bool] = {}
     without: tuple[str, ...] = ()
     tied: Mapping[str, str] = {}
@@ -64,7 +64,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The whole numbers among the keyword arguments; a name in ``extra`` means these before a key of the config."""
+        """The keyword arguments that are whole numbers; in ``extra``, their names win over keys of the config."""
         return {name: value for name, value in self.kwargs.items() if type(value) is int}
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys of the table, as TOML, but for its limits."""
+        """The keys of the table without its limits, with their values as TOML."""
         return dict(self._list_keys())
 
     def _list_keys(self) -> Iterator[tuple[str, str]]:
@@ -111,7 +111,7 @@ class Backbone(NamedTuple):
 
 
 class Discovery:
-    """Finds the table of a built model; each step keeps the results of those before."""
+    """A search for the table of a built model, in steps that keep the results of earlier steps."""
 
     def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
         """:param bare: the part of the table that is known before the build."""
@@ -131,7 +131,7 @@ class Discovery:
                 yield Backbone(each, *known)
 
     def _describe_unknown(self) -> str:
-        """Name the models of the library without a closed form, except models around or inside a backbone."""
+        """Name the library's models that have no closed form, except those around or inside a backbone."""
         known = [each.finished.path for each in self.backbones]
         unknown = [
             f"{printable(each.path)} ({each.architecture})" if each.path else each.architecture
@@ -184,7 +184,7 @@ class Discovery:
         self._draft = replace(self._draft, **found)
 
     def examine(self, draft: Draft) -> Subject:
-        """Return the subject of a review of the built model by a draft, without the draft's limits."""
+        """Return the subject of a review of the model whose table is ``draft`` without its limits."""
         table = str(replace(draft, limits=()))
         if table not in self._subjects:
             settings = self.project.parse_beside(table)
@@ -204,7 +204,7 @@ class Discovery:
         return f"PEFT has adapted it; {declared}" if any(".base_layer." in name for name in self._actual) else ""
 
     def _find_nested(self) -> str:
-        """Name a model inside a class of the library whose closed form has no such part; ``""`` if there is none."""
+        """Name a model of the library that is inside a backbone, but not in its closed form; ``""`` for none."""
         known = self._expect().by_name
         for each in self.built.finished if known else ():
             is_part = any(f"{name}.".startswith(f"{each.path}.") for name in known)
@@ -243,7 +243,7 @@ class Discovery:
         return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
 
     def _find_ties(self) -> Iterator[tuple[str, str]]:
-        """Yield each module of a backbone that shares its tensors with another module of one, and this other module."""
+        """Yield pairs of modules of backbones: one that shares the tensors of another, and that other."""
         known = self._expect().by_name
         tied = {
             name: each.tied_to
@@ -256,7 +256,7 @@ class Discovery:
                 yield path, ends.pop()
 
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield rows for the modules outside the backbones; one that replaces a backbone's module has its component.
+        """Yield a row for each module outside the backbones; in place of a module of a backbone, it has that component.
 
         :param before: the backbones' tensors before the class deleted or replaced modules.
         """
@@ -308,7 +308,7 @@ def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
-    """Return the paths that contain exactly the chosen tensors; layers of a list are a range: ``encoder.layer[6:]``."""
+    """Return paths of modules that together have exactly the tensors ``chosen``; layers are a range: ``layer[6:]``."""
 
     def walk(path: str, inside: Collection[str]) -> Iterator[str]:
         if path and all(name in chosen for name in inside):
@@ -334,10 +334,10 @@ def name_modules(chosen: Collection[str], names: Collection[str]) -> list[str]:
 
 
 class Variation(Struct, frozen=True):
-    """One size with another value, and the request that builds the model with it."""
+    """A size with another value, and the request that builds the model with that value."""
 
     key: str
-    """The name in ``extra``: ``hidden_size``, with several backbones ``question.hidden_size``, or an argument."""
+    """The size's name in ``extra``: an argument or a key, with several backbones as ``question.hidden_size``."""
     was: int
     value: int
     request: Request
@@ -346,7 +346,7 @@ class Variation(Struct, frozen=True):
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
     """Return a variation for each size of the backbones, and for each whole number among the arguments.
 
-    A size that is larger than every number of the rows is not part of one, and needs no variation.
+    A size larger than all numbers in the rows cannot be part of one, and gets no variation.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
     found: dict[tuple[str, int], Variation] = {}
@@ -376,7 +376,7 @@ def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built
 
 
 def _find_rows(rows: Iterable[Row], built: Built) -> list[Row]:
-    """Return another build's rows for the modules of these rows."""
+    """Return the rows that another build gives for the modules of ``rows``."""
     places = tuple(f"{row.name}." for row in rows)
     return propose_rows([each for each in built.tensors if f"{each.name}.".startswith(places)], built.kinds)
 
@@ -392,7 +392,7 @@ def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
     """Return ``"hidden_size"`` for ``768`` if the size doubles with ``hidden_size``.
 
-    If the config's keys and the arguments add up to more than the size, an argument sets a key: keys alone count then.
+    If keys of the config and arguments together exceed the size, an argument sets a key: then keys alone are tried.
     """
     assert isinstance(size, int)
     of_configs = [pair for pair in others if pair[0].request.varied]

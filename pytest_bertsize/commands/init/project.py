@@ -32,7 +32,7 @@ NEW = """\
 minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
-"""The start of a new pyproject.toml beside a file with settings of pytest: its own could override them."""
+"""The start of a new pyproject.toml without settings of pytest, which could override those of another file."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -41,7 +41,7 @@ _OF_PYTEST = {
     "tox.ini": r"^\[pytest\]",
     "setup.cfg": r"^\[tool:pytest\]",
 }
-"""The files from which pytest reads its settings, and the section that the file needs; ``""`` if it needs none."""
+"""The section with pytest's settings in each file from which pytest reads them; ``""`` if it needs no section."""
 
 
 class Project(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Project(Struct, frozen=True):
     """The content of the file; ``None`` if there is no file."""
     settings: Settings
     is_root: bool = False
-    """True if pytest has settings in this folder, which make it a root."""
+    """True if this folder has a file with settings of pytest, which makes it pytest's root."""
 
     @property
     def root(self) -> Path:
@@ -109,7 +109,7 @@ class Project(Struct, frozen=True):
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
     def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
-        """Return the file's text with the keys that init finds for a declared model; its other keys and budget stay.
+        """Return the file's text with new values for the keys that init finds; the model's other keys and budget stay.
 
         :param keys: the keys of the proposed table, as TOML.
         :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
@@ -151,7 +151,7 @@ def write_lock(file: str) -> str:
 
 
 def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
-    """Yield the text with the lock written below the header of ``[tool.bertsize]``, then above its first dotted key."""
+    """Yield texts that may name the lock: first below the header of ``[tool.bertsize]``, then above its dotted keys."""
     line = line_in_toml(text, TABLE) if lock else None
     if line is None:
         return
@@ -162,7 +162,7 @@ def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
 
 
 def _has_lock(text: str, lock: str) -> bool:
-    """Return whether a text is valid TOML, and its ``[tool.bertsize]`` names this lock (any, if ``lock`` is ``""``)."""
+    """Return whether a text is valid TOML whose ``[tool.bertsize]`` names ``lock``; for ``""`` it need not name one."""
     try:
         table = tomli.loads(text)["tool"]["bertsize"]
     except tomli.TOMLDecodeError:
@@ -174,7 +174,7 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
     """Read the files of a project.
 
     :param is_named: whether the user named the folder; a folder that is part of another project has to be named.
-    :raises SettingsError: for such a folder if it is not named, and for mistakes in ``[tool.bertsize]`` or its name.
+    :raises SettingsError: if a folder has to be named and is not, and for a mistake in ``[tool.bertsize]``.
     """
     if not is_named and (above := _find_project_above(root)):
         folder = os.path.relpath(above)
@@ -202,7 +202,7 @@ def _explain_what_is_in_the_way(text: str) -> str:
 
 
 def find_settings_of_pytest(folder: Path) -> str:
-    """Return the file in this folder with pytest's settings; ``""`` without one."""
+    """Return the name of the file in this folder that has pytest's settings; ``""`` if none has."""
     for name, section in _OF_PYTEST.items():
         text = _read_text(folder / name)
         if text is not None and re.search(section, text, re.MULTILINE):
@@ -230,7 +230,7 @@ def _find_project_above(folder: Path) -> Path | None:
 
 
 def find_root_above(folder: Path) -> Path | None:
-    """Find the nearest folder above with settings of pytest; it is the root of a folder that has no such settings."""
+    """Find the nearest folder above with settings of pytest: pytest takes it as the root if this folder has none."""
     return next((above for above in folder.absolute().parents if find_settings_of_pytest(above)), None)
 
 

@@ -55,14 +55,14 @@ MOST_DIGITS = 5
 
 
 class ProposedTable(NamedTuple):
-    """The table of one model."""
+    """A table that is proposed for one model."""
 
     name: str
     candidate: Candidate
     limits: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        """Write it as TOML."""
+        """Return the table as TOML."""
         of = self.candidate
         said = {"config": of.reference, "architecture": of.architecture, "adapter": of.adapter}
         keys = (f"{name} = {quoted(value)}" for name, value in said.items() if value)
@@ -91,7 +91,7 @@ class _Counted(NamedTuple):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Return the class and all sizes that its count depends on, except the number of labels."""
+        """Return the class, and all sizes and switches that change the count, except the number of labels."""
         form, keys = self.derivation.form, self.derivation.family.keys
         sizes = {symbol: size for symbol, size in form.dims.sizes.items() if symbol != "C"}
         switches = [each.key for those in (keys.switches, keys.choices, keys.lists) for each in those]
@@ -135,7 +135,7 @@ def propose(project: Project, registry: Registry) -> Proposal:
 
 
 def _count_candidate(candidate: Candidate, project: Project, registry: Registry) -> _Counted | ByHand:
-    """Count a candidate by its closed form; a candidate that cannot be used becomes a line."""
+    """Count a candidate by its closed form; for an unusable one, return the line that says why."""
     settings = project.parse_beside(str(ProposedTable("model", candidate)))
     subject = examine(settings.models["model"], settings, registry)
     if subject.derivation is None or subject.errors:
@@ -144,7 +144,7 @@ def _count_candidate(candidate: Candidate, project: Project, registry: Registry)
 
 
 def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> ProposedTable | ByHand:
-    """Make the table with a budget; if the gate would fail the model, make a line, as a proposal has to pass."""
+    """Return the table with a budget or, if the gate would fail the model, the line that says why."""
     table = ProposedTable(name, counted.candidate, tuple(list_limits(counted.derivation)))
     settings = project.parse_beside(str(table))
     review = conclude_unbuilt(replace(counted.subject, model=settings.models[name], settings=settings))
@@ -158,7 +158,7 @@ def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> P
 
 
 def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
-    """Yield the file of each declared config or adapter, and the key of the config in it, ``""`` for the whole file."""
+    """Yield the file of each declared config or adapter, and the key of the config in it: ``""`` for the whole."""
     for model in project.settings.models.values():
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
@@ -178,9 +178,9 @@ def _find_place(root: Path, reference: str) -> tuple[Path, str]:
 
 
 def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> dict[str, str]:
-    """Find configs in checkpoint folders that equal a config outside them, or one of the same training run.
+    """Find configs in checkpoints whose class and sizes are those of a config outside checkpoints or of the same run.
 
-    Equal files outside checkpoint folders are different configs: people may change each of them by hand.
+    Equal configs outside checkpoints are no copies: people may change each of them by hand.
 
     :returns: the place of each copy, with the place of its original.
     """
@@ -282,7 +282,7 @@ def write_limit_above(count: int, too_much: int | None = None) -> str:
 
 
 def _write_limit(count: int, digits: int) -> str:
-    """Write a limit with its zeros, as in ``"65.0K"``: ``accept`` writes a larger count with as many digits."""
+    """Write a limit with its zeros, as in ``"65.0K"``, since ``accept`` writes a larger count with as many digits."""
     if digits > MOST_DIGITS:
         return f"{count:_}"
     unit = max((unit for unit, scale in SCALES.items() if scale <= max(count, 1)), key=SCALES.__getitem__)

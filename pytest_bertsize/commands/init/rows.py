@@ -39,7 +39,7 @@ class Row(Struct, frozen=True):
     name: str
     block: str
     sizes: tuple[int | str, ...]
-    """Numbers, or keys of the config and sums of them."""
+    """The sizes: numbers, names of keys of the config or of arguments, or sums of these."""
     arguments: Mapping[str, Any] = {}
     tied: Mapping[str, str] = {}
     count: int | str = 0
@@ -47,7 +47,7 @@ class Row(Struct, frozen=True):
 
     @property
     def first(self) -> str:
-        """The path of the first of these modules."""
+        """The name with the index 0 in place of ``*``."""
         return self.name.replace("*", "0")
 
     @property
@@ -92,7 +92,7 @@ def _list_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterat
 
 
 def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row | None:
-    """Return the row of a block that has exactly these tensors; ``None`` if no block has."""
+    """Return the row whose block has exactly the tensors ``inside``; ``None`` if there is no such block."""
     shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
     block, guess = _GUESSES[kind]
     ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
@@ -107,7 +107,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join equal modules of a list into one row with their count; ``*`` replaces their index unless it is last."""
+    """Join equal modules of a list into one row with a count; its name has ``*`` for an index before other parts."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         name = row.name if row.tied else _INDEX.sub(".*", row.name, count=1)
@@ -178,4 +178,4 @@ _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
     "TransformerEncoderLayer": ("transformer_encoder_layer", _guess_layer),
     "TransformerDecoderLayer": ("transformer_decoder_layer", _guess_layer),
 }
-"""The block of ``extra``, and the function that finds its arguments by the shapes, by the name of torch's class."""
+"""The block of ``extra`` for each class of torch, and the function that finds its sizes and arguments by shapes."""
