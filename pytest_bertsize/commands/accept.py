@@ -35,9 +35,9 @@ def accept(  # noqa: PLR0913  (the options of the command)
     """Build the models, write limits, reasons and lock, and report the changes.
 
     :param names: names of the models to accept; if there are none, all models are accepted.
-    :param base: budgets that were loosened since this revision get the reason too; ``None`` for the last commit.
+    :param base: the revision since which loosened budgets get the reason too; ``None`` for the last commit.
     :param reason: the text to write into the tables of models whose budgets are raised.
-    :returns: the exit status: :data:`FOUND` if one of these models still fails.
+    :returns: the exit status: :data:`FOUND` if a model that was to be accepted still fails.
     """
     try:
         refuse_ci("bertsize accept")

@@ -33,7 +33,7 @@ ALWAYS_REVISIONS = ("HEAD", "main", "master")
 
 
 def read_config_at(reference: str) -> ModelConfig:
-    """Read the config ``main:models/config.json`` of a commit; its path is relative to the current folder.
+    """Read the config ``main:models/config.json`` of a commit; the path is relative to the current folder.
 
     :raises Unusable: with a message for the command line.
     """

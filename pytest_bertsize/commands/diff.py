@@ -108,7 +108,7 @@ def _find_head_width(model: Explained) -> int | None:
 
 
 def _list_query_widths(form: ClosedForm) -> Iterator[int]:
-    """Yield the width of the query of each attention."""
+    """Yield the width of the queries in each attention module."""
     for term in form.terms:
         *_, module, leaf = ("", *term.name.split("."))
         if module in ("query", "q_lin") and leaf == "weight" and term.kind in flops.LINEAR:

@@ -40,7 +40,7 @@ class Row(NamedTuple):
     parameters: int
     flops: int | None
     adapter: dict[str, Any]
-    """The adapter's keys that differ from today's."""
+    """The keys of the adapter whose values differ from today's."""
     limited: dict[str, int]
     """The parameters of each limited quantity of the adapter: ``trainable``, or a component of its own."""
 

@@ -125,7 +125,7 @@ INERT = frozenset(
         "inference_mode",
     }
 )
-"""Keys whose values PEFT never gets: for scaling, dropout, initial values, the file's origin, inference."""
+"""Keys whose values PEFT never gets, such as those for scaling, dropout and initial values."""
 WITHOUT_CLOSED_FORM = (
     *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
@@ -139,7 +139,7 @@ STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "
 CUTTING = ("pissa", "olora", "loftq")
 """Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
-"""Words of ``init_lora_weights`` that PEFT gets, since they cut a rank or need an even one; LoftQ fails on meta."""
+"""Words of ``init_lora_weights`` for PEFT: they cut a rank, or need an even one. LoftQ fails on the meta device."""
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),

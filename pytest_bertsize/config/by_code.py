@@ -90,7 +90,7 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the config to which the keys ``inner`` lead, with its values that are not plain, or the name of one.
+    """Return the config, or the text that names one, to which ``inner`` leads, and the values that are not plain.
 
     :param is_strict: whether every value has to be plain, as in a dict that a function returns.
     """

@@ -106,7 +106,7 @@ class Rule(NamedTuple):
     fix: str
 
     def below(self, place: str) -> Rule:
-        """Return the rule of one model for a larger model that contains it; the message keeps the names of the keys.
+        """Return this rule with the names of its keys in a larger model's config; its message keeps the old names.
 
         :param place: the prefix of each key in the larger model's config: ``"encoder."``.
         """
@@ -200,9 +200,9 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     ignored: Mapping[str, Ignored] = {}
     """Keys that look as if they changed a count, and do not."""
     labels: int = 2
-    """Default of ``num_labels``."""
+    """The default of ``num_labels``."""
     inert: frozenset[str] = frozenset()
-    """Further keys of the family's published configs that change no count; the class may refuse their values."""
+    """Keys that change no count, from the family's published configs; the class may refuse their values."""
     open: bool = False
     """True if the project's own code may read unknown keys, so that they need no warning."""
     until: tuple[Until, ...] = ()
@@ -263,7 +263,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def all_ignored(self) -> Mapping[str, Ignored]:
-        """:attr:`ignored`, and the keys that transformers 4 wrote into every config."""
+        """The keys in :attr:`ignored`, and those that transformers 4 wrote into every config."""
         ignored = {**EVERYWHERE_IGNORED, **self.ignored}
         return {key: each for key, each in ignored.items() if key not in self.refused}
 
@@ -303,6 +303,6 @@ class Values(NamedTuple):
     """Warnings alone: with an error no values are returned."""
     assumed: Mapping[str, object] = MappingProxyType({})
     """Values by key that the closed form assumes, defaults among them; a key in an object is ``encoder.hidden_size``.
-    Other sizes that the library takes in place of a missing key are left out."""
+    A missing size for which the library takes another one is left out."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, and that the config class does not get."""

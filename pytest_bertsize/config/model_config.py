@@ -36,7 +36,7 @@ LONGEST_INTEGER = 14_280
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
-"""Keys that a composed config has if all its parts agree on them."""
+"""Keys that a composed config has if they have the same value in all its parts."""
 
 
 class ModelConfig(Struct, frozen=True, eq=False, dict=True):
@@ -60,7 +60,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     origin: str = ""
     """The source of a config that is named by a name of the hub; ``""`` for any other config."""
     by_hub: bool = False
-    """True if the table's ``hub`` maps that name to this config."""
+    """True if the table's ``hub`` maps a name of the hub to this config."""
     parts: Mapping[str, ModelConfig] = {}
     """The configs of which a composed config consists, by name; empty for any other."""
     primary: str = ""

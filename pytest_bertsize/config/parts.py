@@ -57,7 +57,7 @@ _PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
 
 
 class Module(NamedTuple):
-    """One module of a model in the folder that sentence-transformers saved."""
+    """One module of a model that sentence-transformers saved."""
 
     part: str
     """The module's name in components and keys, made from the name of its folder: ``2_Dense``."""

@@ -72,7 +72,7 @@ class Reader(Protocol):
         """Return the file at ``location``, the only config in that folder, or the published config of that name."""
 
     def file(self, location: str) -> bytes | None:
-        """Return the content of a small file; ``None`` if there is none."""
+        """Return the content of a small file; ``None`` if there is no such file."""
 
     def adapter(self, location: str) -> bytes:
         """Return the content of an adapter_config.json."""
@@ -406,7 +406,7 @@ def _made_by_code(
 
     :param root: the project's folder, from which its module is imported.
     :param reference: ``"pkg.cfg:make"``, also with ``#key.path`` after it.
-    :raises Unusable: if it makes no config.
+    :raises Unusable: if the module makes no config.
     """
     from pytest_bertsize.builder.own_process import Lost, answer_of
 

@@ -1,7 +1,7 @@
 """The values of a family's keys in config and overrides, and the keys that are passed to the class.
 
-The class gets the written values under their written names, and nothing else: no defaults. A
-wrong assumption of the closed form would otherwise change both sides of the comparison in the same way.
+The class gets the written values under their written names, and nothing else: no defaults. A wrong assumption
+of the closed form would otherwise change both sides of the comparison in the same way.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class _Reading:
         return True
 
     def _find_key_meant(self, key: str) -> str:
-        """Return the family's key that ``key`` probably means; another library's name only means a missing key."""
+        """Return the family's key that ``key`` probably means; another library's name stands only for a missing key."""
         if own := find_synonym(key, self.keys.key_of_symbol):
             return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)

@@ -145,7 +145,7 @@ class Tensors(Struct, frozen=True, dict=True):
         return Line(depth, name, formula.text, count=count, in_all=times and times * count, **also)
 
     def write_numbers(self, members: list[Leaf]) -> str:
-        """Return the formula for one layer with sizes in place of symbols; ``""`` if it has none, or all are tied."""
+        """Return the formula for one layer in numbers; ``""`` if it has no symbols, or if all ``members`` are tied."""
         formula = self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
         numbers = formula.in_numbers(self.form.dims.sizes) if any(leaf.owned for leaf in members) else ""
         return "" if numbers == formula.text else numbers

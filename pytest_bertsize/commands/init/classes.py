@@ -127,7 +127,7 @@ class Code:
         return found
 
     def is_foreign(self, architecture: str) -> bool:
-        """Return whether files import the library, but no file names this class or the Auto class that makes it."""
+        """Return whether a file imports the library, but none names ``architecture`` or its Auto class."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())

@@ -33,7 +33,7 @@ NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
 """The command to run if pytest, started here, does not read the table."""
 MOST_LINES = 20
-"""The most lines that one group lists."""
+"""The most lines to print for one group."""
 NARROWEST = 60
 """The fewest columns to which text is wrapped."""
 _OF_TOML = re.compile(r'\w+ = (?:"[^"]*"|\{[^}]*\}|\[[^\]]*\])')
@@ -91,7 +91,7 @@ def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
 
 
 def choose_next(project: Project) -> str:
-    """Return the command to run next; it reads the table if it is started in the same folder as init."""
+    """Return the command to run next, which reads the table if the user starts it where init was started."""
     if not project.is_here:
         return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
     return NEXT if project.is_root or project.becomes_root or not find_root_above(project.root) else NEXT_WITHOUT_PYTEST

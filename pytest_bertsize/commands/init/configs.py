@@ -158,7 +158,7 @@ class Configs:
         return self._explain_own(family)
 
     def _explain_own(self, family: str) -> str:
-        """Return why a config of this family may be for a class of the project; ``""`` if the project has none."""
+        """Return why a config may be for a class of the project; ``""`` if the project has no class of this family."""
         file = self._code.own_families.get(family)
         what = f"{printable(file or '')} defines classes of the family {family}"
         return f"{what}: if this config is for one of them, declare that class by a factory" if file else ""
@@ -249,7 +249,7 @@ def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _can_be_named(path: str) -> bool:
-    """Return whether a table can name a path: it is UTF-8, and has no character with another meaning there."""
+    """Return whether a table can name a path: it is UTF-8, and no character in it has a meaning of its own there."""
     try:
         path.encode()
     except UnicodeEncodeError:

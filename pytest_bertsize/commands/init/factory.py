@@ -334,7 +334,7 @@ def _choose_name(wish: Wish, project: Project) -> str:
 
 
 def _is_meant(model: Model, wish: Wish) -> bool:
-    """Return whether a declared model is the requested one: it has the same factory and arguments, or was named."""
+    """Return whether a declared model is the requested one: by its factory and arguments, or by the requested name."""
     here = wish.factory, wish.config, dict(wish.kwargs)
     is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
     return bool(model.init_command) and (is_as_declared or bool(wish.name))

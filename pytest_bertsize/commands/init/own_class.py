@@ -256,7 +256,7 @@ class Discovery:
                 yield path, ends.pop()
 
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield a row for each module outside the backbones; in place of a module of a backbone, it has that component.
+        """Yield a row for each module outside the backbones; a row that replaces a backbone's module has its component.
 
         :param before: the backbones' tensors before the class deleted or replaced modules.
         """

@@ -151,7 +151,7 @@ def write_lock(file: str) -> str:
 
 
 def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
-    """Yield texts that may name the lock: first below the header of ``[tool.bertsize]``, then above its dotted keys."""
+    """Yield the text with a line for the lock, below the header of ``[tool.bertsize]`` or above a dotted key of it."""
     line = line_in_toml(text, TABLE) if lock else None
     if line is None:
         return

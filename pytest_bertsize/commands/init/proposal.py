@@ -99,7 +99,7 @@ class _Counted(NamedTuple):
 
 
 def propose(project: Project, registry: Registry) -> Proposal:
-    """Propose a table for every config of the project that is not declared yet and passes its own limits."""
+    """Propose a table for every config of the project that is not declared yet and passes the proposed limits."""
     files = list_files(project.root)
     code = Code(files, registry)
     configs = Configs(files, registry, code, project.settings.hub)
@@ -158,7 +158,7 @@ def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> P
 
 
 def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
-    """Yield the file of each declared config or adapter, and the key of the config in it: ``""`` for the whole."""
+    """Yield the file of each declared config or adapter, and the key of a config inside the file, else ``""``."""
     for model in project.settings.models.values():
         inner = model.config.partition("#")[2]
         places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []

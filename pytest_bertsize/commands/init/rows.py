@@ -107,7 +107,7 @@ def _describe_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> Row 
 
 
 def _join_lists(rows: list[Row]) -> list[Row]:
-    """Join equal modules of a list into one row with a count; its name has ``*`` for an index before other parts."""
+    """Join equal modules of a list into one row with a count; in its name, ``*`` replaces an index before a dot."""
     alike: dict[tuple[str, str, tuple[int | str, ...], str], list[Row]] = {}
     for row in rows:
         name = row.name if row.tied else _INDEX.sub(".*", row.name, count=1)
