@@ -97,7 +97,7 @@ _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",
     Why.NO_TORCH: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
-        "[tool.bertsize]), or check budgets by the closed form alone (--bert-budget-no-build, check --no-build)"
+        "[tool.bertsize]), or check budgets by the closed form alone (bertsize check --no-build)"
     ),
     Why.NO_PYTHON: 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"',
     Why.SLOW_IMPORT: "run it again on a less busy machine",

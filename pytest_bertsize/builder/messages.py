@@ -208,6 +208,11 @@ class NotBuilt(NamedTuple):
         return self.kind in {Why.MEMORY, Why.NO_MEMORY}
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Return whether the system or the interpreter is the reason, whatever the model."""
+        return self.kind in {Why.ON_WINDOWS, Why.NO_TORCH, Why.NO_PYTHON, Why.SLOW_IMPORT}
+
+    @property
     def reason(self) -> str:
         """The rest of a sentence: ``"it was not built within 30 s"``."""
         by = f" by {self.python}" if self.python else ""

@@ -145,7 +145,10 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
-    """Draw once each error and warning that several models share, with their names; return the models without these."""
+    """Draw once each error and warning that several models share, with their names; return the models without these.
+
+    A model that was not counted and has nothing but notes left loses these too, unless the style is verbose.
+    """
     found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
         for each in model.own_findings:
@@ -157,10 +160,11 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
         places = [*dict.fromkeys(each.place for each in rows.values())]
         told = replace(next(iter(rows.values())), file=listed(places, MOST_PLACES), line=None)
         lines += _finding_lines([told], style, prefix=f"{listed([*rows], MOST_NAMED)}: ")
-    rest = [
-        replace(model, findings=[each for each in model.findings if _without_line(each) not in common])
-        for model in models
-    ]
+    rest = []
+    for model in models:
+        left = [each for each in model.findings if _without_line(each) not in common]
+        is_told = not model.components and style.verbosity < 1 and all(each.severity == "note" for each in left)
+        rest.append(replace(model, findings=[each for each in left if not is_told or each.kind in URGENT]))
     return draw(style, *lines), _join_alike(rest, style)
 
 
@@ -178,7 +182,8 @@ def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport
         if others:
             alike = [models[at] for at in (first, *others)]
             names = listed([each.name for each in alike], MOST_NAMED)
-            joined[first] = _rename(models[first], names, listed([each.config for each in alike], MOST_PLACES))
+            configs = [*dict.fromkeys(each.config for each in alike)]
+            joined[first] = _rename(models[first], names, listed(configs, MOST_PLACES))
         for at in others:
             joined[at] = replace(models[at], components=[], findings=[])
     return joined

@@ -213,7 +213,7 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
     from pytest_bertsize.builder.failures import suggest_fix
 
     is_own, on_cpu = subject.model.factory is not None, subject.model.build.device == "cpu"
-    message = f"{subject.architecture} could not be built: {failed.reason}"
+    message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
     found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
     config = subject.config
     if is_own:

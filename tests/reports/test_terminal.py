@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports.drawing import Style, draw, hanging
@@ -29,6 +30,11 @@ from pytest_bertsize.reports.terminal import (
     draw_overview,
     take_common,
 )
+from pytest_bertsize.review.check import _explain_failure
+from pytest_bertsize.review.examine import Subject
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
 from tests.support import run_reports
 from tests.support.model_reports import component, finding, model
 from tests.support.parsed_page import words
@@ -410,6 +416,31 @@ def test_what_several_models_have_alike_is_told_once_with_their_names() -> None:
     assert [[each.message for each in found.findings] for found in rest] == [[f"{line} alone"] for line in range(1, 6)]
 
 
+@pytest.mark.parametrize(
+    "failed",
+    [
+        NotBuilt(Why.ON_WINDOWS),
+        NotBuilt(Why.NO_TORCH, "ModuleNotFoundError: No module named 'torch'"),
+        NotBuilt(Why.NO_PYTHON, "is not there", python=".venv/bin/python"),
+        NotBuilt(Why.SLOW_IMPORT, limit=60),
+    ],
+    ids=lambda each: each.kind.value,
+)
+def test_what_keeps_every_model_from_being_built_is_told_once_whatever_their_classes(failed: NotBuilt) -> None:
+    declared = {"a": Model(config="a.json", budget=Budget()), "b": Model(factory="acme:build", budget=Budget())}
+    models = []
+    for name, each in declared.items():
+        found = _explain_failure(Subject(each, Settings(Path("pyproject.toml"), "", {}), "bert", name.upper()), failed)
+        row = replace(finding(found.message, found.fix), kind=found.kind)
+        note = finding(f"a note on {name}", severity="note")
+        models.append(replace(model(component("total", 0), findings=[row, note], name=name), components=[]))
+    told, rest = take_common(models, Style(200))
+    assert f"✗ a, b: {failed.reason}" in told
+    assert "--bert-budget" not in told
+    assert [each.findings for each in rest] == [[], []]
+    assert [len(each.findings) for each in take_common(models, Style(200, verbosity=1))[1]] == [1, 1]
+
+
 def test_failed_models_that_are_drawn_alike_are_drawn_once_with_all_names() -> None:
     models = [
         replace(
@@ -420,6 +451,8 @@ def test_failed_models_that_are_drawn_alike_are_drawn_once_with_all_names() -> N
         )
         for name, count in {"a": 7, "b": 7, "c": 8}.items()
     ]
+    (alike, *_) = take_common([replace(each, config="a.json") for each in models], Style(120))[1]
+    assert alike.config == "a.json"
     _, rest = take_common(models, Style(120))
     assert [(each.headline, each.config, bool(each.components)) for each in rest] == [
         ("a, b: too large", "a.json, b.json", True),
