@@ -1,6 +1,7 @@
-"""Compare two inventories: list new, gone, renamed, resized, tied, untied, frozen and trained tensors, layers folded.
+"""Compare two inventories: list new, gone, renamed, resized, tied, untied, frozen and trained tensors.
 
-This is the only comparison of tensors by name. It compares a built model with its closed form, its lock and the base.
+The layers in a difference are folded. This is the only comparison of tensors by name: a built model is compared with
+its closed form, its lock and the base.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class Difference(Struct, frozen=True):
     tensors: tuple[str, ...]
     """The names of the tensors that differ, including those that are gone, and former names."""
     detail: str
-    """Details: the number of parameters, the shapes."""
+    """The details: a number of parameters, or shapes."""
     other: str = ""
     """The former name, or the name of the tensor to which this one is or was tied."""
     is_plural: bool = False
     is_name_alone: bool = False
-    """True if all its tensors are tied to others: only names came or went, and no parameter."""
+    """True if all the tensors are tied to others: only names came or went, and no parameters."""
 
     @property
     def sentence(self) -> str:
@@ -116,7 +117,7 @@ class _Side:
         return tuple(each.name for path in paths for each in self.paths[path])
 
     def find_roots(self, names: Collection[str]) -> list[str]:
-        """Return the outermost modules whose tensors are all in ``names``, and the tensors outside such modules."""
+        """Return the outermost modules whose tensors are all in ``names``, and the names that are in no such module."""
         left = Counter(path for name in names for path in _outer_modules(name))
         found = (
             next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
@@ -239,7 +240,7 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether two modules of equal shapes are one: equal name or parent, one in the other, or large."""
+        """Return whether two modules of equal shapes are one: equal name or parent, nested, or many tensors."""
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
@@ -269,7 +270,7 @@ class _Comparison:
             yield Difference("resized", where, count, tensors, detail.lstrip())
 
     def _find_ties(self, kind: Literal["tied", "untied"], there: _Side, elsewhere: _Side) -> Iterator[Difference]:
-        """Find tensors that are tied on one side, and on the other are not, or are tied to another tensor."""
+        """Find tensors that are tied ``there``, and that ``elsewhere`` are not tied, or are tied to another tensor."""
         owners = {}
         for name in self.stay:
             owner, other = there.tensors[name].tied_to, elsewhere.tensors[name].tied_to

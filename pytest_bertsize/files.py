@@ -1,4 +1,4 @@
-"""Read a file that the project's table names: inside the project, regular, opened without waiting, as strict JSON.
+"""Read a file that the project's table names: it must be a regular file in the project, and JSON is parsed strictly.
 
 Write a file: replace it at once, or not at all.
 """
@@ -37,7 +37,7 @@ class Place(Struct, frozen=True, dict=True):
     reference: str
     """The path in the table, relative to the root."""
     what: str
-    """A word for the file, such as ``"checkpoint"``. If the path may be a folder, it is also the table's key."""
+    """A word for the file, such as ``"checkpoint"``; the word is the table's key if the path may be a folder."""
     kind: Kind
     kind_outside: Kind | None = None
     """The kind of finding for a file outside the project, if it is not :attr:`kind`."""
@@ -73,7 +73,7 @@ class Place(Struct, frozen=True, dict=True):
         return os.path.isdir(self.path)  # noqa: PTH112  (Path.is_dir raises for a name that is too long)
 
     def has(self, name: str) -> bool:
-        """Return whether a folder has an entry of that name, even a broken link."""
+        """Return whether this folder has an entry of that name, which may be a broken link."""
         return os.path.lexists(self.path / name)
 
     def one_of(
@@ -263,7 +263,7 @@ def open_as_it_is(path: str, flags: int) -> int:
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
-    """Replace the file at once, or leave it as it was: the new content is on the disk before it takes the name.
+    """Replace a file at once, or leave it as it was: the new content is on the disk before it gets the file's name.
 
     :param owner: the user and the group that the file gets, if this process may set them.
     :raises OSError: if it cannot be written.

@@ -181,7 +181,7 @@ def percent_used(actual: int, limit: int) -> str:
 
 
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """Write a new limit that lets ``count`` pass: in the style of the old one, ``like``; in full if it is ``exact``.
+    """Write a new limit that lets ``count`` pass, in the style of the old limit, ``like``; an ``exact`` one in full.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
     ``86_000_000`` → ``'113_123_456'``. A number with more digits than ``like`` (or than three, if

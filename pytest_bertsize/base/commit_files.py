@@ -97,7 +97,7 @@ class CommitFiles:
 
     @cached_property
     def prefix(self) -> list[bytes]:
-        """The folder's path in the commit: the path as written if the commit has it, else without symlinks.
+        """The folder's path in the commit: the path as written if the commit has it, else the path without symlinks.
 
         Today's symlink may have been a folder in the commit, and a commit lacks a symlink that git does not track.
 
@@ -108,7 +108,7 @@ class CommitFiles:
 
     @contextmanager
     def explain_lack(self, path: str) -> Iterator[None]:
-        """Turn an error of git, met while a path is followed, into one with a fix.
+        """Turn an error of git on the way to a path into :class:`Unreadable`, which has a fix.
 
         :raises Unreadable: with the command that fetches the object.
         """

@@ -145,7 +145,7 @@ def _find_commit(folder: Path, revision: str) -> str | None:
 
 
 def _explain_unknown(revision: str, folder: Path) -> str:
-    """Explain why there is no such revision, and name the command that fetches or lists it."""
+    """Explain why there is no such revision, and name a command that fetches it or lists others."""
     name = shown(revision)
     if not revision or revision.startswith("-"):
         return f"git knows no revision {name}; git branch --all lists the branches"
@@ -168,7 +168,7 @@ def _explain_unknown(revision: str, folder: Path) -> str:
 
 
 def find_merge_base(folder: Path, revision: str) -> str | None:
-    """Return the merge base of the commit that is checked out and another; ``None`` if git has no answer."""
+    """Return the merge base of ``revision`` and the commit that is checked out; ``None`` if git has no answer."""
     return _ask_line(folder, "merge-base", "--end-of-options", revision, "HEAD")
 
 

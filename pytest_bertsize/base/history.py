@@ -132,7 +132,7 @@ class History(NamedTuple):
     models: Sequence[ModelHistory]
     """The models in the order of their declarations."""
     commits_read: int
-    """The number of commits that were read: all that touch the table or a file that it names, or all with a tag."""
+    """The number of commits that were read: all that touch the table or its files, or all that have a tag."""
     is_cut: bool
     """True if the clone is shallow, and lacks the commits before the range."""
 
@@ -165,7 +165,7 @@ def find_span(folder: Path, asked: str) -> Span:
     """Return the commits of a range.
 
     :param asked: ``v1..HEAD``, ``v1..``; ``""`` for all up to the commit that is checked out.
-    :raises NoRevision: if it is not a range.
+    :raises NoRevision: if ``asked`` is not a range.
     """
     low, dots, high = asked.partition(DOTS)
     if asked and (not dots or high.startswith(".") or not low):

@@ -79,7 +79,7 @@ class Locked(Struct, frozen=True):
     config: str = ""
     """The hash of everything that the model's table names for the build."""
     built_with: str = ""
-    """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
+    """The libraries that first built these tensors: ``transformers 5.23.0, torch 2.13.0``."""
     sizes: Mapping[str, Any] = {}
     """The sizes of the built backbones, by the keys of a config, if no config file has them."""
 

@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
 
 
 def make_findings(rows: Iterable[Row], before: Model, after: Model) -> list[Finding]:
-    """Return a finding for each row: an error, or a note if today's table has a new ``reason``."""
+    """Return a finding for each loosening: an error, or a note if today's table has a new ``reason``."""
     severity, fix = judge_reason(after, before.reason, SAY_WHY)
     asks_why = severity == "error"
     return [
@@ -138,7 +138,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the bits of a parameter (1 if not on bytes), and ranks: by a higher rank, the same model counts more.
+    """Return the bits of a parameter (for a limit on bytes, else 1), and ranks: a higher one counts a model as larger.
 
     :returns: ``None`` if the dtype is unknown.
     """

@@ -1,4 +1,4 @@
-"""Read and count the models that a commit declares, by table, configs and lock, through git; nothing is executed.
+"""Read and count the models that a commit declares. Git hands out table, configs and lock; nothing is executed.
 
 The base of a run and the history of a project share this reader. A file is present, absent or unreadable.
 The end of this module matches the models of a commit with those of a later one.
@@ -154,7 +154,7 @@ class ProjectReader:
         return found
 
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
-        """Return the table, a key for each model that changes with its declaration, and the table's ``hub``."""
+        """Return the table, a key for each model (it changes with the declaration), and the table's ``hub``."""
         apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
         hub = apart.values.get("hub", {})
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub

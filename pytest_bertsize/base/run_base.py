@@ -1,4 +1,4 @@
-"""Find the base and the lock of a run, and refuse an interpreter that only a change of the table names.
+"""Find the base and the lock of a run, and refuse an interpreter that today's table names and the base's does not.
 
 The modules for git, base and lock are imported only for a run with a base or a lock: most runs have neither.
 """
@@ -115,8 +115,8 @@ def _resolve_name(folder: Path, name: str, reference: str | None = None) -> Base
 def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the revisions that GitLab and GitHub name for the target of a request, the surest first.
 
-    GitHub checks out the merge into the base, whose first parent is the base. A workflow may check out the request's
-    own head instead, whose parents belong to the request.
+    GitHub checks out a merge commit, whose first parent is the base. A workflow may check out the request's own head
+    instead, whose parents belong to the request.
     """
     yield from filter(None, map(environment.get, OF_GITLAB))
     if queued := _read_queue(environment):
@@ -131,7 +131,7 @@ def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterato
 
 
 def _read_queue(environment: Mapping[str, str]) -> str:
-    """Return the commit that GitHub's merge queue merges into, from the event's file: no variable has it."""
+    """Return the commit into which GitHub's merge queue merges, from the event's file, because no variable has it."""
     if environment.get("GITHUB_EVENT_NAME") != "merge_group":
         return ""
     try:

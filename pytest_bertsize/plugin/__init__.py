@@ -168,7 +168,7 @@ def _arm_tests(config: pytest.Config) -> None:
 
 
 def is_on(config: pytest.Config) -> bool:
-    """Return whether the option ``--bert-budget`` or the setting ``bert_budget`` is on, which checks every model."""
+    """Return whether every model is checked: by the option ``--bert-budget`` or by the setting ``bert_budget``."""
     return bool(config.getoption("bert_budget") or config.getini("bert_budget"))
 
 
@@ -225,7 +225,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
-    """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
+    """The Review of the marker's model, or of the only declared model: actual, expected, budget, findings, model."""
     _arm_tests(request.config)
     from pytest_bertsize.plugin import items
 

@@ -36,7 +36,7 @@ class Attachments:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach reviews after pytest's own plugins, such as ``skip`` and ``xfail``."""
+        """Attach reviews after pytest's own plugins have applied marks such as ``skip`` and ``xfail``."""
         report = yield
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
@@ -119,7 +119,7 @@ def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
 
 
 class Crash(NamedTuple):
-    """A message with its place, for the short summary, JUnit and annotations."""
+    """A message with its file and line, for the short summary, JUnit and annotations."""
 
     path: str
     lineno: int

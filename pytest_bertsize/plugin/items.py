@@ -30,7 +30,7 @@ class BudgetFailure(Exception):
 
 
 class Mistaken(Exception):
-    """A mistake in a marker or its table: a test failure without a traceback."""
+    """A mistake in a marker or in the table: a test failure without a traceback."""
 
 
 def hold(item: pytest.Item, review: Review) -> None:

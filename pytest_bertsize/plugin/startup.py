@@ -41,7 +41,7 @@ def take_helper(config: pytest.Config) -> Helper:
 
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
-    """Return a helper that ends with the run; start it now if models are probably built here and none is remembered."""
+    """Return a helper that ends with the run; start it now if this run probably builds and has no earlier builds."""
     helper = Helper(memory=_find_memory(config, given))
     config.add_cleanup(helper.stop)
     is_first = helper.memory is None or getattr(given, "cacheclear", False) or not helper.memory.has_entries()
@@ -53,7 +53,7 @@ def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
 def _find_memory(config: pytest.Config, given: Namespace) -> Memory | None:
     """Return the memory of builds below pytest's cache folder, or in the folder of ``--bert-budget-cache``.
 
-    There is none in CI, unless that option asks for it, and none for a run that changes budgets.
+    There is none in CI without that option, with ``--bert-budget-no-cache``, or in a run that changes budgets.
     """
     if given.bert_budget_no_cache or given.bert_budget_update or given.bert_budget_tighten:
         return None

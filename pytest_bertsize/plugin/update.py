@@ -1,4 +1,4 @@
-"""``--bert-budget-update`` and ``-tighten``: collect budget changes from the reports of tests."""
+"""``--bert-budget-update`` and ``--bert-budget-tighten``: collect budget changes from the reports of tests."""
 
 from __future__ import annotations
 
