@@ -54,7 +54,7 @@ class Counted:
         self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
 
     def take(self, name: str, model: Any) -> None:
-        """:raises HandedOver: if ``name`` is the expected name, or any name is expected; else keep ``name`` alone."""
+        """:raises HandedOver: if ``name`` is the expected name, or any name is expected; other names are noted."""
         if self.name in {"", name}:
             self.model = model
             HANDED.append(name)

@@ -41,7 +41,7 @@ class Limits(Struct, frozen=True):
     building: float = 30.0  # seconds for one model
     memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
     own_memory: int = 1024 * MEGABYTE
-    """The most bytes that a factory may take, with all that it imports."""
+    """The most bytes that a build by a factory may take; the factory may import any library meanwhile."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
     """The most bytes of another interpreter's helper process, without its forks; importing torch takes a tenth."""

@@ -104,10 +104,11 @@ class Memory:
         return bool(stamps) and all(self._stamp(each[0]) == each for each in stamps)
 
     def _read(self, name: str, suffix: str, kind: Any, expected: str = "") -> Any:
-        """Return the content of a file.
+        """Return the content of a file of the cache.
 
-        :param expected: its checksum, if that is known.
-        :raises ValueError: if it has another checksum, or is not of this kind.
+        :param kind: the type of the content.
+        :param expected: the file's checksum, if that is known.
+        :raises ValueError: if the file has another checksum, or content of another type.
         """
         import msgspec
 

@@ -64,7 +64,7 @@ def normalize_name(name: str) -> str:
 
 
 def is_without(name: str, file: str) -> bool:
-    """Return whether ``name`` has no organisation (``bert-base-uncased``) and ``file`` has a suffix unknown there."""
+    """Return whether ``name`` has no organisation, and ``file`` has a suffix that no file of such a model has."""
     return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 

@@ -1,4 +1,4 @@
-"""Components of a built model: those of the closed form; without one, those of the table, and modules for the rest."""
+"""Give each tensor of a built model its component: the closed form's, else the table's, else the tensor's module."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _is_meant(pattern: str, name: str) -> bool:
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """Return at most ``most`` modules, each a row of a report: the outermost, then those inside the largest ones."""
+    """Return the modules that get a row: the outermost and limited ones; then, up to ``most``, those in the largest."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)

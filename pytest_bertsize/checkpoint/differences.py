@@ -40,7 +40,7 @@ SAVED_BY = {
     "qa_outputs.": "ForQuestionAnswering",
     "classifier.": "ForSequenceClassification or …ForTokenClassification",
 }
-"""The beginnings of heads' names, each with the end of the name of the class that saves it; the most specific first."""
+"""Modules of heads, each with the end of the names of the classes that save such a head; the most specific first."""
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
 """The config's key for the number of rows of each table of embeddings."""
@@ -74,7 +74,7 @@ def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterat
 def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
     """Return the file's tensors by the names under which transformers loads them, and the tensors that it ignores.
 
-    If two tensors of the file get the same name, the second keeps its name in the file, and counts as one too many.
+    If two tensors of the file get the same name, the second keeps its name in the file, which the model then lacks.
     """
     tensors = stored.inventory.by_name
     if loading is None:
@@ -89,9 +89,9 @@ def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, 
 
 
 def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tensor, Tensor, str]]:
-    """Keep each tied tensor of the file once, under its owner's name, even if the file has it under another name.
+    """Rename each tied tensor in ``filed`` to its owner's name; if the owner is there with the same shape, drop it.
 
-    :returns: for each tensor that the file has twice, both (with their names in the file) and the second's component.
+    :returns: for each tensor that was dropped: its owner, the dropped tensor and the dropped tensor's component.
     """
     copies = []
     for each in model.tensors:
@@ -155,7 +155,7 @@ def _suggest_fix(expected: Inventory, actual: Inventory) -> str:
 
 
 def _find_copies(copies: Iterable[tuple[Tensor, Tensor, str]], stored: Stored) -> Iterator[Finding]:
-    """Find tied tensors that the file has twice. If the two differ, transformers (5.23) does not tie them."""
+    """Yield a finding for each tied tensor that the file has twice; transformers (5.23) unties two that differ."""
     for first, second, component in copies:
         yield Finding(
             "dead-weight",

@@ -34,10 +34,10 @@ WRITE_AGAIN = "write it again with safetensors"
 SAVE_AGAIN = "save the model again with save_pretrained, which writes the index"
 
 LARGEST_HEADER = 25_000_000
-"""The most bytes of all headers of a checkpoint, and of an index; BERT-large needs 50,000, safetensors allows 10**8."""
+"""The most bytes of a checkpoint's headers together, or of its index; BERT-large's header has 50,000."""
 MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
-"""The most commas and brackets of one tensor's entry; a real entry has fewer."""
+"""The most commas and brackets that the entries of a header or index may have on average; real ones have fewer."""
 MOST_DIMENSIONS = 64
 MOST_DOTS = 24
 """The most dots in a tensor's name, which are the levels of nested modules."""
@@ -58,7 +58,7 @@ OTHERS = {
     b"\x89HDF": "HDF5, as Keras writes it",
     b"GGUF": "GGUF",
 }
-"""Other kinds of weights files, by their first bytes."""
+"""Descriptions of weights files that are not safetensors, by the files' first bytes."""
 
 _Size = Annotated[int, Meta(ge=0)]
 

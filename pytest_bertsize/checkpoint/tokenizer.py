@@ -26,12 +26,12 @@ LARGEST = 48 * 1024 * 1024
 LARGEST_TEXT = 16 * 1024 * 1024
 """The most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million."""
 LARGEST_ID = 2**40
-"""The lowest number that is no id; no real vocabulary reaches it."""
+"""The lowest number that is refused as an id; no real vocabulary reaches it."""
 MULTIPLES = (128, 64, 32, 16, 8)
-"""Numbers to whose multiples vocabularies are padded for fast matrix products; the largest that fits is reported."""
+"""Numbers to a multiple of which rows are often padded for fast products; a finding names the largest that fits."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
-"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). The pattern never backtracks, as
-that would take memory for each line."""
+"""Pattern of a vocab.txt that fairseq wrote, with the count of each token (BERTweet, PhoBERT). The pattern never
+backtracks, because that would take memory for each line."""
 AGAIN = "write the tokenizer again, with save_pretrained"
 FAIRSEQ_SPECIALS = 5
 """``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer adds their ids to the file's."""

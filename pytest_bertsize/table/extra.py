@@ -26,9 +26,9 @@ SIZES = {
     "transformer_encoder_layer": ("width", "feed_forward"),
     "transformer_decoder_layer": ("width", "feed_forward"),
 }
-"""The arguments of each block in torch's order; a parameter has its shape instead, of any length."""
+"""The sizes of each block, such as a linear, in the order of torch's arguments; a parameter has a shape instead."""
 FEWEST = {"parameter": 0, "conv2d": 3}
-"""Fewest sizes of a block with optional sizes: a scalar parameter needs none, a conv2d with a square kernel three."""
+"""The fewest sizes of blocks with optional sizes: a scalar parameter has none, a conv2d with a square kernel three."""
 ARGUMENTS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "multihead_attention"), ("bias",)),
     **dict.fromkeys(("transformer_encoder_layer", "transformer_decoder_layer"), ("bias",)),
@@ -40,7 +40,7 @@ TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
 """Parameters of a block that may be tied to another module."""
 LONGEST_SHAPE = 8
 LONGEST_SUM = 200
-"""Most characters of one size."""
+"""The most characters of one size, which may be a sum."""
 MOST_LAYERS = 100
 LARGEST = 10**9
 
@@ -117,7 +117,7 @@ class Extra(Struct, frozen=True):
 
     @property
     def block(self) -> str:
-        """``linear``, ``embedding`` or another of :data:`SIZES`."""
+        """The key that has the sizes: ``linear``, ``embedding`` or another key of :data:`SIZES`."""
         return next(block for block in SIZES if getattr(self, block) is not None)
 
     @property
@@ -128,17 +128,17 @@ class Extra(Struct, frozen=True):
 
     @property
     def written(self) -> list[str]:
-        """The sizes that are written as keys or sums of keys."""
+        """The sizes and the count that are not numbers, but keys of the config or sums with such keys."""
         return [size for size in (*self.sizes, self.count) if isinstance(size, str)]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of torch's class that differ from their defaults."""
+        """The arguments of torch's class, beside the sizes, that the table has."""
         written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in written.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
-        """Return the extra with keys replaced by their values in ``numbers``, if the values are whole numbers."""
+        """Return the extra with each key in its sizes replaced by the key's whole number in ``numbers``, if any."""
         known = {key: value for key, value in numbers.items() if type(value) is int}
 
         def write(size: Any) -> Any:
@@ -220,7 +220,7 @@ def _is_size(size: object) -> bool:
 
 
 def summands(size: str) -> list[tuple[int, str | None]]:
-    """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty if the text is not such a sum."""
+    """Split a sum, ``"2*hidden_size + 16"``, into ``[(2, "hidden_size"), (16, None)]``; ``[]`` if it is no sum."""
     found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")] if len(size) <= LONGEST_SUM else []
     if not all(found):
         return []

@@ -1,4 +1,4 @@
-"""Several models by one table: ``[tool.bertsize.models."bert-{stem}"]`` with ``config = "configs/*.json"``."""
+"""Read several models from one table: ``[tool.bertsize.models."bert-{stem}"]`` with ``config = "configs/*.json"``."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
 MOST_MATCHES = 2_000
 MOST_FOLDERS = 20_000
-"""Most folders that one pattern may search."""
+"""The most folders that the search for one pattern may read."""
 PLACEHOLDERS = ("stem", "folder")
 FOLLOWING = ("checkpoint", "tokenizer", "adapter")
-"""Keys whose strings may have placeholders too."""
+"""Keys whose strings may have placeholders, as the name of the model's table may."""
 LEFT_OUT = "node_modules"
-"""Folders of this name match only a pattern that has the name; hidden folders match only a pattern with the dot."""
+"""The name of a folder that no wildcard matches. A wildcard matches a hidden folder only if a dot is before it."""
 
 _GLOB = re.compile(r"[*?]|\[[^/\]]+\]")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[Model]:
-    """Return the model of a table, or one model per file of its pattern, sorted by file.
+    """Yield the model of a table; if its config is a pattern, yield one model for each file that matches, sorted.
 
     :param model: the model as its table declares it, with placeholders.
     :param matches: finds the files that match a pattern.

@@ -11,7 +11,7 @@ from pytest_bertsize.files import open_regular
 from pytest_bertsize.wording import shown
 
 LARGEST = 1024 * 1024
-"""Most bytes of a pyproject.toml; large projects have a tenth of it."""
+"""The most bytes of a pyproject.toml; those of large projects have a tenth of that."""
 _NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
 
 

@@ -20,7 +20,7 @@ from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
-"""Keys of a budget that name neither a component nor a total."""
+"""Keys of a budget that are neither a component nor ``total`` or ``trainable``."""
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """Keys of a budget that do not name a component."""
 REPORT_ONLY = "report-only"
@@ -160,7 +160,7 @@ class Budget(NamedTuple):
     limits: tuple[Limit, ...] = ()
     """Empty for ``"report-only"``."""
     passes_already_over: bool = False
-    """True if a limit that was exceeded at the base may still be exceeded, by no more than then."""
+    """True if a limit that the base exceeded passes, provided that the excess is no larger than the base's."""
 
 
 # reading
@@ -171,7 +171,7 @@ class Unit(NamedTuple):
 
     quantity: Quantity
     measure: type[Struct]
-    """The struct of the keys that a limit's table may have besides its bounds."""
+    """The struct whose fields are the keys that a limit's table may have besides ``min``, ``max`` and ``exact``."""
     example: str
 
 
@@ -229,7 +229,7 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
 
 
 def read_budget(written: object) -> Budget:
-    """Read a budget; most of its keys are components. The ``table_key`` of a limit begins below the budget here."""
+    """Read a budget; the ``table_key`` of each limit has only the part below the budget, ``("encoder",)``."""
     if written == REPORT_ONLY:
         return Budget()
     if written == {}:
@@ -287,7 +287,7 @@ def _read_growth(written: object) -> Iterator[Limit]:
 
 
 NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
-"""Bytes of the largest file that GitHub accepts in a push, and PyPI in an upload unless it granted a project more.
+"""Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
 
 Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
 which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
@@ -334,19 +334,19 @@ def parse_growth(value: object) -> Any:
 
 
 def share_of(written: object) -> Fraction | None:
-    """``"1%"`` → 1/100; ``None`` for a count."""
+    """Return a share as a fraction, ``"1%"`` as 1/100; return ``None`` for a count."""
     match = SHARE.fullmatch(written) if isinstance(written, str) else None
     return Fraction(match["digits"]) / 100 if match else None
 
 
 def most_growth(written: object, before: int) -> int:
-    """Return how many parameters may be added to those of the base; a share is rounded down."""
+    """Return how many parameters a limit on growth lets a change add to ``before``; a share of it is rounded down."""
     share = share_of(written)
     return parse_count(written) if share is None else share * before // 1
 
 
 def growth_that_passes(added: int, before: int, like: object) -> str:
-    """Return the growth that would pass, in the author's notation: ``'"7%"'`` or ``'"7.1M"'``."""
+    """Return the limit on growth with which ``added`` passes, in the notation of ``like``: ``'"7%"'``, ``'"7.1M"'``."""
     match = SHARE.fullmatch(like) if isinstance(like, str) else None
     if match is None:
         return restated(added, "max", like, PARAMETERS)

@@ -36,7 +36,7 @@ _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
 MOST_SECONDS = 600
-"""Most seconds that the build of one model may take; models are built one after the other."""
+"""The most seconds that a table may allow for the build of one model."""
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """The fewest and the most bytes of memory that a table may allow for a build; hosted CI runners have at most 16 GB."""
 DOTTED = r"[A-Za-z_][0-9A-Za-z_]*(\.[0-9A-Za-z_]+)*"
@@ -46,7 +46,7 @@ FACTORY = {"pattern": rf"^({DOTTED}:{DOTTED}|{COMMAND})\Z", "not": {"pattern": r
 OF_A_FACTORY = ("kwargs", "backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "ignored", "overrides")
-"""Keys of a model: those that need a factory, those that need a closed form, and those that need a config."""
+"""Keys that need a config; those of ``OF_A_FACTORY`` need a factory, those of ``OF_A_CLOSED_FORM`` a closed form."""
 FOUND = ("closed_form", "architecture", "backbone", "family", "options", "tied", "without", "frozen", "extra")
 """Keys of a model whose values ``bertsize init`` finds in the built model."""
 
@@ -287,7 +287,7 @@ class Model(Struct, frozen=True, kw_only=True):
     inline: dict[str, Any] | None = None
     """The config itself if the table contains it; :attr:`config` is then its place in the table."""
     backbones: dict[str, str] = {}
-    """The config of each backbone by attribute, if there are several; ``config`` and ``backbone`` are then empty."""
+    """The configs of several backbones by their attributes; ``config`` and ``backbone`` are empty if there are any."""
     classes: dict[str, str] = {}
     """The class of each backbone by its attribute, if they have several classes."""
 
@@ -328,7 +328,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def init_command(self) -> str:
-        """Return the command that builds the factory's model and prints its table; ``""`` if ``init`` cannot."""
+        """Return the ``bertsize init`` command for the factory; ``""`` without one, or if a key has no option there."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -360,7 +360,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
-"""Keys whose value may be a table, and the fields that hold the table."""
+"""Keys whose value may be a table, each with the field of :class:`Model` that has the value if it is one."""
 
 
 def read_model(written: object) -> Model:
@@ -424,8 +424,8 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     """TOML files with closed forms of the project's own, which every command reads.
     Example: closed_forms = ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
-    """Files of the project by the names of models on the hub. Where config, or from_pretrained inside a factory, has
-    such a name, the file is read instead. Example: hub = { "org/name" = "configs/x.json" }."""
+    """Files of the project by the names of models on the hub. A file is read in place of the hub's config if config,
+    or from_pretrained inside a factory, has the name. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
     """A file that bertsize accept writes, with every model's tensors as last accepted. If a class has no closed form,
     the lock takes its place. Each difference is a note, or with strict = true an error.

@@ -29,16 +29,16 @@ class Mistake(ValueError):
 
 
 class Key(NamedTuple):
-    """An annotation that says how a key is read. A function as annotation checks the value that msgspec converted."""
+    """An annotation that says how a key is read; a function, as annotation, only checks what msgspec has converted."""
 
     read: Callable[[Any], Any] | None = None
-    """Function that converts the written value in place of msgspec."""
+    """A function that converts the written value in place of msgspec."""
     written: Any = None
     """The type of the written value, if the struct's field has another."""
     says: str = ""
-    """End of the message for a text that does not match the pattern of its type."""
+    """The end of the message for a text that does not match the pattern of the key's type."""
     missing: str = ""
-    """Message for a table without the key."""
+    """The message for a table without the key."""
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def _describe(kind: Any) -> Key:
 
 
 def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
-    """Return the type to convert a value to: the type of a table if the value is a table, else that of a text."""
+    """Return the type that a value is converted to: the second of ``kinds`` if the value is a table, else the first."""
     text, *tables = (each for each in kinds if each is not NoneType)
     if tables and not isinstance(value, str | dict):
         raise Mistake(f"{shown(value)} is neither a string nor a table")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Change(Struct, frozen=True):
-    """A new value for one bound of a budget. Plain data, because an xdist worker sends it as a dict."""
+    """A new value for one bound of a budget; its fields are plain data, because an xdist worker sends it as a dict."""
 
     model: str
     key: tuple[str, ...]
@@ -65,7 +65,7 @@ def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
 
 
 def raised(changes: Iterable[Change]) -> list[Change]:
-    """Return one change for each bound: if models share a table, the change with which all of them pass."""
+    """Return one change for each bound; if models share a table, the one with which all these models pass."""
     found: dict[tuple[tuple[str, ...], str], Change] = {}
     for change in changes:
         place = (change.key, change.bound)
@@ -76,7 +76,7 @@ def raised(changes: Iterable[Change]) -> list[Change]:
 
 
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
-    """Return the changes that tighten a bound; every model of the same table must ask for one."""
+    """Return the changes that lower a maximum; if models share a table, each has to ask for one, the highest counts."""
     everything = list(changes)
     found = []
     for change in raised(everything):
@@ -90,7 +90,7 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
 def settings_after(
     settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
 ) -> Settings:
-    """Return the settings with these changes and no others; the new text is parsed again as a check.
+    """Return the settings with these changes; parse the new text, and check that nothing else has changed.
 
     :param reasons: reasons of the changes, by the key of the model's table.
     :raises SettingsError: if the file cannot be changed in place.
@@ -114,7 +114,7 @@ def settings_after(
 
 
 def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...], Change | str]) -> bool:
-    """Tell whether a text has the new values, and apart from them the old content."""
+    """Return whether ``after`` has the values in ``written``, and otherwise the content of ``before``."""
     was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan != nan
     try:
         for path, said in written.items():
@@ -132,13 +132,13 @@ def _path_of_bound(change: Change, limit: Limit) -> tuple[str, ...]:
 
 
 def _name_place(path: tuple[str, ...], settings: Settings) -> str:
-    """``pyproject.toml:12``."""
+    """Return the place of a key or table: ``pyproject.toml:12``."""
     line = settings.line(path)
     return f"{settings.file}:{line}" if line else settings.file
 
 
 def sentence(change: Change, before: Settings, after: Settings) -> str:
-    """``pyproject.toml:12: encoder: total "110M" → "114M", for 113,123,456``."""
+    """Return a line about a change: ``pyproject.toml:12: encoder: total "110M" → "114M", for 113,123,456``."""
     was, now = (settings.limits[change.key] for settings in (before, after))
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     written = (limit.written_at(change.bound) for limit in (was, now))

@@ -26,13 +26,13 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
-"""Most parts of one dotted key; the parser's time grows with their square."""
+"""The most parts of one dotted key; the parser's time grows with the square of their number."""
 LONGEST_NUMBER = 14_000
-"""Most bits of a number: Python refuses to write more than 4,300 decimal digits."""
+"""The most bits of a number: Python refuses to write a number of more than 4,300 decimal digits."""
 DEEPEST = 4
-"""Levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
+"""The most levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
 MOST_SHOWN = 20
-"""Most mistakes that are listed; more are usually one mistake, repeated."""
+"""The most mistakes that are listed; a table with more usually has one mistake many times."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
@@ -66,7 +66,7 @@ class Settings(Struct, frozen=True, dict=True):
     transformers: str | None = None
     """The release of transformers that the project runs, for an environment without transformers."""
     hub: Mapping[str, str] = {}
-    """Config files by the names of models on the hub."""
+    """The project's config files by the names of models on the hub that they replace."""
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
@@ -117,7 +117,7 @@ class Settings(Struct, frozen=True, dict=True):
 
     @cached_property
     def patterns(self) -> Mapping[str, str]:
-        """The name of each model's table, ``"bert-{stem}"``, by the model's name, for tables of several models."""
+        """The names of tables with a pattern, ``"bert-{stem}"``, by the names of the models that these declare."""
         keys = {name: model.table_key[-1:] for name, model in self.models.items()}
         return {name: key[0] for name, key in keys.items() if key not in {(), (name,)}}
 
@@ -155,7 +155,7 @@ def parse(
 
 
 def find_table(folder: Path) -> Path:
-    """Return the nearest pyproject.toml, upwards, with ``[tool.bertsize]`` or a misspelt one; else the folder's own."""
+    """Return the nearest pyproject.toml, upwards, that has ``[tool.bertsize]`` or a misspelling; else ``folder``'s."""
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
         try:
@@ -251,7 +251,7 @@ def _refuse_unknown_key(key: str, value: object, known: Collection[str]) -> None
 
 
 def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) -> Model:
-    """Read one table of models, and add the models' names and the places of their limits."""
+    """Read the table of one model, or of a pattern; add its name, its key and the places of its limits."""
     check_model_name(re.sub(r"\{\w*\}", "_", declared))
     model, key = read_model(written), (*TABLE, "models", declared)
     if model.lock and not has_lock:
@@ -300,7 +300,7 @@ def limits_from(
     """Convert limits that are keyword arguments of a marker or fixture.
 
     :param by: what gives the limits, in the words of a message: ``"a marker"``.
-    :raises SettingsError: with the component whose limit is wrong.
+    :raises SettingsError: if a limit is wrong; the message names its component.
     """
     limits = []
     for component, value in written.items():
@@ -315,10 +315,10 @@ def limits_from(
 
 
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
-    """Return the limit of a marker or fixture with the measure of the table's limit on the same component.
+    """Return ``limit``, of a marker or fixture, with the measure of the table's limit on the same component, if any.
 
     :param place: the limit's place, for a message.
-    :raises SettingsError: if it is looser than the table's limit, or has another measure; the message has both.
+    :raises SettingsError: if it is looser than the table's limit, or has another measure; both limits are named.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
     if declared is None:
@@ -371,7 +371,7 @@ def _read_text(path: Path) -> str:
 def decoded(content: bytes, file: str) -> str:
     """Decode a pyproject.toml.
 
-    :param content: its bytes; of a larger file, at least :data:`LARGEST` + 1 of them.
+    :param content: the file's bytes; for a file of more than :data:`LARGEST` bytes, one byte more than that is enough.
     :raises SettingsError: if it is too large or is not UTF-8.
     """
     if len(content) > LARGEST:
@@ -429,7 +429,7 @@ class _Document:
         return next((path for path, table in near if is_alone or _holds_model(table)), ())
 
     def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
-        """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is missing, or misnamed, or has no model."""
+        """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
         table = self.ours
         nothing = "[tool.bertsize] declares no model" if table is not None else "no model is declared"
         message = f"{self.path}: {nothing}, so nothing would be checked"

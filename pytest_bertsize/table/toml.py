@@ -43,7 +43,7 @@ class _Layout(NamedTuple):
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
-    """Return the 1-based line of the longest part of ``path`` that is in the text; ``None`` if there is none.
+    """Return the 1-based line of ``path``, or of its longest beginning that the text has; ``None`` if it has none.
 
     A table without a header, which dotted keys define, has the line of its first key.
     """
@@ -60,7 +60,7 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
 
 def find_braces(text: str, path: Path) -> Path:
-    """Return the path of the outermost inline table, ``{ … }``, that contains the path."""
+    """Return the path of the outermost inline table, ``{ … }``, that contains ``path``; without one, ``path``."""
     import tomlkit
     from tomlkit.items import InlineTable
 
@@ -125,9 +125,9 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
 
 
 def set_text(text: str, path: Path, value: str, beside: Path) -> str:
-    """Return ``text`` with a string at a path: in place of the old value, else as a new line below another value.
+    """Return ``text`` with a string at ``path``: in place of the old value, else as a new line below ``beside``.
 
-    :param beside: the path of that other value, or of a table, whose last value it then is.
+    :param beside: the path of another value, or of a table, which means the last value of the table.
     :raises CannotReplace: if the text has no such place.
     """
     layout, table = _scan_layout(text), path[:-1]
@@ -161,7 +161,7 @@ def _find_header(layout: _Layout, number: int) -> Path:
 
 
 def _in_style(value: str, old: str) -> str:
-    """Write a value in the style of the old one: ``'"1_200M"'`` in place of ``"'1100M'"`` → ``"'1200M'"``."""
+    """Return a value in the style of the old one: with its kind of quotes, and without ``_`` if it has none."""
     bare = value.strip('"')
     if "_" not in old and len(re.sub(r"\D", "", old)) > len("999"):
         bare = bare.replace("_", "")

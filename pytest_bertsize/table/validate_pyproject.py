@@ -1,4 +1,4 @@
-"""The JSON Schema of ``[tool.bertsize]``: what editors complete, explain and underline, and validate-pyproject checks.
+"""The JSON Schema of ``[tool.bertsize]``, for editors (completion, help, mistakes) and for validate-pyproject.
 
 The schema is a file of the package; reading it imports nothing else.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("partial-bertsize.json")
-"""The name that SchemaStore gives to the schema of a tool without a file of its own."""
+"""The schema's file, named as SchemaStore names the schema of a tool that is configured in pyproject.toml."""
 
 
 def tool_schema(_tool_name: str = "bertsize") -> dict[str, Any]:

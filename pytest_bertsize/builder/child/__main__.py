@@ -168,7 +168,7 @@ def _import_libraries() -> dict[str, str]:
 
 
 def build(request: Request, pipe: int) -> Answer:
-    """Build the requested model, and tell the gate when the build begins: from then on it limits the memory."""
+    """Build the requested model, and tell the gate when the build begins: from then on the gate limits memory."""
     sys.dont_write_bytecode = True  # Python would read it after a change of the file within the same second
     cut_off()
     errors = sys.stderr = LastLine(sys.stderr.buffer)

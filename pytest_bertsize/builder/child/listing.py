@@ -390,7 +390,7 @@ def is_distributed(tensor: Any) -> bool:
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
-    """Refuse integer buffers, as GPTQ packs weights, if they have more than 1 % as many numbers as the parameters."""
+    """Refuse integer buffers, which may be weights that GPTQ packed, if their numbers exceed 1 % of the parameters."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
