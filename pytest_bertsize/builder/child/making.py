@@ -6,6 +6,8 @@ import contextlib
 import copy
 import importlib
 import inspect
+import itertools
+import json
 import math
 import os
 import re
@@ -15,13 +17,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
 from pytest_bertsize.builder.child.stand_ins import (
     CALLED_AT_IMPORT,
     STOOD_IN,
     THERE,
+    StandIn,
     complete_init_weights,
     keep_in_place,
     run_with_stand_ins,
@@ -39,6 +42,7 @@ ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5Encod
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
+MOST_FOLDERS = 1_000  # of a project that are searched for a missing module
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
@@ -121,7 +125,10 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
+    name, place, pythonpath = _find_off_the_path(cause, request) if request.runs_own_code else ("", "", "")
     if isinstance(cause, Refused):
+        if name and re.match(rf"(.* made by )?{re.escape(name)}\.", text):
+            return NotBuilt(cause.why, f"{text}; {place}", pythonpath)
         return NotBuilt(cause.why, text, cause.fix)
     lower, why, fix = text.lower(), Why.RAISED, BEFORE_CHECK if request.command else ""
     if isinstance(cause, SystemExit):
@@ -139,7 +146,24 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         why = Why.NO_FILE
     elif "Padding_idx" in text:
         why = Why.PADDING
+    if name and why in {Why.RAISED, Why.ON_META, Why.NO_MODULE}:
+        return NotBuilt(why, f"{text}; {place}", pythonpath)
     return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
+
+
+def _find_off_the_path(error: BaseException, request: Request) -> tuple[str, str, str]:
+    """Find a missing module in a file of the project; return its name, a clause and a fix, or three ``""``."""
+    missing = [name for name, each in cast("dict[str, object]", sys.modules).items() if isinstance(each, StandIn)]
+    missing += [error.name] if isinstance(error, ModuleNotFoundError) and error.name else []
+    for folder, inner, _ in itertools.islice(os.walk(request.root), MOST_FOLDERS) if missing else ():
+        inner[:] = sorted(each for each in inner if not each.startswith(".") and each != "site-packages")
+        for name, end in itertools.product(missing, (".py", "/__init__.py")):
+            file = f"{folder}/{name.replace('.', '/')}{end}"
+            if folder not in {request.root, *request.paths, *sys.path} and os.path.isfile(file):  # noqa: PTH113
+                paths = [os.path.relpath(each, request.root) for each in (*request.paths, folder)]
+                place = f"{name} is in {os.path.relpath(file, request.root)}, and {paths[-1]} is not on the import path"
+                return name, place, f"write pythonpath = {json.dumps(paths)} in [tool.pytest.ini_options]"
+    return "", "", ""
 
 
 # a class of the library
