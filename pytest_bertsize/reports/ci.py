@@ -21,15 +21,15 @@ VARIABLES = (
 )
 """Variables that CI services set; pytest itself looks for the first two."""
 MOST = 10
-"""Annotations of one level that GitHub shows for a step."""
+"""The most annotations of one level that GitHub shows for one step."""
 LARGEST_SUMMARY = 1024 * 1024
-"""Bytes; GitHub drops a longer summary."""
+"""The most bytes of a step summary: GitHub drops a longer one."""
 _LONGEST = 2_000
-"""Characters of a message."""
+"""The most characters of an annotation's message, and of its fix."""
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the variable that a CI service sets, as in ``"CI=true"``; ``""`` outside CI."""
+    """Return the first set variable of a CI service with its value, as in ``"CI=true"``; ``""`` outside CI."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
 
@@ -37,7 +37,7 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
 def refuse_ci(option: str) -> None:
     """Refuse to change budgets in CI.
 
-    :raises SettingsError: in CI; it names the variable.
+    :raises SettingsError: in CI; the message names the variable of the CI service.
     """
     if sign := sign_of_ci():
         from pytest_bertsize.table.settings import SettingsError
@@ -77,7 +77,7 @@ def annotate_run(report: RunReport, root: Path) -> list[str]:
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
-    """Return workflow commands: the run's headline, at most ten errors (worst first), and at most ten warnings.
+    """Return GitHub's workflow commands: the headline of a run with news, at most ten errors, at most ten warnings.
 
     :param folder: the project's folder, relative to the workspace; ``""`` for the workspace itself.
     """
@@ -98,7 +98,7 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:
-    """Rank errors: first those without a count, as their models are not checked; then totals; then by their excess."""
+    """Rank an error: those without a count come first, then totals, then components; the largest excess leads."""
     bound = finding.expected if finding.limit is None else finding.limit
     if finding.actual is None:
         return 0, 0
@@ -108,7 +108,7 @@ def _rank_finding(finding: FindingRow) -> tuple[int, int]:
 def _write_commands(
     level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
 ) -> list[str]:
-    """Write at most :data:`MOST` commands. GitHub silently drops more, so the last one counts the rest."""
+    """Return at most :data:`MOST` commands; the last one counts the others, which GitHub would silently drop."""
     commands = [_write_command(level, printable(each, _LONGEST)) for each in about_run]
     for name, finding in findings:
         fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""

@@ -1,4 +1,4 @@
-"""Drawing in a terminal: its width and colour, and ASCII if it encodes nothing else."""
+"""Text for a terminal: within the terminal's width, in colour if it has colours, in ASCII if it encodes no more."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 Column = TypeVar("Column", bound=str)
 
 NARROWEST = 60
-"""Fewest columns of a drawing; a narrower terminal wraps it."""
+"""The fewest columns for which lines are drawn; a narrower terminal wraps them."""
 MOST_BYTES = 60_000
-"""Bytes drawn for one model."""
+"""The most bytes of one drawing, as of one model."""
 NAME = 24
-"""Cells that a name gets even if columns are dropped for it; a longer name may be shortened."""
+"""The cells that a name gets even if other columns are dropped for it; a longer name may be shortened."""
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
-"""Each replacement is one cell wide, so that columns stay aligned."""
+"""Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
 
 
 class Style(NamedTuple):
@@ -36,7 +36,7 @@ class Style(NamedTuple):
 
 
 def can_show(encoding: str | None) -> bool:
-    """Return whether an encoding has every character that reports use."""
+    """Return whether an encoding has the special characters of reports, to judge by six of them."""
     try:
         "✗·²─█▶".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -45,7 +45,7 @@ def can_show(encoding: str | None) -> bool:
 
 
 def draw(style: Style, *parts: RenderableType) -> str:
-    """Draw parts one below the other; ``""`` for none, without importing rich."""
+    """Draw ``parts`` one below the other; return ``""`` for none, without importing ``rich.console``."""
     if not parts:
         return ""
     from rich.console import Console, Group
@@ -74,12 +74,12 @@ def colour_text(text: str, colour: str = "") -> Text:
 
 
 def to_terminal(text: str, style: Style) -> str:
-    """Replace characters that the terminal cannot encode; never wrap a line."""
+    """Replace the characters that the terminal cannot encode; every line stays as long as it is."""
     return text if style.unicode else text.translate(_ASCII)
 
 
 def bound_lines(lines: list[str]) -> str:
-    """Drop the lines past :data:`MOST_BYTES` and count them."""
+    """Join the first :data:`MOST_BYTES` bytes of lines; a last line counts those that are dropped."""
     sizes = accumulate(len(line.encode()) + 1 for line in lines)
     fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
     if len(fitting) < len(lines):
@@ -88,7 +88,7 @@ def bound_lines(lines: list[str]) -> str:
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence that wraps under itself, not under its mark; text to paste stays on one line.
+    """Return a sentence after its mark; its further lines are indented by the mark, and text to paste is not broken.
 
     :param colour: the colour of the mark; without a mark, that of the sentence.
     """
@@ -103,7 +103,7 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
 
 
 def _wrap(text: str, room: int) -> list[str]:
-    """Break a text between words; fold a word that is longer than a line, unless a user pastes it."""
+    """Break a text into lines of ``room`` cells, between words; also break a longer word, unless a user pastes it."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -117,12 +117,12 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 def draw_marked(mark: str, text: str, style: Style) -> str:
-    """Draw a sentence that wraps under itself, after its mark if it has one."""
+    """Draw a sentence after ``mark``, by whose width its further lines are indented."""
     return draw(style, hanging(mark, "", text, style))
 
 
 _KEPT = "\ue000"
-"""A space that never breaks a line."""
+"""A placeholder for a space at which no line is broken."""
 _VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
 _ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|'[^']*'|[^\s;,()"]+))?)"""
 _PASTED = re.compile(
@@ -132,13 +132,13 @@ _PASTED = re.compile(
     r"|\b(?:hf download|git lfs|pip install)(?: (?!(?:and|or|if|to|in|where)\b)[^\s;,()]+)+"
     rf"|\b(?:bertsize|git|pytest)(?: (?:[\w./:-]+|'[^']*')){{0,3}}?{_ARGUMENT}+"
 )
-"""Text that a user pastes, TOML, JSON or a shell command: it must not wrap."""
+"""The pattern of text that a user pastes (TOML, JSON or a shell command), which must not wrap."""
 
 
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
-    """Drop whole columns, the least important first, until the rest fits.
+    """Drop columns in the order of ``dropped_first``, until the others fit in ``room`` cells.
 
-    :param needed: the cells of every column, its gap included.
+    :param needed: the width of every column in cells, with the gap beside it.
     """
     columns = list(needed)
     for dropped in dropped_first:
@@ -152,12 +152,12 @@ def usable(style: Style) -> int:
 
 
 def powers(text: str, style: Style) -> str:
-    """Write superscripts out before the layout: in ASCII they take two cells."""
+    """Write ``²`` as ``^2`` for a terminal of ASCII; this comes before the layout, as it takes a second cell."""
     return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
 
 
 def fit(text: str, width: int) -> str:
-    """Shorten a name to a number of cells, and keep its end: that has the numbers and differs from its neighbours."""
+    """Shorten a name to ``width`` cells and keep its end, which has the numbers that tell names apart."""
     if cell_len(text) <= width:
         return text
     name = text.lstrip("✗ ")

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 HEAD = 64 * 1024
-"""Bytes that are read to recognise a report of ours."""
+"""The bytes at the start of a file that are read to recognise an earlier report."""
 SUFFIXES = ".json, .md or .html"
 _OURS = {
     ".json": r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":',
     ".md": "<!-- pytest-bertsize report -->",
     ".html": r'<!doctype html>.{,400}<meta name="generator" content="pytest-bertsize',
 }
-"""First bytes of a report, by the suffix of its file."""
+"""Patterns of the first bytes of a report, by the suffix of its file."""
 _WHAT_IF = r'<!doctype html>.{,400}<meta name="generator" content="bertsize explain'
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-"""JSON escapes of three characters that only strings contain, so that a page can include the report unchanged."""
+"""Escapes of ``<``, ``>`` and ``&`` in strings of JSON, so that an HTML page can include the JSON unchanged."""
 
 
 def render_report(report: RunReport, suffix: str) -> str:
-    """Render a report in the format of a file's suffix; the renderer is imported only here."""
+    """Render a report in the format that a file's suffix names; only that format's renderer is imported."""
     if suffix == ".json":
         return render_json(report)
     if suffix == ".md":
@@ -57,7 +57,7 @@ def render_report(report: RunReport, suffix: str) -> str:
 
 
 def render_json(report: RunReport) -> str:
-    """Return the JSON report; a page can include its text unchanged."""
+    """Return the report as JSON that an HTML page can include unchanged."""
     return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
 
@@ -72,11 +72,11 @@ class ReportFiles(Struct, frozen=True, dict=True):
     base: RunBase | None = None
     """The revision that the run compares with."""
     step_summary: Path | None = None
-    """GitHub's step summary; the report is appended after the run."""
+    """The file of GitHub's step summary, to which the report is appended after the run."""
     builds: bool = True
     """True if the run builds its models."""
     asked: AskedAbout | None = None
-    """The release of transformers that closed forms describe; a build reports the one that it imported."""
+    """The release of transformers that closed forms describe; a run that builds reports the imported one instead."""
     problems: list[str] = []
     """One sentence for each file that could not be written."""
 
@@ -122,7 +122,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
         return replace(run, **lines, changed=headline.has_news(run))
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Replace every file by a report of the models so far, marked as incomplete until the run ends."""
+        """Replace every file by a report of ``models``, marked as incomplete until they are all declared models."""
         self.problems.clear()
         if not self.paths:
             return
@@ -132,7 +132,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
                 files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Write the final report."""
+        """Write the final report, and append it to the step summary."""
         self.write(models, versions)
         if self.step_summary:
             with self._note_problem(self.step_summary):
@@ -148,10 +148,10 @@ class ReportFiles(Struct, frozen=True, dict=True):
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
-    """Return the files that an option names, relative to the working directory.
+    """Return the report files that an option names, relative to ``folder``.
 
-    :param option: its name in messages: ``"--bert-budget-report"``.
-    :raises SettingsError: if a file cannot be written, has another suffix, or is not a report.
+    :param option: the name of the option in messages: ``"--bert-budget-report"``.
+    :raises SettingsError: if a file cannot be written, has the suffix of no report, or exists and is not a report.
     """
     paths = []
     for name in given:
@@ -165,9 +165,9 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
 
 
 def what_if_path(given: str) -> Path:
-    """Return the path of ``bertsize explain --page``.
+    """Return the path that ``bertsize explain --page`` got.
 
-    :raises SettingsError: if it cannot be written, has another suffix, or is not such a page.
+    :raises SettingsError: if the file cannot be written, does not end in .html, or exists and is not such a page.
     """
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
@@ -212,14 +212,14 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
 
 
 def _may_be_replaced(path: Path, begins: str) -> bool:
-    """Return whether a file is an earlier report of ours, or empty."""
+    """Return whether a file is empty, or its first bytes match the pattern ``begins``."""
     with path.open("rb") as stream:
         head = stream.read(HEAD)
     return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:
-    """List the files that the declared models are read from."""
+    """Yield the files from which declared models may be read."""
     for model in settings.models.values():
         adapter = model.adapter_file
         for location in filter(None, (model.file, model.checkpoint, model.tokenizer, adapter)):

@@ -1,4 +1,4 @@
-"""Make a model's report from its review; nothing after this computes a verdict."""
+"""Make a model's report from its review. The review has the verdict, which no view computes again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SEVERITIES = ("error", "warning", "note")
 
 
 def _copy(kind: type[T], source: object, **given: Any) -> T:
-    """Make a struct: copy the fields that its source has by the same names, and take the others as given."""
+    """Make a struct of ``kind``: ``given`` has some of its fields, and ``source`` has the others by the same names."""
     same = (name for name in kind.__struct_fields__ if name not in given)
     return kind(**{name: getattr(source, name) for name in same}, **given)
 
@@ -112,7 +112,7 @@ def _is_broken_total(finding: FindingRow) -> bool:
 
 
 def report_base(baseline: Baseline | None) -> RunBase | None:
-    """Return the report's account of the base."""
+    """Return the base of a run as reports have it; ``None`` without a base."""
     if baseline is None:
         return None
     return _copy(
@@ -130,7 +130,7 @@ def report_change(row: Moved) -> Change:
 
 
 def _count_unrolled(review: Review) -> int | None:
-    """Count a copy of each shared layer for every pass by the closed form; the build or the lock gives the ties."""
+    """Count parameters with ties written out and shared layers once for each pass; ``None`` without a closed form."""
     form, held = review.subject.form, review.held
     if form is None:
         return None
@@ -207,7 +207,7 @@ def _report_measure(measured: Measured, review: Review) -> Measure:
 
 
 def _held_to(name: str, review: Review) -> dict[str, Any]:
-    """Return the fields of a row about its limit, and whether it has an error."""
+    """Return the fields ``min``, ``max``, ``limit`` and ``failed`` of the row about ``name``."""
     limit, failed = review.limit(name), name in review.failed_components
     if limit is None:
         return {"min": None, "max": None, "limit": None, "failed": failed}
@@ -215,7 +215,7 @@ def _held_to(name: str, review: Review) -> dict[str, Any]:
 
 
 def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
-    """Return the tensors of the closed form and of the build, also those that one of them lacks."""
+    """Return the tensors of the closed form and of the build, also those that only one of the two has."""
     theirs = {_key(row): row for row in expected.folded} if expected else {}
     ours = {_key(row): row for row in actual.folded} if actual else {}
     return [
@@ -243,7 +243,7 @@ _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 
 
 def list_differing_layers(base: Inventory | None, expected: Inventory | None, actual: Inventory | None) -> list[Layer]:
-    """Return a row for each layer that differs; neighbours with the same difference share one."""
+    """Return a row for each layer in which the sides differ; neighbours with the same difference share a row."""
     inventories = (base, expected, actual)
     sides = [_find_stacks(side) if side else {} for side in inventories]
     known = [place for place, side in enumerate(inventories) if side]
@@ -266,7 +266,7 @@ def list_differing_layers(base: Inventory | None, expected: Inventory | None, ac
 
 
 def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]]:
-    """Return tensors by stack, index of the layer, and name inside the layer."""
+    """Return tensors by the path of their list of layers, the index of their layer, and their name inside it."""
     found: dict[str, dict[int, dict[str, Tensor]]] = {}
     for tensor in inventory.tensors:
         if named := _LAYER.fullmatch(tensor.name):
@@ -275,7 +275,7 @@ def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]
 
 
 def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> Layer | None:
-    """Compare one layer of base, closed form and build; return ``None`` if the sides in ``known`` are equal."""
+    """Return the differences of one layer between ``sides``; ``None`` if the sides numbered in ``known`` are equal."""
     differing = []
     for name in dict.fromkeys(name for place in known for name in sides[place]):
         found = [sides[place].get(name) for place in known]
@@ -297,7 +297,7 @@ def describe_frozen(inventory: Inventory) -> list[str]:
     rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
 
     def take(tensors: Iterable[Tensor]) -> int:
-        """Count the tensors that no earlier line has."""
+        """Remove these tensors from ``rest``, and count the parameters of those that were there."""
         return sum(rest.pop(tensor.name).owned for tensor in tensors if tensor.name in rest)
 
     lines = []

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import Base, Component, ModelReport, RunReport
 
 MOST_NAMED = 3
-"""Models that a line names before it counts the rest."""
+"""The most names in a line; further ones are counted."""
 LONGEST = 140
-"""Characters of a headline about several models."""
+"""The most characters of a headline that names more than one failed model."""
 _SHORT: Mapping[Kind, str] = {
     "config-refused": "its config is refused",
     "config-invalid": "its config or table is invalid",
@@ -35,16 +35,16 @@ _SHORT: Mapping[Kind, str] = {
     "budget-loosened": "a loosened budget",
     "not-compared": "not compared with the base",
 }
-"""Kinds of errors, the most urgent first."""
+"""Words for each kind of error, the most urgent kind first."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
 """Errors that matter more than an exceeded limit."""
 
 
 def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
-    """``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M``.
+    """Return ``encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5%), num_hidden_layers 12 → 13; over its 110M``.
 
     :param verdict: the review's own line, used for a failed model without a base.
-    :param failure: the model's worst error, without its name and its fix.
+    :param failure: the model's worst error, without the model's name and without a fix.
     """
     count, base = model.parameter_count, model.base
     if count is None or has_way_out(model):
@@ -56,12 +56,12 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
 
 
 def has_way_out(model: ModelReport) -> bool:
-    """Return whether the headline of a failed model is the review's own line, which has the fix."""
+    """Return whether a model failed and its headline is the review's own line, which includes the fix."""
     return model.verdict == "failed" and (model.base is None or model.parameter_count is None)
 
 
 def names_error(model: ModelReport) -> bool:
-    """Return whether the headline of a failed model names its worst error, not only the limit of its total."""
+    """Return whether the headline of a failed model has the worst error in full, not only the limit of the total."""
     whole, errors = model.total_row, {finding.kind for finding in model.findings if finding.severity == "error"}
     is_within = whole is None or (whole.room_left or 0) >= 0
     return has_way_out(model) or is_within or bool(_BEFORE_A_LIMIT & errors)
@@ -83,7 +83,7 @@ def _describe_change(base: Base, count: int, model: ModelReport) -> str:
 
 
 def _find_cause(base: Base, model: ModelReport) -> str:
-    """Name the key that moved most, else the largest change of tensors, else the component that changed most."""
+    """Name the changed key with the largest effect, else the largest change of tensors, else of a component."""
     changes = (row for row in base.changes if row.key != "together")
     if keys := sorted(changes, key=lambda row: -abs(row.total)):
         return f"{name_change(keys[0])}{_count_rest(keys)}"
@@ -112,7 +112,7 @@ def _describe_verdict(model: ModelReport, failure: str) -> str:
 
 
 def _describe_debt(model: ModelReport, component: str) -> str:
-    """Describe the excess over a component's limit that the base already had."""
+    """Describe by how much the base already exceeded a component's limit; ``""`` if it did not."""
     found = next((each for each in model.findings if each.component == component and each.base is not None), None)
     if found is None or found.base is None or found.limit is None or model.base is None:
         return ""
@@ -120,7 +120,7 @@ def _describe_debt(model: ModelReport, component: str) -> str:
 
 
 def _describe_pass(model: ModelReport, whole: Component | None) -> str:
-    """Describe the budget that holds, or the limit that was already exceeded at the base."""
+    """Describe a passed model: it is within its budget, or over a limit that the base already exceeded."""
     held = "within its budget"
     passing = [each.component for each in model.findings if each.kind == "over-budget" and each.component]
     if passing:
@@ -137,7 +137,7 @@ def _describe_pass(model: ModelReport, whole: Component | None) -> str:
 
 
 def _describe_loosening(model: ModelReport) -> str:
-    """Name the limits that were loosened since the base with a reason in the table."""
+    """Name the components whose limits are looser than at the base; ``""`` if there are none."""
     found = [each.component for each in model.findings if each.kind == "budget-loosened"]
     named = [name for name in found if name]
     if not found:
@@ -146,7 +146,7 @@ def _describe_loosening(model: ModelReport) -> str:
 
 
 def _name_limit(row: Component) -> str:
-    """Return the limit as its author wrote it, without the sign of the table."""
+    """Return the limit as its author wrote it, without the leading ``=`` or ``≥`` that a table shows."""
     return (row.limit or "").lstrip("=≥")
 
 
@@ -154,7 +154,7 @@ def _name_limit(row: Component) -> str:
 
 
 def describe_run(report: RunReport) -> str:
-    """``4 of 5 models failed: cls, lora, tagger, tiny (worst: cls, 967K over 37.5M)``; for one model its headline."""
+    """Return ``2 of 5 models failed: cls, lora (worst: cls, 967K over 37.5M)``; for only one model its headline."""
     if only := report.only_model:
         missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
         return "; ".join([only.headline, *missing])
@@ -205,7 +205,7 @@ def _describe_others(report: RunReport) -> Iterator[str]:
 
 
 def _name_failed(failed: Sequence[ModelReport], report: RunReport, room: int) -> str:
-    """Name as many failed models as fit into this many characters, and the worst."""
+    """Name as many failed models as fit in ``room`` characters, and describe the worst one."""
     count = f"{exact(len(failed))} of {exact(report.configured)} models failed"
     worst = max(failed, key=lambda model: -_find_room(model))
     why = f" ({f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)})"
@@ -215,14 +215,14 @@ def _name_failed(failed: Sequence[ModelReport], report: RunReport, room: int) ->
 
 
 def _find_room(model: ModelReport) -> int:
-    """Return the room under the limit of the total, else of the component with the largest excess."""
+    """Return the room under the limit of the total if it is exceeded, else the least room of any component; or 0."""
     whole = model.total_row
     rows = [whole] if whole and (whole.room_left or 0) < 0 else model.components
     return min((row.room_left for row in rows if row.room_left is not None), default=0)
 
 
 def _describe_worst(model: ModelReport) -> str:
-    """``967K over 37.5M``, ``head 2.5K over 1K``, else the kind of its worst error."""
+    """Return ``967K over 37.5M`` or ``head 2.5K over 1K``, else the kind of the worst error in words."""
     room = _find_room(model)
     row = next((row for row in reversed(model.components) if row.room_left == room), None)
     errors = [each.kind for each in model.findings if each.severity == "error"]
@@ -234,7 +234,7 @@ def _describe_worst(model: ModelReport) -> str:
 
 
 def _describe_changes(report: RunReport) -> Iterator[str]:
-    """Count the models that changed, that did not, that are new, and that were removed."""
+    """Yield phrases such as ``2 changed``: on changed, new, removed and uncompared models, or that none changed."""
     models, base = report.models, report.base
     if base is None or base.problem:
         return

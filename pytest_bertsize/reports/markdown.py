@@ -18,29 +18,29 @@ from pytest_bertsize.reports.report import Component, FindingRow, Layer, ModelRe
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
-"""First line of our comments and files, which identifies them."""
+"""The first line of a page, by which it is recognised as a report of pytest-bertsize."""
 LONGEST = 60_000
-"""Characters of a page; GitHub refuses comments of more than 65,536."""
+"""The most characters of a page; GitHub refuses comments of more than 65,536."""
 MOST_NAMES = 20
-"""Most names in a sentence, most removed models, and most findings of a model."""
+"""The most names in a sentence, removed models in a list, and findings shown for a model."""
 MOST_MODELS = 100
-"""Most models in the overview, and most stand-ins."""
+"""The most models in the overview, and the most lines on stand-ins."""
 MOST_ROWS = 60
-"""Most components of a table, the total and failed ones included."""
+"""The most components in a table, the total and those that fail included."""
 MOST_LAYERS = 30
 _NAME = 60
-"""Characters of a name in the overview, and in a list of names."""
+"""The most characters of a name in the overview, and in a list of names."""
 _TEXT = 1_000
-"""Characters of an inserted text."""
+"""The most characters of an inserted text."""
 _FOR_WHAT_IS_MISSING = 400
-"""Characters kept for the sentence that counts the parts that are not shown."""
+"""The characters kept free for the sentence that counts the parts that are not shown."""
 _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
-"""Marks of findings and verdicts: emoji, because GitHub colours nothing else."""
+"""Marks of findings and verdicts: emoji, because GitHub shows no other colours in Markdown."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
 """An invisible comment that keeps GitHub from making a mention, reference, link or emoji of a text."""
 _DOLLAR = "<span>$</span>"
-"""A dollar sign that starts no mathematics, as GitHub documents it."""
+"""A dollar sign in the form in which GitHub does not read it as the start of a formula."""
 _JOINED = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE
 )
@@ -57,7 +57,7 @@ def text(foreign: str, longest: int = _TEXT) -> str:
 
 
 def code(foreign: str, longest: int = 200) -> str:
-    """Write a path, a key or a value as code; safe inside tables."""
+    """Write a path, a key or a value as code, so that it breaks no cell of a table."""
     shown = printable(foreign, longest)
     return f"`{shown}`" if _PLAIN_CODE.fullmatch(shown) else f"<code>{text(shown)}</code>"
 
@@ -65,7 +65,7 @@ def code(foreign: str, longest: int = 200) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
     """Write a table; its cells are already Markdown.
 
-    :param left: the number of columns with words; all others have numbers.
+    :param left: the number of columns with words, at the left; the others have numbers.
     """
     aligned = [":--"] * left + ["--:"] * (len(columns) - left)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
@@ -101,7 +101,7 @@ def render_page(report: RunReport) -> str:
 
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
-    """Mark the parts that fit, details last; after the first part that does not fit, start no other model."""
+    """Mark the parts that fit in ``room`` characters, details last; after one that does not, begin no other model."""
     is_full = False
     for is_detail in (False, True):
         for section in sections:
@@ -116,7 +116,7 @@ def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
 
 
 def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
-    """Count the models that are not shown, and the missing parts of the others."""
+    """Return a line that counts the models not shown and the missing parts of shown ones; none if all is shown."""
     models = sum(not section[0].fits for section in described)
     begun = [part for section in described if section[0].fits for part in section]
     parts = sum(not part.fits for part in (*begun, *others))
@@ -260,7 +260,7 @@ def _describe_subject(model: ModelReport) -> str:
 
 
 def _describe_components(model: ModelReport) -> list[Part]:
-    """Draw the table, folded for a model that passed, and count the rows that it leaves out."""
+    """Draw the table of components, folded away if the model passed unchanged, and count the components left out."""
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
@@ -324,13 +324,13 @@ def _capitalize(sentence: str) -> str:
 
 
 def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
-    """Leave out empty columns."""
+    """Draw a table without its empty columns."""
     used = [column for column in rows[0] if any(row[column] for row in rows)]
     return table(used, [[row[column] for column in used] for row in rows], left=left)
 
 
 def _fold_away(summary: str, content: str) -> Part:
-    """Fold content away; GitHub reads its Markdown only between empty lines."""
+    """Fold ``content`` away under ``summary``; GitHub reads Markdown there only between empty lines."""
     folded = f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
     return Part(folded, is_detail=True)
 

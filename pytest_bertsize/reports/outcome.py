@@ -25,12 +25,12 @@ class Outcome(Struct, frozen=True, dict=True):
     """A run with its results."""
 
     checked: Sequence[ModelReport]
-    """Reports in the order of declaration."""
+    """The reports of the checked models, in the order of declaration."""
     versions: Mapping[str, str]
     """Releases of the libraries that built the models."""
     reports: ReportFiles
     excuse: str
-    """The reason that allows unchecked models; ``""`` if they are an error."""
+    """The reason why unchecked models are no error; ``""`` if they are one."""
 
     @cached_property
     def report(self) -> RunReport:
@@ -38,7 +38,7 @@ class Outcome(Struct, frozen=True, dict=True):
 
     @property
     def status(self) -> Status:
-        """Return ``good`` if every model was checked and passed, and every report was written."""
+        """Return ``mistaken`` for an unwritten report, ``found`` for a failed or unchecked model, else ``good``."""
         if self.reports.problems:
             return "mistaken"
         return "found" if self.report.failed or (self.report.not_checked and not self.excuse) else "good"
@@ -49,11 +49,11 @@ class Line(NamedTuple):
 
     text: str
     colour: Literal["", "red", "yellow"] = ""
-    """Red for a problem of the run itself, not of a model."""
+    """Red or yellow for a problem of the run itself, not of a model."""
 
 
 def name_unchecked(outcome: Outcome) -> Iterator[Line]:
-    """Yield the last lines of a run that did not check or count some models."""
+    """Yield a line that names the models not counted, and a line that names those not checked."""
     if outcome.report.not_counted:
         named = listed(outcome.report.not_counted, MOST_NAMED)
         yield Line(
@@ -96,8 +96,9 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """Draw the overview, unless every model failed and has a report of its own; then each model that did not fail:
-    its table with ``-v``, else its changes, and its notes; then findings that several share, and stand-ins.
+    """Draw the overview, each model that did not fail, the findings that several models share, and the stand-ins.
+
+    With ``-v`` a model has its table, else its changes. If every model failed, only ``-v`` shows the overview.
     """
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:

@@ -33,7 +33,7 @@ class Row(Object):
     name: str
     expected: Annotated[int | None, says("The closed form; `null` if there is none.")]
     actual: Annotated[int | None, says("The built count; `null` if nothing was built.")]
-    base: Annotated[int | None, says("The count at the base, by the closed form or its lock; `null` if unknown.")]
+    base: Annotated[int | None, says("The count at the base, by the closed form or the lock there; `null` if unknown.")]
     min: Annotated[int | None, says("The least that passes; `null` without such a limit.")]
     max: Annotated[int | None, says("The most that passes; `null` without such a limit.")]
     limit: Annotated[str | None, says("The limit as its author wrote it.")]
@@ -46,17 +46,17 @@ class Row(Object):
 
     @property
     def form_delta(self) -> int | None:
-        """The difference from the closed form; ``None`` if the two are not compared."""
+        """The built count minus the closed form; ``None`` if one of the two is unknown."""
         return None if self.actual is None or self.expected is None else self.actual - self.expected
 
     @property
     def base_delta(self) -> int | None:
-        """The growth since the base; ``None`` without a base."""
+        """The growth since the base; ``None`` if one of the two counts is unknown."""
         return None if self.known_count is None or self.base is None else self.known_count - self.base
 
     @property
     def room_left(self) -> int | None:
-        """Room under the limit, or above a minimum; negative if the limit is exceeded."""
+        """The room under a maximum, or above a minimum; negative if a limit is exceeded, ``None`` without a limit."""
         count = self.known_count or 0
         if self.min is not None and count < self.min:
             return count - self.min
@@ -66,7 +66,7 @@ class Row(Object):
 
 
 class Component(Row):
-    """A component of any level, `total`, or, if a limit names it, `trainable`."""
+    """A component of any level, or `total`; also `trainable`, if it has a limit."""
 
     name: Annotated[str, says("`encoder.attention`, `trainable` or `total`.")]
     formula: Annotated[str | None, says("The formula, as in `L·(4·D² + 4·D)`; `null` without a closed form.")]
@@ -85,7 +85,7 @@ class Change(Object):
 
 
 class LayerTensor(Object):
-    """A tensor of a layer, by its name inside the layer; `null` on a side without it."""
+    """A tensor of a layer, by its name inside the layer; the shape is `null` on a side that lacks the tensor."""
 
     name: Annotated[str, says("`attention.self.query.weight`.")]
     base: Annotated[list[int] | None, says("Shape at the base.")]
@@ -94,7 +94,7 @@ class LayerTensor(Object):
 
 
 class Layer(Object):
-    """A layer, or several equal ones, in which base, closed form and build differ."""
+    """A layer in which base, closed form and build differ, or several layers with the same difference."""
 
     name: Annotated[
         str, says("`bert.encoder.layer.12`, or `bert.encoder.layer.0-11` for twelve with the same difference.")
@@ -107,7 +107,7 @@ class Layer(Object):
 
 
 class TensorChange(Object):
-    """One change of a model's tensors, for one tensor or many."""
+    """A change of one tensor of a model, or the same change of many tensors."""
 
     kind: Annotated[str, says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`.")]
     name: Annotated[str, says("Modules or tensors, with folded layers: `bert.encoder.layer[12:14]`.")]
@@ -116,7 +116,7 @@ class TensorChange(Object):
 
 
 class Lock(Object):
-    """The lock of a model, and the differences from it."""
+    """The lock of a model, and the differences of the model from its lock."""
 
     file: Annotated[str, says("The file, as in the table.")]
     known: Annotated[bool, says("`true` if the file has the model.")]
@@ -125,7 +125,7 @@ class Lock(Object):
 
 
 class Base(Object):
-    """The same model at another revision, counted by the closed form or by the lock of that commit."""
+    """The model at the base, counted by its closed form or by the lock of that commit."""
 
     revision: Annotated[str, says("As requested: `origin/main`.")]
     commit: Annotated[str, says("The full hash of the commit.")]
@@ -155,7 +155,7 @@ class Removed(Object):
 
 
 class RunBase(Object):
-    """The base of a run, the git revision that it compares with."""
+    """The base of a run: the git revision that the run compares with."""
 
     revision: Annotated[str, says("As requested, or as CI names it: `origin/main`.")]
     commit: Annotated[str | None, says("`null`: not compared; `problem` has the reason.")]
@@ -167,12 +167,12 @@ class RunBase(Object):
 
     @property
     def left_unexplained(self) -> list[str]:
-        """Models that were removed with a limit and without a reason."""
+        """The names of models that had a limit, and that were removed without a reason."""
         return [model.name for model in self.removed if model.failed]
 
 
 class Cost(Object):
-    """A usual next change, and its cost."""
+    """A usual next change of a model, and the parameters that it adds."""
 
     what: Annotated[str, says("`one more layer`.")]
     change: Annotated[str, says("`num_hidden_layers 12 → 13`.")]
@@ -180,7 +180,7 @@ class Cost(Object):
 
 
 class Fit(Object):
-    """A shape that passes the whole budget."""
+    """Other sizes with which the model passes its whole budget."""
 
     change: Annotated[str, says("`hidden_size 768 → 704, num_attention_heads 12 → 11`.")]
     overrides: Annotated[
@@ -191,7 +191,7 @@ class Fit(Object):
 
 
 class Choices(Object):
-    """Shapes that would fit, and the costs of usual next changes, by the closed form."""
+    """Sizes that would fit the budget, and the costs of usual next changes; the closed form gives both."""
 
     fits: Annotated[list[Fit], says("At most three, the nearest to today's first; empty if the budget passes.")]
     costs: list[Cost]
@@ -211,7 +211,7 @@ class FoldedTensor(Object):
 
 
 class Measure(Row):
-    """A quantity besides parameters: one with a limit, or bytes or FLOPs that changed since the base."""
+    """A quantity other than parameters that has a limit; bytes and FLOPs also if they changed since the base."""
 
     name: Annotated[str, says("`bytes`, `training_bytes`, `flops`, `growth`, or `growth.head` of a component.")]
     what: Annotated[str, says("`float16, ties once`, or `128 tokens, eager attention, 2 FLOPs a multiply-add`.")]
@@ -228,7 +228,7 @@ class Checkpoint(Object):
 
 
 class Totals(Object):
-    """Totals, each counted in another way."""
+    """The total of a model, counted in several ways."""
 
     expected: Annotated[int | None, says("Unique parameters by the closed form.")]
     actual: Annotated[
@@ -257,7 +257,7 @@ class FindingRow(Object):
 
     @property
     def place(self) -> str:
-        """``pyproject.toml:8``, or the file alone; ``""`` without one."""
+        """The file with its line, as in ``pyproject.toml:8``, or the file alone; ``""`` without a file."""
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
 
 
@@ -277,7 +277,7 @@ class PublishedConfig(Object):
 
 
 class ModelReport(Object):
-    """One element of `models` in the JSON report, schema 1."""
+    """The report of one model: an element of `models` in the JSON report, schema 1."""
 
     name: Annotated[str, says("The name of its table, which is the test's id.")]
     family: Annotated[str, says("The config's `model_type`.")]
@@ -328,7 +328,7 @@ class ModelReport(Object):
 
     @property
     def own_findings(self) -> list[FindingRow]:
-        """Findings without the stand-ins, which the models of a run share."""
+        """The findings without those on stand-ins, which a report shows once for all models."""
         return [finding for finding in self.findings if finding.kind != "stood-in"]
 
     @property
@@ -337,7 +337,7 @@ class ModelReport(Object):
 
     @property
     def limited_by(self) -> str:
-        """The limit of the total as its author wrote it, else that of the tightest component, else ``by bytes``."""
+        """The limit of the total, else of the component with the least room, else words such as ``by bytes``."""
         if (row := self.tightest_row) and row.limit:
             return row.limit if row is self.total_row else f"{row.name} {row.limit}"
         named = [row.name for row in self.limited_measures]
@@ -359,7 +359,7 @@ class ModelReport(Object):
 
     @property
     def chosen_rows(self) -> list[Component]:
-        """Components of the first level, and deeper ones that have a limit, differ or changed."""
+        """Components of the first level; deeper ones that have a limit, differ or changed, and the parents of these."""
         rows = self.components
         names = {row.name for row in rows if "." not in row.name or row.limit or row.form_delta or row.base_delta}
         names |= {name.rpartition(".")[0] for name in names}
@@ -427,13 +427,13 @@ class RunReport(Object):
 
     @property
     def only_model(self) -> ModelReport | None:
-        """The only model of a run; ``None`` if the run has more to report than its headline."""
+        """The only model of a run; ``None`` if there are several, or more to report than the headline of one."""
         one = self.complete and self.configured == len(self.models) == 1
         return self.models[0] if one and not (self.base and self.base.left_unexplained) else None
 
 
 def urgent_rows(rows: Sequence[Component], most: int) -> list[Component]:
-    """Keep the most urgent rows in their order: the total, those that fail, differ or changed, those with a limit."""
+    """Keep ``most`` rows in their order: the total, then those that fail, differ, changed or have a limit."""
 
     def order(index: int) -> tuple[bool, ...]:
         row = rows[index]

@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     )
 
 NOTHING = "\N{EN DASH}"
-"""A missing number."""
+"""The sign for a missing number."""
 SHORT = 10
-"""Characters of a shortened commit hash."""
+"""The characters of a shortened commit hash."""
 MOST_PARTS = 3
-"""Components of one key that are named before the rest is counted."""
+"""The most components that are named for one changed key; further ones are counted."""
 MOST_FROZEN = 6
-"""Frozen parts that are named before the rest is counted."""
+"""The most frozen parts that are named; further ones are counted."""
 MOST_CHANGES = 40
-"""Changes of keys, or of tensors, that are shown for a model."""
+"""The most changes of keys, and the most changes of tensors, that are shown for a model."""
 
 
 # numbers
 
 
 def show_difference(delta: int | None) -> str:
-    """Return ``'+768'``, ``'='``, or a dash if nothing is compared."""
+    """Return ``'+768'``, ``'='`` for 0, or a dash if nothing is compared."""
     return NOTHING if delta is None else signed(delta) if delta else "="
 
 
 def show_percent(change: int, before: int) -> str:
-    """``(7_087_872, 109_514_298)`` → ``'+6.5%'``; a share that rounds to 0 is ``'<0.1%'``."""
+    """Return ``'+6.5%'`` for a change of 7,087,872 from 109,514,298; ``'<0.1%'`` if it rounds to 0."""
     share = _in_tenths(change, before)
     return f"{share:+,}%" if share else "<0.1%"
 
 
 def show_share(part: int | None, whole: int | None) -> str:
-    """``'21.8%'``, ``'<0.1%'``, ``'0%'`` of the whole; ``''`` if either is unknown."""
+    """Return the share of the whole: ``'21.8%'``, ``'<0.1%'`` or ``'0%'``; ``''`` if a number is unknown."""
     if part is None or not whole:
         return ""
     tenths = 100 if part == whole else _in_tenths(part, whole)
@@ -74,7 +74,8 @@ def _in_tenths(part: int, whole: int) -> Decimal:
 def compare_with_base(model: ModelReport) -> list[str]:
     """Return the comparison in a sentence, then a line for each change; empty without a base.
 
-    The first is ``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, with bytes and FLOPs.
+    The sentence is ``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, with changed bytes
+    and FLOPs.
     """
     base, now = model.base, model.parameter_count
     if base is None:
@@ -91,7 +92,7 @@ def compare_with_base(model: ModelReport) -> list[str]:
 
 
 def list_changes(base: Base) -> list[str]:
-    """List the changes of the model and of its tensors; those of keys are not among them."""
+    """List the changes of the model and of its tensors, but not the changed keys."""
     return [*base.said, *_shorten([each.said for each in base.tensors])]
 
 
@@ -101,7 +102,7 @@ def _shorten(lines: Sequence[str]) -> list[str]:
 
 
 def name_changed_measures(measures: Sequence[Measure]) -> str:
-    """``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if neither changed."""
+    """Return ``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if neither changed."""
     return ", ".join(
         f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
         for row in measures
@@ -110,12 +111,12 @@ def name_changed_measures(measures: Sequence[Measure]) -> str:
 
 
 def short_revision(revision: str, commit: str | None) -> str:
-    """Return the revision as requested; shorten a commit hash."""
+    """Return the revision as requested, but shorten a commit's hash."""
     return revision[:SHORT] if commit and commit.startswith(revision) else revision
 
 
 def name_revision(revision: str, commit: str | None) -> str:
-    """``origin/main (1a2b3c4d5e)``."""
+    """Return the revision with its commit: ``origin/main (1a2b3c4d5e)``."""
     if commit and not commit.startswith(revision):
         return f"{revision} ({commit[:SHORT]})"
     return short_revision(revision, commit)
@@ -127,7 +128,7 @@ def is_of_work_tree(report: RunReport) -> bool:
 
 
 def describe_change(row: Change | Moved) -> str:
-    """Return ``num_hidden_layers 12 → 13: +7,087,872``, with its components."""
+    """Return ``num_hidden_layers 12 → 13: +7,087,872``, followed by the components that changed."""
     lowest = pick_deepest(row.components)
     where = f" ({name_moved(row.components, MOST_PARTS)})" if lowest else ""
     if len(lowest) == 1 and row.total:
@@ -136,13 +137,13 @@ def describe_change(row: Change | Moved) -> str:
 
 
 def name_moved(components: Mapping[str, int], most: int) -> str:
-    """Return ``encoder.attention +4,727,808, …``: the deepest components that a key moved, the largest first."""
+    """Return ``encoder.attention +4,727,808, …``: the changed components without children, largest change first."""
     largest = sorted(pick_deepest(components), key=lambda name: -abs(components[name]))
     return listed([f"{name} {signed(components[name])}" for name in largest], most)
 
 
 def name_change(row: Change | Moved) -> str:
-    """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``; a word has no quotes."""
+    """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``; text is not quoted."""
     if row.key == "code":
         return "the code, or a file that it reads"
     if row.key == "together":
@@ -163,7 +164,7 @@ def pick_deepest(components: Iterable[str]) -> list[str]:
 
 
 def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
-    """Return ``encoder, tagger: not installed and not used: wandb``: each kind of stand-in once, with its models."""
+    """Return lines such as ``encoder, tagger: not installed and not used: wandb``; equal findings share a line."""
     names: dict[str, list[str]] = {}
     for model in models:
         for finding in model.findings:
@@ -173,7 +174,7 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
 
 
 def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
-    """List removed models: with ``failed``, those that lost a limit without a reason, and the fix; else all others."""
+    """Yield a line for each removed model: with ``failed`` for those that fail the run, without it for the others."""
     lost = ", and this table does not" if failed else ""
     for model in base.removed:
         if model.failed is failed:
@@ -181,7 +182,7 @@ def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
 
 
 def describe_former(model: Removed) -> str:
-    """``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as it is known."""
+    """Return ``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as this is known."""
     if model.problem:
         return f"{model.name} (its table there cannot be read: {model.problem})"
     count = "" if model.total is None else f"{exact(model.total)} parameters"
@@ -202,19 +203,19 @@ def describe_reason(model: Removed) -> str:
 
 
 def describe_fits(choices: Choices) -> str:
-    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the model or no near shape passes."""
+    """Return ``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the report has no such shape."""
     found = [f"{fit.change} ({exact(fit.total)})" for fit in choices.fits]
     return f"would fit: {'; or '.join(found)}" if found else ""
 
 
 def describe_costs(choices: Choices) -> str:
-    """``the next change: one more layer +7,087,872, 64 more hidden units +18,074,240``."""
+    """Return ``the next change: one more layer +7,087,872, 64 more hidden units +18,074,240``."""
     each = [f"{cost.what} {signed(cost.total)}" for cost in choices.costs]
     return f"the next change: {', '.join(each)}" if each else ""
 
 
 def describe_measures(model: ModelReport) -> Iterator[str]:
-    """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views whose table has no measures."""
+    """Yield ``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views whose table has no bytes."""
     for row in model.limited_measures:
         count = row.known_count or 0
         used = f": {percent_used(count, row.max)} of it" if row.max is not None else ""
@@ -232,9 +233,9 @@ def describe_parts(row: Measure) -> str:
 
 
 def describe_embedding(model: ModelReport) -> str:
-    """``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
+    """Return ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
 
-    The division is that of scaling laws (Kaplan et al. 2020, arXiv 2001.08361, section 2.1); ``""`` without embeddings.
+    Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
     """
     counts = {row.name: row.known_count or 0 for row in model.components}
     whole = counts.get(TOTAL)
@@ -246,13 +247,13 @@ def describe_embedding(model: ModelReport) -> str:
 
 
 def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
-    """Add up a component over all backbones, without counting a nested one twice."""
+    """Add up the components whose names end in ``part``, but none that is inside another of them."""
     found = [name for name in counts if name.rpartition(".")[2] == part]
     return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
 
 
 def describe_rest(model: ModelReport) -> Iterator[str]:
-    """Describe the trainable share, and the checkpoint."""
+    """Yield a line on the trainable share if a part is frozen, and a line on the checkpoint."""
     totals, row = model.totals, model.checkpoint
     trainable, actual = totals.trainable, model.parameter_count
     if trainable is not None and actual and trainable != actual:
@@ -263,7 +264,7 @@ def describe_rest(model: ModelReport) -> Iterator[str]:
 
 
 def describe_run(report: RunReport) -> str:
-    """``3 configured, 3 checked, 0 failed``, and comparisons that were left out."""
+    """Return ``3 configured, 3 checked, 0 failed``, with omitted comparisons and the age of earlier builds."""
     builds = report.mode == "full"
     alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
     held = "without a closed form, compared with the budget alone" if builds else "counted by the lock"
@@ -275,7 +276,7 @@ def describe_run(report: RunReport) -> str:
 
 
 def _name_age(seconds: int) -> str:
-    """``3 minutes``: in the largest unit that is reached."""
+    """Return an age such as ``3 minutes``, in the largest unit of which it has at least one."""
     units = (("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400))
     unit, length = [each for each in units if seconds >= each[1] or each[1] == 1][-1]
     return plural(seconds // length, unit)

@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
 
 MOST_SENTENCES = 40
-"""Findings shown for a model, errors first; more are usually repetitions."""
+"""The most findings shown for a model, errors first; further ones are usually repetitions."""
 MOST_ROWS = 30
-"""Most rows for passed models, and most lines that group them."""
+"""The most rows for passed models, and the most lines for groups of them."""
 FEWEST = 3
-"""Fewest models of one name pattern that share a line; fewer get a row each."""
+"""The fewest models with one pattern of names that share a line; fewer models get a row each."""
 MOST_PLACES = 3
-"""Places shown for one finding of several models."""
+"""The most places in files that are shown for a finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
-"""Notes shown without ``-v``."""
+"""The kinds of notes that are shown without ``-v``."""
 OF_SERVICES = frozenset(("bytes", limit) for limit in NAMED.values())
 """Component and limit of findings about a limit of a service, which no project can raise."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
@@ -60,7 +60,7 @@ _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "
 def draw_failure(model: ModelReport, style: Style) -> str:
     """Draw the report of a failed model: headline, table, changes, each finding with its fix.
 
-    Of a finding that the headline states, only the fix is drawn, below the headline.
+    If the headline states a finding, only the fix of that finding is drawn, below the headline.
     """
     if not model.components and not any(each.severity == "error" for each in model.own_findings):
         return draw(
@@ -102,7 +102,7 @@ def _is_change_told(model: ModelReport, style: Style) -> bool:
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
-    """Return the parts of a finding that the headline leaves out.
+    """Return the fix of a finding, and its place if it is about a limit, as far as the headline lacks them.
 
     :param is_whole: whether the headline includes the fix.
     """
@@ -112,7 +112,7 @@ def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
 
 
 def draw_model(model: ModelReport, style: Style) -> str:
-    """Draw title and table of a passed model, for ``-v``."""
+    """Draw a passed model for ``-v``: title, table, changes, and the costs of next changes."""
     beside = [*_base_lines(model, style), *_choice_lines(model, style)]
     return _draw_blocks([_table_parts(model, style), beside], style)
 
@@ -134,7 +134,7 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 def draw_notes(model: ModelReport, style: Style) -> str:
     """Draw the warnings of a passed model, and with ``-v`` its notes.
 
-    Notes on a loosened budget always appear; notes on the lock do, unless the base shows the same changes.
+    Notes on a loosened budget appear without ``-v`` too; notes on the lock do, unless the base shows the same changes.
     """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
@@ -145,9 +145,9 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
-    """Draw once each error and warning that several models share, with their names; return the models without these.
+    """Draw each finding that several models share once; return the drawing, and the models without these findings.
 
-    A model that was not counted and has nothing but notes left loses these too, unless the style is verbose.
+    A model that was not counted and has nothing but notes left loses the notes too, unless the style is verbose.
     """
     found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
@@ -169,9 +169,9 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
 
 
 def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport]:
-    """Join failed models whose reports differ only in name and config: the first gets the names of all.
+    """Join failed models whose reports differ only in name and config.
 
-    The others have nothing left to draw.
+    The first of them gets the names of all, and the others have nothing left to draw.
     """
     groups: dict[str, list[int]] = {}
     for at, model in enumerate(models):
@@ -208,7 +208,7 @@ def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
 
 
 def draw_comparison(model: ModelReport, style: Style) -> str:
-    """Draw the changes of a passed model."""
+    """Draw the changes of a passed model since the base; return ``""`` if there are none."""
     return draw(style, *_base_lines(model, style, f"{model.name} ")) if model.differs_from_base else ""
 
 
@@ -232,9 +232,9 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
-    """Draw the command that raises budgets, if a model fails for its budget, at most also for its lock; else ``""``.
+    """Draw the command that raises budgets, if a model fails only for its budget, or for budget and lock; else ``""``.
 
-    :param root: the project's folder, which the command finds by itself from there and from below.
+    :param root: the project's folder; the command names it if the working directory is outside of it.
     """
     errors = ([row for row in model.findings if row.severity == "error"] for model in models)
     budgets = {*BROKEN, "budget-loosened"}
@@ -264,7 +264,7 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
 
 
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
-    """Draw shapes that would fit, and the costs of next changes."""
+    """Draw sizes that would fit, and the costs of next changes, for ``-v``."""
     choices = model.choices
     if choices is None or style.verbosity < 1:
         return []
@@ -289,7 +289,7 @@ BOLD, RED = "1", "31"
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
     """Draw a row for each model; if many passed, rows for failed ones and a line for each pattern of names.
 
-    :param patterns: the names of tables for several models, as in ``"bert-{stem}"``, by the names of their models.
+    :param patterns: the name of the table of each model whose table declares several, as in ``"bert-{stem}"``.
     """
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
@@ -299,7 +299,7 @@ def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping
 
 
 def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
-    """Draw columns as wide as their widest cell, without importing rich."""
+    """Draw a table of ``rows`` without importing ``rich.console``; drop columns and shorten names if it is too wide."""
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in rows[0]}
     needed = {column: (min(width, NAME) if column == "model" else width) + 2 for column, width in widths.items()}
     shown = drop_columns(needed, ("architecture", "left", "budget"), usable(style))
@@ -338,7 +338,7 @@ def _fold_passed(models: Sequence[ModelReport], patterns: Mapping[str, str]) -> 
 
 
 def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
-    """``model-*: 997 passed, BertForMaskedLM, 102,291,081 to 103,057,774 parameters, tightest model-7 (+1K left)``."""
+    """Return ``model-*: 97 passed, BertModel, 102,291,081 to 103,057,774 parameters, tightest model-7 (+1K left)``."""
     classes = {model.architecture for model in models}
     counts = [row.known_count or 0 for model in models if (row := model.total_row)]
     sizes = " to ".join(map(exact, dict.fromkeys((min(counts), max(counts))))) if counts else ""
@@ -352,7 +352,7 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
 
 
 def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Name the model with the least room under its total's limit, or the limited quantities if no total is limited."""
+    """Name the model with the least room under the limit of its total; if no total has a limit, what is limited."""
     if models[0].report_only:
         return "report-only"
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
@@ -385,14 +385,14 @@ COMPONENT = "  component"
 COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
 DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
 DROPPED_LAST = ("vs formula",)
-"""Columns that are dropped once names are at their narrowest."""
+"""Columns that are dropped only if names of :data:`NARROWEST_NAME` cells leave no room for them."""
 NARROWEST_NAME = 14
 TENSOR = 40
-"""Cells that a tensor's name gets even if columns are dropped for it; a longer name may be shortened."""
+"""The cells that a tensor's name gets even if other columns are dropped; a longer name may be shortened."""
 MOST_LINES = 200
-"""Lines of a table; a model whose layers all differ has thousands."""
+"""The most lines of a table; a model whose layers all differ has thousands."""
 BAR = 9
-"""Cells of a full bar."""
+"""The width of a full bar, in cells of the terminal."""
 
 
 class _Line(Struct, frozen=True):
@@ -426,7 +426,7 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
 
 
 def _says_something(row: Component) -> bool:
-    """Return whether a row is worth showing: a count, a failure, or a difference."""
+    """Return whether a row is worth showing: it is the total, or has a count, an error or a difference."""
     return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
 
 
@@ -504,7 +504,7 @@ def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
 
 
 def _draw_bar(actual: int, limit: int) -> str:
-    """Draw the used share of the limit, rounded down; with an arrow if it is exceeded."""
+    """Draw a bar for the used share of a limit, rounded down; an arrow ends the bar of an exceeded limit."""
     if actual > limit:
         return "█" * BAR + "▶"
     eighths = 8 * BAR * actual // limit if limit else 0
@@ -512,7 +512,7 @@ def _draw_bar(actual: int, limit: int) -> str:
 
 
 def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str, int]]:
-    """Drop whole columns until the rest fits; shorten only the names of components."""
+    """Return the columns that fit, and their widths; only the column of names is narrower than its content."""
     widths = {column: [cell_len(line.cells.get(column, "")) for line in lines] for column in COLUMNS}
     natural = {column: max(cell_len(column), *widths[column]) for column in COLUMNS}
     columns = [column for column in COLUMNS if any(widths[column])]

@@ -1,1 +1,1 @@
-"""The HTML pages: one file each, with its style inside and nothing to fetch."""
+"""The HTML pages: each is one file, which contains its style and fetches nothing."""

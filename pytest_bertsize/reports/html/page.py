@@ -18,13 +18,13 @@ from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_per
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 MOST_BYTES = 50_000
-"""Bytes of one model's section; the rest of a page takes less than 14,000."""
+"""The most bytes of one model's section; the rest of a page about one model takes less than 14,000."""
 LONGEST = 1_500
-"""Most characters of a text on the page."""
+"""The most characters of one text that is inserted in the page."""
 MOST_MOVED = 4
-"""Most components that are named for one key."""
+"""The most components that are named for one changed key."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
-"""Most entries shown for a model (``cells`` of one bar, ``tensors`` of one layer); the JSON report has the rest."""
+"""The most entries shown for a model (``cells``: for a bar, ``tensors``: for a layer); the JSON report has all."""
 
 
 def render_page(report: RunReport) -> str:
@@ -46,7 +46,7 @@ def render_page(report: RunReport) -> str:
 
 
 def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
-    """Render one model's section, as much as fits."""
+    """Render one model's section; if it exceeds :data:`MOST_BYTES`, show fewer entries of every kind."""
     template, bounds = load_templates().get_template("model.html.jinja"), BOUNDS
     while True:
         text = template.render(id=name, **_view_model(model, report, bounds))
@@ -58,7 +58,7 @@ def _render_model(name: str, model: ModelReport, report: RunReport) -> Markup:
 
 @cache
 def load_templates() -> Environment:
-    """Return the templates; they escape every text from a file."""
+    """Return the environment of the templates, which escape every text that they insert."""
     found = Environment(
         loader=PackageLoader("pytest_bertsize.reports.html", ""),
         autoescape=True,
@@ -87,7 +87,7 @@ def load_templates() -> Environment:
 
 
 def _show_bytes(count: int) -> str:
-    """``590218704`` → ``'590 MB'``; kB, MB and GB are powers of 1,000."""
+    """Return ``590218704`` bytes as ``'590 MB'``; kB, MB and GB are powers of 1,000."""
     text = ""
     for power, unit in enumerate(("B", "kB", "MB", "GB", "TB")):
         value = Decimal(count) / 1000**power
@@ -99,7 +99,7 @@ def _show_bytes(count: int) -> str:
 
 
 def _name_side(row: Component) -> str:
-    """Name the side of a limit: ``left`` or ``over`` for a maximum, ``above`` or ``under its minimum``."""
+    """Return the words after a limit's room: ``left``, ``over``, ``above its minimum`` or ``under its minimum``."""
     if row.min is not None and (row.known_count or 0) < row.min:
         return "under its minimum"
     return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
@@ -113,7 +113,7 @@ class Column(NamedTuple):
 
     head: str
     style: str
-    """CSS class of its cells."""
+    """The CSS classes of the column's cells."""
     show: Callable[[Component], str]
     is_bad: Callable[[Component], bool] = lambda _: False
 
@@ -155,7 +155,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
 
 
 def _list_columns(model: ModelReport) -> Iterator[Column]:
-    """List the columns that are not empty; narrow screens hide some by their class."""
+    """Yield the columns that are not empty; narrow screens hide those with certain CSS classes."""
     rows, base = model.components, model.base
     has_changed = any(row.base_delta for row in rows)
     now = "Closed form's count" if model.totals.actual is None else "this branch" if base else "Parameters"
@@ -189,13 +189,13 @@ def _show_room(row: Component) -> str:
 
 
 def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
-    """Return whether a row consists of one part of the same name, as ``layers.layers`` in a TransformerEncoder."""
+    """Return whether a component contains only a part of the same name, as ``layers`` contains ``layers.layers``."""
     part = f"{row.name}.{row.name.rpartition('.')[2]}"
     return not row.limit and counts.get(part) == counts.get(row.name)
 
 
 def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
-    """Return a row's label, and its depth below the shown rows."""
+    """Return a row's label, and how many of the shown components contain it."""
     parent = row.name.rpartition(".")[0]
     if parent not in shown:
         return row.name, 0
@@ -205,15 +205,15 @@ def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
 # bars: two models on one scale; an excess extends past the line of the budget
 
 NEAR = 4
-"""A budget more than this many times the larger model is drawn off the scale, so that the bars stay visible."""
+"""A limit of more than this many times the larger bar is drawn off the scale, so that the bars stay visible."""
 COLOURS = 8
-"""Colours of the page; the canonical components have the first, all others take turns with the rest."""
+"""The number of colours: each canonical component has its own, and the other components share the remaining ones."""
 _HEADROOM = 50
-"""One part in this many stays free at the right, so that a line at the end is visible."""
+"""The scale is longer than its largest count by one part in this many, so that a line at that count is visible."""
 
 
 class Cell(NamedTuple):
-    """A stretch of a bar; its width is its count."""
+    """A stretch of a bar, as wide as the count that it stands for."""
 
     name: str
     start: int
@@ -224,7 +224,7 @@ class Cell(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """The bar of the base or of this branch: components of the first level above, their parts below."""
+    """The bar of the base or of this branch: ``above`` has components of the first level, ``below`` has their parts."""
 
     label: str
     total: int
@@ -256,7 +256,7 @@ class Bars(NamedTuple):
 def find_bars(model: ModelReport, most: int) -> Bars | None:
     """Return the bars of a model, the base's first; ``None`` if nothing was counted.
 
-    :param most: the most components of a bar; the smallest others are joined in one cell.
+    :param most: the most components of a bar; if there are more, the smallest share one cell.
     """
     base, whole = model.base, model.total_row
     rows = [row for row in model.components if row.name != TRAINABLE]
@@ -300,7 +300,7 @@ def _find_bar(
 
 
 def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
-    """Return the direct children of a component, or the top level; the rest of its count is ``other``."""
+    """Return the counts of a component's direct parts, or of the first level for ``""``; the remainder is ``other``."""
     prefix = f"{parent}." if parent else ""
     names = [name for name in counts if name.startswith(prefix) and "." not in name[len(prefix) :] and name != TOTAL]
     parts = {name: counts[name] for name in names if counts[name]}
@@ -309,7 +309,7 @@ def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
 
 
 def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
-    """Keep the largest in their order, and join all others."""
+    """Return at most ``most`` parts: the largest keep their order, and the others are added up."""
     if len(parts) <= most:
         return parts
     kept = sorted(parts, key=lambda name: -parts[name])[: most - 1]
@@ -318,7 +318,7 @@ def _join_smallest(parts: Mapping[str, int], most: int) -> Mapping[str, int]:
 
 
 def _find_cells_below(cell: Cell, parts: Mapping[str, int], former: Mapping[str, int] | None) -> Iterator[Cell]:
-    """Yield a cell for each part of a component, followed by a cell for the growth of that part."""
+    """Yield a cell for each part of a component, and after it a cell for the growth of that part since the base."""
     start = cell.start
     for part, size in parts.items():
         kept = size if former is None or part.endswith(" others") else min(size, former.get(part, 0))

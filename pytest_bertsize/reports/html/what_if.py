@@ -1,6 +1,6 @@
 """The what-if page of one model: its closed form as a script, a slider for every size, and nothing to fetch.
 
-It is not a part of the run's report, which has no script. Its own content policy allows its script by hash.
+The page is not a part of a run's report, which has no script. The page's content policy allows one script, by hash.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
 
 
 def read_script(name: str) -> str:
-    """Return one of :data:`SCRIPTS`."""
+    """Return the text of the file ``name``, one of :data:`SCRIPTS`."""
     return files(FOLDER).joinpath(name).read_text("utf-8")
 
 
 def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
-    """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, the data of the script."""
+    """Write the constants of the script: ``COUNTS`` and ``HOLDS``, which compute with sizes, and the data ``MODEL``."""
 
     def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
@@ -103,7 +103,7 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
 
 
 def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[str, Any]:
-    """Return the script's data besides the formulas; no number exceeds 2⁵³."""
+    """Return the data that the script needs besides formulas; no number in it exceeds 2⁵³."""
     ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
     own = list(dict.fromkeys(name for end in ends for name in end.own))
     limits = [each for each in model.limits if _is_counted(each)]
@@ -150,7 +150,7 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
 
 
 def _is_counted(limit: Limit) -> bool:
-    """Return whether the page counts the quantity of a limit: all but bytes, FLOPs and trainable parameters."""
+    """Return whether the page counts the quantity of a limit: parameters, but neither trainable ones nor growth."""
     return limit.measure is None and limit.component != TRAINABLE
 
 
@@ -171,7 +171,7 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
-    """Describe a rule: its keys, its sentences as templates, and the values in them (indices of sizes, or texts)."""
+    """Describe a rule: its keys, its sentences as templates, and a size's index or a text for each field of these."""
     part = ""
     said: dict[str, int | str] = {}
     for template in (rule.message, rule.fix):
@@ -194,7 +194,7 @@ def _write_value(value: object, form: str | None) -> str:
 
 
 def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
-    """List the keys without a slider, with value and reason."""
+    """Yield each key that has no slider, with its value and the reason."""
     dims = derivation.form.dims
     keys = derivation.family.keys
     values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
@@ -215,7 +215,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, 
 
 
 def _say_why(variants: Variants, key: str, value: object) -> str:
-    """Describe the effect of a switch's other value; for a word or a list, say that another may change the formula."""
+    """Describe the effect of a switch's other value; of a word or a list, say that another may change the formula."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
@@ -228,7 +228,7 @@ def _say_why(variants: Variants, key: str, value: object) -> str:
 
 
 def _list_widths() -> Iterable[tuple[int, str]]:
-    """List the widths of a number in bits, with the dtypes of each width."""
+    """Yield each width that a number may have in bits, with the dtypes of that width."""
     for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
         kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
         yield bits, ", ".join(kinds)
@@ -245,7 +245,7 @@ def _to_json(value: object) -> str:
 
 
 def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T, Mapping[str, str]], str]) -> str:
-    """Write a function of an array of sizes, in the order of their symbols.
+    """Write a JavaScript function of an array of sizes, which has them in the order of ``symbols``.
 
     :param write_end: writes the result of one branch, given the names of the sizes.
     """
@@ -261,7 +261,7 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
 
 
 def write_count(count: Sum, names: Mapping[str, str]) -> str:
-    """Write an integer as a sum of products.
+    """Write a count in JavaScript, as a sum of products of sizes.
 
     :param names: the names of the sizes, by symbol.
     :raises ValueError: for a quotient that is not rounded; every count is rounded.
