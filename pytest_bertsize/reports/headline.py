@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 """The most names in a line; further ones are counted."""
 LONGEST = 140
-"""The most characters of a headline that names more than one failed model."""
+"""The most characters of a headline about several models, which names as many failed ones as fit."""
 _SHORT: Mapping[Kind, str] = {
     "config-refused": "its config is refused",
     "config-invalid": "its config or table is invalid",

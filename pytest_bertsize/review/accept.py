@@ -27,14 +27,14 @@ class Refused(Struct, frozen=True):
 
 
 class BudgetChanges(Struct, frozen=True):
-    """The limits of one model that a run changes or leaves."""
+    """The limits of one model that a run changes, and those that it refuses to change."""
 
     review: Review
-    """The review with the budget before its changes."""
+    """The review of the model with its budget before these changes."""
     changes: list[Change] = []
     refused: list[Refused] = []
     asks_why: bool = False
-    """True if a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
+    """True if a run with a base requires a reason: a limit is raised, was loosened by hand, or cannot be compared."""
 
 
 def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
@@ -74,7 +74,7 @@ def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:
 
 
 def lower_limits(review: Review) -> BudgetChanges:
-    """Return the lowest value of each limit that passes, written in the style of the limit; never raise one."""
+    """Return, for each limit that may be lowered, the value with which the model just passes, in the limit's style."""
     lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
     if review.verdict == "failed" or review.held is None:
         return BudgetChanges(

@@ -1,4 +1,4 @@
-"""Compare a model with the base: its growth, limits that the base exceeded already, and loosened limits."""
+"""Compare a model with the base: its growth, limits that the base already exceeded, and loosened limits."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 TOKENS = 128
-"""Tokens of the forward pass if the budget names no number, or the model's maximum if that is less."""
+"""The tokens in a forward pass without a limit on FLOPs; a model with fewer positions gets only so many tokens."""
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add the changes since the base, limits that they exceed, and loosened limits."""
+    """Add to a review the changes since the base, exceeded limits on growth, and loosened limits."""
     subject, baseline = found.subject, accepted.baseline
     former = baseline.find_former(found.name) if baseline else None
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, accepted.put_back)
@@ -71,7 +71,7 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
 
 
 def _add_base(found: Review, former: ModelAtCommit, base: Inventory) -> Iterator[Measured]:
-    """Yield each limited quantity with its value at the base, ``None`` if unknown."""
+    """Yield each limited quantity with its value at the base, which is ``None`` if unknown."""
     for each in found.measured:
         limit = found.limit(each.name)
         is_known = not each.buffers and (each.name != FLOPS or each.expected in {None, each.actual})
@@ -95,7 +95,7 @@ def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
 
 
 def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
-    """Yield bytes and FLOPs that changed since the base, unless a limit measures them already."""
+    """Yield bytes and FLOPs if they changed since the base, and if no limit has them measured already."""
     subject = found.subject
     today = Measurable(held, subject.form, subject.written_keys)
     asked: list[Measure] = [AsBytes(None, "unique")]
@@ -119,7 +119,7 @@ def _count_tokens(*sides: Derivation | None) -> int:
 
 
 def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | None) -> Finding:
-    """Add to an exceeded limit its excess at the base, and whether ``already_over`` lets it pass."""
+    """Add to a finding on an exceeded limit the excess at the base, and whether ``already_over`` lets it pass."""
     if finding.kind != "over-budget" or finding.actual is None or finding.limit is None:
         return finding
     model = found.subject.model
@@ -146,14 +146,14 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
 
 
 def _count_at_base(broken: Finding, found: Review) -> int | None:
-    """Return the quantity of an exceeded limit at the base; ``None`` if unknown."""
+    """Return the value at the base of the quantity whose limit is exceeded; ``None`` if unknown."""
     if measured := found.find_measured(broken.component or ""):
         return measured.base
     return found.base.count_of(broken.component or "") if found.base else None
 
 
 def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
-    """Compare each component's growth since the base with its limit."""
+    """Compare the growth of components since the base with the limits on their growth."""
     parts = {limit: limit.measure.part for limit in found.budget if isinstance(limit.measure, Growth)}
     held, base = found.held, found.base
     if not parts or held is None:
@@ -184,7 +184,7 @@ def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
 
 
 def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | None) -> Finding:
-    """Report that growth cannot be checked: an error, unless the model is new or today's table has a reason."""
+    """Return a finding that growth cannot be checked: an error, unless the model is new or has a new reason."""
     model = found.subject.model
     severity: Severity = "error"
     former = mistake = None
@@ -216,7 +216,7 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
 
 
 def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Row]:
-    """Yield a finding for each limit that is looser than at the base."""
+    """Yield a row for each limit that is looser than at the base, and for a lock that is no longer strict."""
     subject, before = found.subject, former.model
     model, settings = subject.model, subject.settings
     if subject.form is None and found.actual and before.components != model.components:
@@ -236,7 +236,7 @@ def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
 
 
 def _read_dtype(config: dict[str, object]) -> str | None:
-    """Return the dtype in the config, ``None`` if it is not one dtype."""
+    """Return the dtype of the weights by the config; ``None`` if the config names two dtypes, or an unknown one."""
     try:
         return dtype_of(config)
     except BadValue:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AgainstLock(Struct, frozen=True):
-    """The differences of a model from the lock."""
+    """The differences of a model from its lock."""
 
     file: str
     is_there: bool
@@ -32,7 +32,7 @@ class AgainstLock(Struct, frozen=True):
 
 
 def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
-    """Add the differences from the lock to a review."""
+    """Add to a review the differences of the model from the lock."""
     before = lock.models.get(found.name)
     is_other = before is None
     if before is None:
@@ -58,7 +58,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
 
 
 def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
-    """List the changed sizes; a key that one side lacks is none, as releases of transformers have different keys."""
+    """List the sizes that changed, of keys that both sides have: releases of transformers have different keys."""
     return [
         f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
         for key in before.sizes
@@ -67,7 +67,7 @@ def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
 
 
 def _has_growth_by_lock(found: Review) -> bool:
-    """Return whether a run counts the growth of this model from the committed lock."""
+    """Return whether the model has a limit on growth, and is counted by its lock at the base."""
     model = found.subject.model
     is_counted_by_lock = not model.closed_form or model.has_config_of_build
     return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
@@ -94,7 +94,7 @@ def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Sev
 
 
 def _explain(before: Locked, now: Locked, *, in_hand: bool) -> str:
-    """Explain a difference by the config, the library, or neither."""
+    """Explain a difference by the first of these that changed: sizes, config, libraries; else by the code."""
     if changed := _list_other_sizes(before, now):
         return listed(changed, MOST_NAMED)
     if before.config != now.config:

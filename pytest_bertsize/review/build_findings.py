@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 LARGE_BUFFERS = 100
-"""Buffers are reported if they exceed a hundredth of the parameters."""
+"""Buffers are large if they hold more than one number for this many parameters."""
 MOST_NAMED = 3
-"""Most buffers that one message names."""
+"""The most names in one message."""
 
 
 def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
@@ -49,8 +49,8 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
 def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid, *, is_off: bool) -> Iterator[Finding]:
     """Find keys that the closed form and the library read differently: a default, an alias, a new meaning.
 
-    A key that the config object lacks matters only if the model differs from its closed form: the code
-    of the class decides, and the tensors show whether it agrees with the closed form.
+    A key that the library's config object lacks is reported only if the model differs from its closed form: equal
+    tensors show that the code of the class reads the key as the closed form does.
     """
     for key, assumed in values.assumed.items():
         if key in library.said and not _is_same(assumed, library.said[key]):
@@ -75,9 +75,9 @@ def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid
 def find_other_configs(
     values: Values, config: ModelConfig, model: Model, finished: Iterable[Finished]
 ) -> Iterator[Finding]:
-    """Find keys whose values differ between the table's config and the finished model's.
+    """Find keys whose values differ between the table's config and the config of the finished model.
 
-    A class of the project may set its own labels.
+    A class of the project may have another number of labels.
     """
     backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
     for each in (each for each in finished if each.path in backbones):
@@ -104,7 +104,7 @@ def _is_same(assumed: object, said: object) -> bool:
 
 
 def _is_none_of_it(assumed: object) -> bool:
-    """Return whether ``None`` and a missing key mean the same to the library as this value."""
+    """Return whether ``assumed`` means the same to the library as ``None`` or a missing key."""
     return assumed is False or assumed == ()
 
 
@@ -113,7 +113,7 @@ def _show_value(value: object) -> str:
 
 
 def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:
-    """Return whether the file, or the table, has the key under this name."""
+    """Return whether the config that is handed to the build has a key at ``path``."""
     inside: object = handed_over
     for key in path:
         if not isinstance(inside, dict) or key not in inside:
@@ -135,7 +135,7 @@ def check_ties(built: Built) -> list[Finding]:
 
 
 def _find_untied(built: Built) -> Iterator[Finding]:
-    """Find ties that another release would make, once for each class and each way in which it declares them."""
+    """Yield a finding on declared ties that the build did not make, for each class and way of declaring ties."""
     for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
         pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
         prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
@@ -160,7 +160,7 @@ def _find_untied(built: Built) -> Iterator[Finding]:
 def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:
     """Report large buffers: no optimiser trains them, and no parameter budget counts them.
 
-    :param own: whether code of the project built them, which its author can change.
+    :param own: whether code of the project makes the buffers, so that its author can change them.
     """
     large = [each for each in found if each.dtype.startswith(("float", "bfloat", "complex")) or _is_saved(each)]
     numbers = sum(each.numbers for each in large)
@@ -173,7 +173,7 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 
 
 def _is_saved(buffer: Buffer) -> bool:
-    """Return whether a checkpoint saves a buffer; masks are excluded."""
+    """Return whether a checkpoint saves a buffer that is not a boolean mask."""
     return buffer.saved and buffer.dtype != "bool"
 
 
@@ -193,14 +193,14 @@ def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[
 
 
 def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
-    """Return the published name in ``config``, if that is not a file."""
+    """Return the published config that the key ``config`` names; nothing if the key names a file."""
     return (Answered(printable(model.config), config.origin, by_hub=config.by_hub),) if config.origin else ()
 
 
 def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
-    """Note the origin of published configs: the name may mean another config on another machine, or tomorrow.
+    """Note the origin of published configs: a name may mean another config on another machine, or tomorrow.
 
-    :param key: the key of the model's table that names them.
+    :param key: the key of the model's table that names the configs, or the code that does.
     """
     what = "from_pretrained({!r}) got a config" if key == "factory" else "the published config {} is"
     notes = []

@@ -55,7 +55,7 @@ def ask_with_closed_form(
 
 
 def _list_modules(model: Model, config: ModelConfig, found: Derivation) -> Iterator[Module]:
-    """Yield each module of a folder, with the config that its files contain, without the closed form's defaults."""
+    """Yield each module of a folder of sentence-transformers, with the config from which the module is built."""
     for_build: dict[str, Any] = found.values.for_build
     written = make_factory_config(model, config)
     for each in config.modules:
@@ -94,7 +94,7 @@ def ask_for_factory(model: Model, settings: Settings, adapter: Adapter | None) -
 
 
 def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """Return the config for the project's own code: with the key names of its file, and the table's overrides."""
+    """Return the config for the project's own code: the keys of the file, with the table's overrides."""
     if config.parts:
         overrides = {name: model.overrides.get(name) for name in config.parts}
         own = {name: each if isinstance(each, dict) else {} for name, each in overrides.items()}
@@ -109,15 +109,15 @@ def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
 
 
 def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
-    """Copy a config with another value at a path."""
+    """Return a copy of a config with ``value`` at ``path``."""
     key, *below = path
     return {**data, key: _put_value(data[key], tuple(below), value) if below else value}
 
 
 def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
-    """Return the parts of a request that a library class and a factory share.
+    """Return the fields of a request that are filled alike for a library class and for a factory.
 
-    :param runs_code: whether code of the project builds it, which may read configs by published name.
+    :param runs_code: whether code of the project builds the model; such code may read configs by published name.
     """
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
     return {
@@ -160,7 +160,7 @@ def _find_wrong(
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
     """Yield each refused key: its path, the reason, and the fix.
 
-    :param are_of_the_project: whether the project's code reads them, which may use ``_name`` below the top level.
+    :param are_of_the_project: whether the project's code reads the values; below the top level it may use ``_name``.
     """
     inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
@@ -179,7 +179,7 @@ def _find_wrong(
 
 
 def _explain_size(key: str, value: object) -> tuple[str, str] | None:
-    """Refuse absurd numbers: without a closed form, nothing else bounds a model before its build."""
+    """Return why a value is no possible size, and the fix: without a closed form, nothing else bounds a build."""
     layers = key in SYNONYMS["L"] or "layers" in key or "blocks" in key
     most = MOST_LABELS if key == "num_labels" else MOST_LAYERS if layers else LARGEST_SIZE
     if type(value) is int and value > most:
@@ -192,7 +192,7 @@ def _explain_size(key: str, value: object) -> tuple[str, str] | None:
 
 
 def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """Note that a model is not compared with a closed form; warn if there is one for it."""
+    """Note that a model is not compared with a closed form; warn if its class has a closed form."""
     note = f"{architecture} is compared only with its budget: closed_form = false"
     found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
     if registry.find(family, architecture) is None:
@@ -202,4 +202,4 @@ def note_missing_form(family: str, architecture: str, registry: Registry) -> tup
 
 
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
-"""Keys that are sizes in every library; positions and token types may be ``None``."""
+"""Keys that are sizes in every library, without positions and token types, which may be ``None``."""

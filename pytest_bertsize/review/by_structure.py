@@ -25,9 +25,9 @@ TIMES = 2
 def name_components(
     limits: Iterable[Limit], model: Model, tensors: Iterable[Tensor], former: Locked | None
 ) -> dict[str, str]:
-    """Return the component of every tensor, of today's model and of the base's.
+    """Return the component of every tensor, both of today's model and of the model at the base.
 
-    :raises Unusable: for a component of the table without tensors.
+    :raises Unusable: for a component of the table that is empty, has another's tensor, or has the name of a module.
     """
     asked = [
         limit.measure.part if isinstance(limit.measure, Growth) else limit.component
@@ -44,7 +44,7 @@ def name_components(
 def count_by_components(
     components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]
 ) -> Inventory:
-    """Return today's tensors by the components of another table, without its empty components."""
+    """Return today's tensors with the components of another table; components without tensors are left out."""
     there = dict(components)
     while True:
         try:
@@ -61,7 +61,7 @@ def list_components(actual: Inventory) -> list[str]:
 
 
 def note_insensitive(review: Review) -> list[Finding]:
-    """Note a limit that would pass one more layer, or twice the parameters of a model without layers."""
+    """Note a budget that the model would pass with one more layer, or, without layers, with twice its parameters."""
     actual = review.actual
     counts = [limit for limit in review.budget if limit.measure is None and limit.maximum is not None]
     if actual is None or len(counts) < len(review.budget):
@@ -95,7 +95,7 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
 
 
 def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:
-    """Return the list with the largest layers, the size of a layer, and its component; ``""`` for none."""
+    """Return the list with the largest layers, the size of a layer, and the component of all; ``""`` without a list."""
     sizes: dict[str, dict[str, int]] = {}
     within: dict[str, str] = {}
     for tensor in actual.tensors:

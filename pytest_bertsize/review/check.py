@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class Accepted(NamedTuple):
-    """The base and the lock that a model is compared with, and its builds with keys put back to former values."""
+    """The base and the lock that a model is compared with, and builds of the model with former values of keys."""
 
     baseline: Baseline | None = None
     lock: Lock | None = None
     put_back: PutBack | None = None
-    """The keys of its config that changed since the base, if no closed form compares them."""
+    """The changed keys of the model and their builds, if no closed form shows what each key changes."""
 
 
 NOTHING = Accepted()
 ABSURD = 1_000_000
-"""Numbers at least this large, given to the project's code, may explain why its build runs out of memory."""
+"""The least number in a config that may explain why a build by the project's code ran out of memory."""
 
 
 def conclude(
@@ -54,7 +54,7 @@ def conclude(
 
     :param built: ``None`` for a refused model.
     :param extra: limits of a marker, in addition to the table's.
-    :param in_hand: the module, if it was not built for this check.
+    :param in_hand: the module that exists already, if none was built for this check.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, in_hand=in_hand)
     if isinstance(built, NotBuilt):
@@ -74,7 +74,7 @@ def conclude_unbuilt(
 ) -> Review:
     """Compare the closed form, else the lock, with budget and base, and report that nothing is built.
 
-    :param strict: whether it is an error that only a build can count the model.
+    :param strict: whether it is an error, not a warning, that only a build can count the model.
     """
     found = Review(subject, (*subject.model.limits, *extra), subject.findings, unbuilt=True)
     if subject.model.checkpoint:
@@ -100,7 +100,7 @@ def _check_counts(found: Review, counted: Inventory) -> Review:
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Compare the lock's count of a model without a closed form with its budget, or report why that is impossible.
+    """Compare the count in a model's lock with the model's budget, or report why the lock cannot count the model.
 
     :param severity: severity of the finding that the model is not counted, or that its code may have changed.
     """
@@ -130,8 +130,8 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
 def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
     """Add the components of the built or locked tensors to a review.
 
-    :param former: the base's inventory, whose modules are components of today's model too.
-    :raises Unusable: without a closed form, for a limit on an unknown component.
+    :param former: the model in the base's lock; modules of this model are components of today's model too.
+    :raises Unusable: without a closed form, for a component of the table that the model cannot have.
     """
     subject, components = found.subject, None
     if subject.form is None:
@@ -162,7 +162,7 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
 def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
     """Compare a build with closed form, budget and checkpoint.
 
-    :param former: the base's inventory, whose modules are components of today's model too.
+    :param former: the model in the base's lock; modules of this model are components of today's model too.
     """
     subject = found.subject
     found = replace(found, answered=built.answered, seconds_ago=built.seconds_ago).with_findings(
@@ -202,7 +202,7 @@ def is_equal(form: ClosedForm, built: Built) -> bool:
 
 
 def train_as(expected: Inventory, actual: Inventory) -> Inventory:
-    """Return the actual inventory with the trainable tensors of the expected one: later freezing is no difference."""
+    """Return ``actual`` with tensors that train as in ``expected``, so that later freezing is no difference."""
     known = expected.by_name
     return Inventory(
         tuple(each._replace(trainable=each.name not in known or known[each.name].trainable) for each in actual.tensors)
@@ -240,7 +240,7 @@ def _name_absurd(subject: Subject) -> str:
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
-    """Add the limited quantities other than parameter counts.
+    """Add to a review the limited quantities other than parameter counts.
 
     :param built: ``None`` if nothing is built.
     """
@@ -276,7 +276,7 @@ def _compare_checkpoint(subject: Subject, built: Built, actual: Inventory) -> li
 
 
 def _note_insensitive(found: Review) -> list[Finding]:
-    """Note a budget that would pass one more layer."""
+    """Note a budget that the model would pass with one more layer."""
     derivation = found.subject.derivation
     if found.verdict == "failed" or not found.budget:
         return []
@@ -288,7 +288,7 @@ def _note_insensitive(found: Review) -> list[Finding]:
 
 
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add the changes since the base, loosened limits, and the line of every finding."""
+    """Add to a review the changes since the base, loosened limits, and the line of every finding."""
     model = found.subject.model
     if (
         accepted.baseline
@@ -302,7 +302,7 @@ def _hold_against_base(found: Review, accepted: Accepted) -> Review:
 
 
 def place_in_table(finding: Finding, subject: Subject) -> Finding:
-    """Add file, full key and line to a finding about the model's table; that of a limit lacks only the line."""
+    """Add file, full key and line to a finding about the model's table; a finding on a limit lacks only the line."""
     key, table = finding.table_key, subject.model.table_key
     if key is None:
         return finding

@@ -40,20 +40,20 @@ class Subject(Struct, frozen=True, dict=True):
     family: str = ""
     architecture: str = ""
     detail: bool = True
-    """True if a report shows its tensors, notes, and the costs of next changes."""
+    """True if a report shows the model's tensors, notes, and the costs of next changes."""
     shows_formulas: bool = False
     config: ModelConfig | None = None
     published: tuple[Answered, ...] = ()
-    """The origin of its config, if the table gives a name on the hub."""
+    """The name and origin of the model's config, if the table names a config of the hub."""
     stored: Stored | None = None
-    """The contents of its checkpoint; ``None`` if none is declared."""
+    """The tensors of the model's checkpoint; ``None`` if the table declares none."""
     derivation: Derivation | None = None
-    """``None`` without a closed form, or if the model is refused."""
+    """The closed form and its sizes; ``None`` without a closed form, or if the config is refused."""
     request: Request | None = None
-    """``None`` if the model is refused."""
+    """The request to build the model; ``None`` if the config is refused."""
     findings: tuple[Finding, ...] = ()
     awaits_build: bool = False
-    """True if its closed form is derived after the build, from the configs of the built model."""
+    """True if the closed form is derived after the build, from the configs of the built model."""
 
     @property
     def form(self) -> ClosedForm | None:
@@ -66,7 +66,7 @@ class Subject(Struct, frozen=True, dict=True):
 
     @property
     def reference(self) -> str:
-        """``models/config.json`` or ``train.json#model.bert_config``."""
+        """The config in messages, as in ``models/config.json`` or ``train.json#model.bert_config``."""
         return self.config.reference if self.config else printable(self.model.config)
 
     @property
@@ -75,7 +75,7 @@ class Subject(Struct, frozen=True, dict=True):
 
     @cached_property
     def component_names(self) -> list[str]:
-        """The components of the family, and those that the project adds."""
+        """The names of the family's components, and of those that the project adds."""
         if self.derivation is None:
             return []
         form = self.derivation.form
@@ -103,7 +103,7 @@ class Subject(Struct, frozen=True, dict=True):
 
     @property
     def written_keys(self) -> dict[str, object]:
-        """The keys of the config, with the table's overrides."""
+        """The keys and values of the config, with the table's overrides."""
         return {**(self.config.flat if self.config else {}), **self.model.overrides}
 
 
@@ -166,7 +166,7 @@ def examine(
 
 
 def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
-    """Add to the first mistake the built size and, if ``init`` writes that key, the command."""
+    """Add to the first finding the size of the built model and, if ``init`` writes the key in question, its command."""
     first, *others = findings
     total = sum(each.owned for each in built.tensors)
     limit = next((each.maximum for each in model.limits if each.component == TOTAL), None)
@@ -179,7 +179,7 @@ def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tup
 
 
 def _await_build(known: Subject) -> Subject:
-    """Request a model whose closed form is derived from its build."""
+    """Request the build of a model whose closed form is derived from this build."""
     model = known.model
     adapter = _read_adapter(model, known.settings, source.read_locked(model, {}))
     request = build_request.ask_for_factory(model, known.settings, adapter)

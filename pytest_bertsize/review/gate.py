@@ -40,7 +40,7 @@ class Mode(Struct, frozen=True):
     verb: Verb | None = None
     """``update`` raises budgets that fail, ``tighten`` lowers those with room; ``None`` only checks."""
     strict: bool = False
-    """True if a model that only a build can count is an error."""
+    """True if it is an error that only a build can count a model."""
     reason: str = ""
     """The reason for raising budgets, which is written to the tables."""
 
@@ -61,7 +61,7 @@ class Gate:
 
         :param result: returns the result of a requested build; ``None`` if nothing is built: then the closed form is
             compared with budgets.
-        :param lock: the table's lock; ``None`` if it names none.
+        :param lock: the table's lock; ``None`` if the table names none.
         """
         self.settings = settings
         self.mode = mode or Mode()
@@ -95,7 +95,7 @@ class Gate:
         return lower_limits(found)
 
     def _list_beside(self, name: str) -> list[str]:
-        """Return the models of the same table."""
+        """Return the names of all models that the table of this model declares."""
         return self.settings.declared_by(self.settings.models[name].table_key)
 
     def list_needed(self, names: Iterable[str]) -> list[str]:
@@ -134,14 +134,14 @@ class Gate:
         return check.conclude(known, None if known.errors else built, extra, accepted)
 
     def _complete(self, subject: Subject, built: Built | NotBuilt | None) -> Subject:
-        """Return a subject with the closed form derived from its build."""
+        """Return a subject with its closed form, if that is derived from the build."""
         if not subject.awaits_build or not isinstance(built, Built):
             return subject
         known = self._examined(subject.model, built=built)
         return replace(known, request=subject.request)
 
     def to_lock(self, name: str) -> str:
-        """Return the lock's block of a model; ``""`` if it fails for anything but its budget."""
+        """Return a model's block of the lock; ``""`` if the model fails for anything but its budget."""
         subject = self.subject(name)
         built = self._result(name) if self._result and subject.request else None
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
@@ -154,7 +154,7 @@ class Gate:
         return self.find_requests(self.settings.names)
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
-        """Return the build requests of models, and those with keys put back."""
+        """Return the requests to build these models, and to build them again with former values of changed keys."""
         names = () if self._result is None else tuple(names)
         subjects = {name: self.subject(name) for name in names}
         found = {
@@ -167,7 +167,7 @@ class Gate:
         return found | {each.name: each for each in again}
 
     def _hash_closed_form(self, subject: Subject) -> str:
-        """Return the hash of a model's closed form; ``""`` if there is none, or if its tensors are needed as well."""
+        """Return the hash of a model's closed form; ``""`` without one, or if the run needs the built tensors too."""
         if subject.form is None or subject.stored or self.lock or self.mode.verb:
             return ""
         return sha256(repr(subject.form.terms).encode()).hexdigest()

@@ -40,7 +40,7 @@ def conclude_in_hand(
 ) -> Review:
     """Compare a module with closed form, budget and lock.
 
-    :param built: its inventory, or why there is none.
+    :param built: the module's inventory, or the finding why there is none.
     :param extra: limits in addition to the table's.
     """
     if isinstance(built, Finding):
@@ -53,14 +53,14 @@ def conclude_in_hand(
 
 
 def note_unchecked(found: Review, declared: Model) -> Review:
-    """Add a warning for each declared check that is not possible here."""
+    """Add a warning for each check that the table declares and that a module in hand does not allow."""
     return _place_all(found.with_findings(*_list_unchecked(declared)))
 
 
 def name_run(found: Review, run: str) -> Review:
-    """Replace the table's command by the command that made the model in hand, in the fixes of a review.
+    """Replace the ``init`` command in the fixes of a review by that for ``run``, which made the model in hand.
 
-    :param run: the command, as in ``factory``.
+    :param run: the command, as the key ``factory`` has it.
     """
     model = found.subject.model
     was, now = model.init_command, model.replace(factory=run).init_command
@@ -76,7 +76,7 @@ def _place_all(found: Review) -> Review:
 
 
 def without_unchecked(model: Model) -> Model:
-    """Return a model without the parts that only a run with a build, or with a base, can check."""
+    """Return a model without the checkpoint and the limits that only a run with a build or a base can check."""
     limits = tuple(each for each in model.limits if not isinstance(each.measure, Flops | Growth))
     return model.replace(checkpoint=None, budget=model.budget._replace(limits=limits, passes_already_over=False))
 
@@ -101,7 +101,7 @@ def _list_unchecked(model: Model) -> Iterator[Finding]:
 
 
 def _mend_in_hand(found: Review, built: Built, held: InHand) -> Iterator[Finding]:
-    """Yield the findings on a library class, with fixes for code that made the model."""
+    """Yield the findings on a model of a library class, with fixes for the code that made the model."""
     cause = _explain_difference(found.subject, built, held) if found.is_off_closed_form else ""
     for each in found.findings:
         if each.kind == "off-closed-form":

@@ -51,7 +51,7 @@ def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | N
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
-    """Return whether a missing component exists under another name, as ``pooler`` for ``bert.pooler``."""
+    """Return whether a missing component may exist under another name: ``pooler`` may be called ``bert.pooler``."""
     parts = {part for each in known for part in each.split(".")}
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 
@@ -71,7 +71,7 @@ def refuse_unknown_component(component: str, limit: Limit, review: Review, measu
 def _check_bounds(
     limit: Limit, count: int, review: Review, actual: Inventory, measured: Measured | None = None
 ) -> Finding | None:
-    """:param measured: the counted quantity; ``None`` for parameters."""
+    """Return a finding if ``count`` is not within the limit; ``measured`` is the quantity, ``None`` for parameters."""
     kind: Kind
     if limit.maximum is not None and count > limit.maximum:
         kind, side, bound = "over-budget", "over", limit.maximum
@@ -135,14 +135,14 @@ def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, 
 
 
 def _suggest_float16(count: int, bound: int, measured: Measured) -> str:
-    """Suggest float16 if its size fits."""
+    """Suggest float16 for a model in float32 that fits the limit with half its bytes."""
     half = -(-count // 2)
     halves = measured.dtype == "float32" and not measured.buffers
     return f"as float16 it is {exact(half)}, which fits; " if halves and half <= bound < count else ""
 
 
 def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
-    """Name the number of identical layers that fit the limit."""
+    """Name how many of a component's identical layers fit the limit."""
     have = actual.layers(limit.component)
     if have == 1 or kind != "over-budget":
         return ""
@@ -151,7 +151,7 @@ def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventor
 
 
 def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
-    """Name the differing components if the limit of the total is the sum of the other limits."""
+    """Name the components that differ from their limits, if the limit of the total is the sum of the other limits."""
     counts = [each for each in budget if each.component not in {TOTAL, TRAINABLE} and not each.measure]
     names = [each.component for each in budget]
     parts = [each for each in counts if not any(name.startswith(f"{each.component}.") for name in names)]
@@ -170,7 +170,7 @@ def _write_bound(limit: Limit) -> str:
 
 
 def _write_accepted(kind: Kind, limit: Limit, count: int) -> str:
-    """Return the line of the budget that accepts the model."""
+    """Return advice to accept the count: the value to write in the budget."""
     bound = limit.bound(kind)
     named = f"{bound} = " if isinstance(limit.written, dict) else ""
     return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit, Measure
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
-"""Words for the count from which the bytes are computed."""
+"""Words for each count of parameters from which bytes may be computed."""
 EXAMPLE = 'write, for example, "float16"'
 
 
@@ -30,11 +30,11 @@ class Measured(NamedTuple):
     name: str
     """Its key in the budget: ``bytes``, ``flops``, ``training_bytes`` or ``growth``."""
     what: str
-    """``float16, ties once``, ``float32, ties once, buffers 4,096``, or ``128 tokens, eager attention, 2 FLOPs a
-    multiply-add``."""
+    """The conditions of the count, in words: ``float16, ties once`` for bytes, ``128 tokens, eager attention, 2 FLOPs a
+    multiply-add`` for FLOPs."""
     actual: int
     expected: int | None
-    """The closed form; ``None`` if there is none."""
+    """The quantity by the closed form; ``None`` if there is no closed form."""
     components: Mapping[str, int] = MappingProxyType({})
     """FLOPs by component at every level; empty for bytes."""
     buffers: int = 0
@@ -46,14 +46,14 @@ class Measured(NamedTuple):
 
 
 class Measurable(NamedTuple):
-    """The facts about a model that its measures need."""
+    """The facts about a model from which its quantities are measured."""
 
     actual: Inventory
     form: ClosedForm | None
     config: Mapping[str, object]
     """The config with the table's overrides."""
     built: Built | None = None
-    """``None`` if nothing was built."""
+    """The built model; ``None`` if nothing was built."""
 
 
 def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
@@ -130,7 +130,7 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
 
 
 def _count_buffers(buffers: Iterable[Buffer], dtype: str) -> int:
-    """Return the bytes of saved buffers; those in float32 take the dtype of the parameters."""
+    """Return the bytes of saved buffers; a buffer in float32 is counted in ``dtype`` if that is a float too."""
     follows = "float32" if "float" in dtype else None
     saved = [each for each in buffers if each.saved]
     return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
@@ -139,7 +139,7 @@ def _count_buffers(buffers: Iterable[Buffer], dtype: str) -> int:
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
     """Explain that no single dtype gives the bytes of a quantised model, with the two nearest numbers.
 
-    :raises BadValue: for a model that the config quantises, unless the limit names a dtype.
+    :raises BadValue: for a model that the config quantises, unless ``dtype`` is a float.
     """
     if model.config.get("quantization_config") is None or "float" in (dtype or ""):
         return
@@ -155,7 +155,7 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
 
 
 def _is_quantised(tensor: Tensor) -> bool:
-    """Return whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix outside embeddings and heads."""
+    """Return whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix that is in no embedding or head."""
     kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
     return len(tensor.shape) > 1 and not kept
 
@@ -184,7 +184,7 @@ def _measure_flops(measure: Flops, model: Measurable) -> Measured:
 
 
 def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: Iterable[Limit]) -> Iterator[Finding]:
-    """Compare torch's FLOPs with the closed form; bytes need no comparison, as parameters are compared."""
+    """Compare the FLOPs counted by torch with the closed form; bytes need no comparison, as parameters are compared."""
     seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), 0)
     for each in found:
         if each.name != FLOPS or each.expected in {None, each.actual} or form is None:
@@ -202,8 +202,8 @@ def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: It
 def dtype_of(config: Mapping[str, object]) -> str:
     """Return the dtype of the weights by the config, ``"float32"`` by default.
 
-    :param config: the file's: a model built on the meta device is always ``"float32"``.
-    :raises BadValue: if the config does not name one dtype.
+    :param config: the config of the file, because a model built on the meta device is always ``"float32"``.
+    :raises BadValue: if the config names two dtypes, or an unknown one.
     """
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _read_dtype(key, value) for key, value in named.items()}

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 LIBRARY = "the class builds other tensors than its config declares: check the config, or report the library's class"
 MOST_NAMED = 4
-"""Most differences that a sentence names; it counts the rest."""
+"""The most differences that a sentence names; further ones are counted."""
 TABLE_WIDTHS = ("D", "E")
-"""Possible widths of a word table: the model's width, or that of factorised embeddings."""
+"""The symbols of possible widths of a word table: the model's width, or the width of factorised embeddings."""
 
 
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
 
-    :param command: the command that writes the table of a project's class, ``""`` if none does; ``None`` for a class of
-        the library, in which a tensor by another name is a changed tie; in a project's class it changes no parameter.
+    :param command: the command that writes the table of a project's class, ``""`` without one; ``None`` for a class of
+        the library, in which a tensor under another name is a changed tie; in a project's class it is no change.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
@@ -51,7 +51,7 @@ def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool
 
 
 def _find_lost_owners(expected: Inventory) -> Iterator[Difference]:
-    """Find declared ties to tensors that the closed form does not have."""
+    """Yield a difference for each declared tie to a tensor that the closed form does not have."""
     for each in expected.tensors:
         if each.tied_to and each.tied_to not in expected.by_name:
             yield Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
@@ -95,7 +95,7 @@ class _Parts(NamedTuple):
     """Tensors that the build owns but the closed form lacks or ties to another tensor."""
     went: Sequence[Tensor]
     resized: Sequence[tuple[Tensor, Tensor]]
-    """Pairs of a tensor by the closed form and as built."""
+    """Pairs of the same tensor, first by the closed form, then as built."""
 
 
 def guess_cause(
@@ -114,7 +114,7 @@ def guess_cause(
 
 
 def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
-    """Recognise a decoder: V·D more is an untied one, V·D less a tied one."""
+    """Yield guesses at a decoder: an extra tensor of V·D parameters is an untied one, a missing one is a tied one."""
     for what, tensors in (("an untied decoder", found.came), ("a tied decoder", found.went)):
         for width in TABLE_WIDTHS:
             for tensor in tensors:
@@ -123,7 +123,7 @@ def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
 
 
 def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
-    """Recognise a pooler or another dense layer, D² + D."""
+    """Yield guesses at an extra or missing dense layer of D² + D parameters, such as a pooler."""
     width = symbols.get("D")
     for what, tensors in (("an extra", found.came), ("a missing", found.went)):
         names = {tensor.name: tensor.shape for tensor in tensors}
@@ -138,7 +138,7 @@ def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
 
 
 def _guess_rows(found: _Parts) -> Iterator[str]:
-    """Recognise k more rows of a table, k·D."""
+    """Yield guesses at an embedding table with k rows more or fewer, which are k·D parameters."""
     for before, after in found.resized:
         is_table = "embeddings" in before.component.split(".") and len(before.shape) == len(after.shape) == 2  # noqa: PLR2004
         if is_table and before.shape[1] == after.shape[1]:

@@ -1,4 +1,4 @@
-"""Attribute the changes of a class without a closed form to keys: build it again with the former values of keys."""
+"""Find what each changed key changes in a model without a closed form: build the model with former values of keys."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 MOST_KEYS = 15
-"""Most keys that are put back: n keys need n + 1 more builds."""
+"""The most changed keys for which a model is built again: n keys need n + 1 more builds."""
 NOT_PUT_BACK = ("architecture", "classes", "adapter")
-"""Keys of the table that change the build and cannot be put back in a request."""
+"""Keys of the table that change the build, and whose former values a request cannot have."""
 _NOTHING = object()
 Path = tuple[str, ...]
 
@@ -30,7 +30,7 @@ Path = tuple[str, ...]
 def plan_rebuilds(
     subject: Subject, baseline: Baseline | None, result: Callable[[str], Built | NotBuilt] | None
 ) -> PutBack | None:
-    """Return the changed keys of a model that the base counts only by its lock, and builds that show what each changed.
+    """Return the changed keys of a model that only a lock counts at the base, and builds that show what each changed.
 
     :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
@@ -82,7 +82,7 @@ def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
 
 
 def _list_values(config: Mapping[str, Any], model: Model) -> dict[Path, Any]:
-    """Return the values of a request by their paths, without the objects that contain them."""
+    """Return the factory, config, options and kwargs by path: each value inside an object has a path of its own."""
     found: dict[Path, Any] = {("factory",): model.factory} if model.factory else {}
     given = {"config": config, "options": model.options, "kwargs": model.kwargs}
     waiting: list[tuple[Path, object]] = [((name,), values) for name, values in given.items()]
@@ -100,12 +100,12 @@ def _show(values: Mapping[Path, Any], path: Path) -> str:
 
 
 def _name_key(path: Path) -> str:
-    """Return the key in the config, or ``kwargs.labels``."""
+    """Return the key at a path, as ``hidden_size`` of the config, or ``kwargs.labels`` outside it."""
     return ".".join(path[1:] if path[0] == "config" else path)
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:
-    """Return the request with the former values at the given paths."""
+    """Return the request with the former values at these paths, under another name."""
     given: dict[str, Any] = {"factory": request.factory}
     given |= {name: copy.deepcopy(dict(getattr(request, name))) for name in ("config", "options", "kwargs")}
     for path in sorted(paths, key=before.__contains__):  # remove new entries first

@@ -31,9 +31,9 @@ class Review(Struct, frozen=True, dict=True):
     """The findings about one model, and the verdict on it."""
 
     subject: Subject
-    """The model before it was built."""
+    """The model as it is known before its build."""
     budget: tuple[Limit, ...]
-    """Limits; if empty, the model is compared only with its closed form."""
+    """The limits of table and marker; without any, the model is compared only with its closed form."""
     findings: tuple[Finding, ...]
     unbuilt: bool = False
     """True if the run builds nothing; then the closed form, else the lock, is compared with the budget."""
@@ -50,11 +50,11 @@ class Review(Struct, frozen=True, dict=True):
     measured: tuple[Measured, ...] = ()
     """Limited quantities other than parameter counts."""
     locked: AgainstLock | None = None
-    """``None``: the table names no lock, or nothing was built to compare with it."""
+    """The comparison with the lock; ``None`` if the table names no lock, or the model was not compared."""
     comparison: Comparison | None = None
-    """The comparison with the base; ``None``: the run has none."""
+    """The comparison with the base; ``None`` if the run has no base."""
     in_hand: Any = None
-    """The module that ``check_model`` got; ``None``: a run built it."""
+    """The module that ``check_model`` got; ``None`` if a run built the model."""
 
     def with_findings(self, *findings: Finding) -> Review:
         return replace(self, findings=(*self.findings, *findings)) if findings else self
@@ -65,7 +65,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def expected(self) -> Inventory | None:
-        """The inventory by the closed form; ``None`` if the config was refused."""
+        """The inventory by the closed form; ``None`` without a closed form, or if the config was refused."""
         return self.subject.expected
 
     @property
@@ -124,7 +124,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def headline(self) -> str:
-        """A line with model, component, actual count, limit and signed difference."""
+        """One line: the count of a model that passed, else the most urgent error, or why nothing counts the model."""
         if self.held and self.verdict == "passed":
             how = f" by {'its lock' if self.actual else 'the closed form'}, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
@@ -153,12 +153,12 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def _varied(self) -> Derivation | None:
-        """The closed form, to try other sizes; ``None`` if nothing was counted, or the class does not match it."""
+        """The closed form, to try other sizes; ``None`` if nothing was counted, or the model differs from it."""
         return self.subject.derivation if self.held and not self.is_off_closed_form else None
 
     @cached_property
     def fits(self) -> tuple[Shape, ...]:
-        """Shapes that pass an exceeded budget, the nearest to today's first."""
+        """Sizes with which the model would pass an exceeded budget, the nearest to today's sizes first."""
         found = self._varied if self.subject.detail else None
         if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
             return ()
@@ -191,11 +191,11 @@ class Review(Struct, frozen=True, dict=True):
         return parents_first([*names, *(component for component in counted if component not in not_components)])
 
     def find_measured(self, name: str) -> Measured | None:
-        """Return the measured quantity of a name, ``bytes`` or ``flops``; ``None`` if unknown."""
+        """Return the measured quantity by its name, as in ``bytes``; ``None`` if it was not measured."""
         return next((each for each in self.measured if each.name == name), None)
 
     def limit(self, component: str) -> Limit | None:
-        """Return the tightest limit on a component, of the table and a marker."""
+        """Return the tightest of the limits on a component, which may be in the table and in a marker."""
         return _find_tightest([limit for limit in self.budget if limit.component == component])
 
 
@@ -221,7 +221,7 @@ _ORDER: tuple[Kind, ...] = (
 
 
 def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
-    """Rank errors by kind: first those that keep the model from being checked; within a kind the total comes first."""
+    """Rank errors by kind: those that prevent a check come first; within a kind, the total, then the largest excess."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 MOST_NAMED = 10
-"""Most models that a line about the lock names."""
+"""The most models that one line names."""
 _NOTHING: Mapping[Verb, str] = {
     "update": "no limit that can be raised is exceeded, and none was raised",
     "tighten": "no checked budget can be lowered without more digits, and none was lowered",
@@ -27,7 +27,7 @@ _NOTHING: Mapping[Verb, str] = {
 
 
 def check_reason(written: str | None, option: str) -> str:
-    """Return a given reason, or ``""``.
+    """Return the reason that ``option`` gives, or ``""`` if it is not used.
 
     :raises SettingsError: for an invisible reason, and for a reason of several lines.
     """
@@ -53,7 +53,7 @@ def read_lock_to_change(settings: Settings, verb: Verb) -> Lock | None:
 
 
 class Line(NamedTuple):
-    """One line about a change, or its absence."""
+    """One line about a change, or about something that was not changed."""
 
     text: str
     mark: str = ""
@@ -89,7 +89,7 @@ class Writer:
     ) -> None:
         """Collect the changes of one model; another call for the model replaces them.
 
-        :param blocks: its block of the lock, by name; ``""`` for a failed model.
+        :param blocks: the model's block of the lock, by the model's name; ``""`` for a failed model.
         :param why: whether a base requires a reason.
         """
         self._is_asked = True
@@ -131,7 +131,7 @@ class Writer:
         return settings_after(self.settings, changes, self._explained), changes
 
     def _change_lock(self, lock: Lock) -> tuple[str, list[str]] | None:
-        """Update the lock for the reviewed models that pass; name the changed ones."""
+        """Return the new text of the lock and the names of the changed models; ``None`` if the lock stays as it is."""
         now = parse_lock("".join((HEAD, *self._blocks.values())), lock.file)
         models = merge_accepted(lock.models, now, self._read.names)
         text = render_lock(models)
@@ -142,7 +142,7 @@ class Writer:
         return text, [*map(printable, changed), *left]
 
     def list_lines(self) -> Iterator[Line]:
-        """Yield the changes, and the failing limits that stay, with the reason."""
+        """Yield a line for each change, for the reason, for the lock, and for each failing limit that stays."""
         for change in sorted(self.done, key=lambda change: self.settings.line(change.key) or 0):
             yield Line(sentence(change, self._read, self.settings))
         yield from self._list_reasons()
@@ -162,7 +162,7 @@ class Writer:
             yield Line(f"{_NOTHING[self.verb]}{'; no reason is written' if self.reason else ''}{lock}")
 
     def _list_reasons(self) -> Iterator[Line]:
-        """Yield the models whose tables got the reason, and those that had it already; or ask for one."""
+        """Yield a line on the tables that got the reason, and on those that had it; without a reason, ask for one."""
         if self._explained and not self.problem:
             yield Line(f"reason: written for {listed(self._name_explained(), MOST_NAMED)}; commit it", "→ ")
             if self._said_again:
@@ -175,7 +175,7 @@ class Writer:
             )
 
     def _name_explained(self) -> list[str]:
-        """Return the models of each table with the new reason, and the raised limits."""
+        """Return the names of the tables with the new reason, each with its raised limits."""
         named = []
         for table in self._explained:
             components = dict.fromkeys(each.component for each in self.done if each.key[: len(table)] == table)
