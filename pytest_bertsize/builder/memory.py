@@ -35,7 +35,7 @@ _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORME
 _OWN = Path(__file__).parents[1]
 
 Stamp = tuple[str, int, int]
-"""Path, size and time in nanoseconds; both are -1 for a path that leads to nothing."""
+"""Path, size and time in nanoseconds; size and time are -1 if nothing is at the path."""
 
 
 class Entry(NamedTuple):

@@ -107,7 +107,7 @@ def _read_catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def in_cache(name: str, revision: str = MAIN) -> Published | None:
-    """Read a config that ``huggingface_hub`` cached on this machine; a link out of the model's folder is ignored."""
+    """Read a config that ``huggingface_hub`` cached on this machine; a symlink out of the model's folder is ignored."""
     if not is_name(name):
         return None
     bare = normalize_name(name)

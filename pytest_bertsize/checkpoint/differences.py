@@ -28,7 +28,7 @@ NOT_PARAMETERS = re.compile(
     r"|(?:attn|crossattention)\.(?:bias|masked_bias)"  # causal masks: GPT2Model._keys_to_ignore_on_load_unexpected
     r"|(?:encoder|decoder)\.version)$"  # fairseq's: BartPreTrainedModel._keys_to_ignore_on_load_unexpected
 )
-"""Buffers that older versions of transformers wrote, and that newer versions ignore when they load."""
+"""Pattern of the names of buffers that older versions of transformers saved, and that newer ones do not load."""
 
 SAVED_BY = {
     "seq_relationship.": "ForPreTraining",

@@ -83,7 +83,7 @@ class Stored(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """Bytes of all tensors."""
+        """The bytes of all tensors together."""
         return sum(map(self.bytes_of, self.inventory.tensors))
 
     def bytes_of(self, tensor: Tensor) -> int:

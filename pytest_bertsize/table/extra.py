@@ -37,7 +37,7 @@ ARGUMENTS = {
     "rms_norm": ("elementwise_affine",),
 }
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
-"""Parameters of a block that may be tied to another module."""
+"""Parameters of each block that may be tied to a parameter of another module."""
 LONGEST_SHAPE = 8
 LONGEST_SUM = 200
 """The most characters of one size, which may be a sum."""

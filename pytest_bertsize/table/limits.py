@@ -102,7 +102,7 @@ Measure: TypeAlias = AsBytes | Flops | Training | Growth
 
 
 class Limit(NamedTuple):
-    """The bounds on the count of one component, of ``total`` or ``trainable``, or on another :data:`Measure`."""
+    """The bounds on the parameters of a component, ``total`` or ``trainable``, or on what its ``measure`` counts."""
 
     component: str
     minimum: int | None

@@ -31,7 +31,7 @@ class CannotReplace(Exception):
 
 
 class _Layout(NamedTuple):
-    """The places of the keys and values of a file; a list of tables has only those of its first table."""
+    """The places of the keys and values of a file; of a list of tables, only the first table has places."""
 
     document: dict[str, Any]
     headers: dict[Path, int]

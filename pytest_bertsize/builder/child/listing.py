@@ -217,7 +217,7 @@ def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
 def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
     """Return the ties that the model's class declares; if it has no declaration, those of its inner modules' classes.
 
-    :param modules: the modules by path; that of the model itself is ``""``.
+    :param modules: the modules by path; the path of the model itself is ``""``.
     :param groups: the names of each tensor, in the order in which they are registered.
     """
     if (ties := getattr(modules[""], "all_tied_weights_keys", None)) is not None:
