@@ -158,6 +158,11 @@ REFUSALS = {
     'AutoModel.from_pretrained("acme/broken")': (
         "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
     ),
+    'AutoConfig.from_pretrained("configs/none")': (
+        "from_pretrained('configs/none') names no file or folder that exists; "
+        "write the path of a folder with a config.json, from the project's root, or a name of the hub, or "
+        'name a committed copy: hub = { "configs/none" = "configs/config.json" } in [tool.bertsize]'
+    ),
     'AutoConfig.from_pretrained("../../etc")': (
         "from_pretrained('../../etc') names no file or folder that exists; "
         "write the path of a folder with a config.json, from the project's root, or a name of the hub, or "

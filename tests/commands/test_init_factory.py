@@ -521,27 +521,34 @@ def test_a_lock_that_git_ignores_is_told_and_elsewhere_the_command_that_reads_th
     assert "git ignores bertsize.lock, which has to be committed: add !bertsize.lock to .gitignore" in said
 
 
-LACKS = "{}, so a checkout lacks it: commit a copy of the config as configs/{}.json, and write {}"
+LACKS = "{}, so a checkout lacks it: "
+TO_COMMIT = "commit a copy of the config as configs/{}.json, and write {}"
+COPIED = "--write copies it to configs/loaded.json"
 IGNORED, OUTSIDE = {"kwargs": {"name": "out"}}, {"kwargs": {"name": "../out"}}
 
 
 @pytest.mark.parametrize(
     ("wish", "hub", "said"),
     [
-        (IGNORED, "", ("git ignores out", "loaded", 'hub = { out = "configs/loaded.json" }')),
-        (IGNORED, 'out = "small.json"', ()),
-        (OUTSIDE, "", ("../out is outside the project", "loaded", 'hub = { "../out" = "configs/loaded.json" }')),
-        (OUTSIDE, '"../out" = "small.json"', ()),
+        (IGNORED, "", LACKS.format("git ignores out") + COPIED),
+        (IGNORED, 'out = "small.json"', ""),
+        (OUTSIDE, "", LACKS.format("../out is outside the project") + COPIED),
+        (OUTSIDE, '"../out" = "small.json"', ""),
         (
             {"kwargs": {"name": "acme/a"}},
             '"acme/a" = "out/config.json"',
-            ("git ignores out/config.json", "loaded", 'hub = { "acme/a" = "configs/loaded.json" }'),
+            LACKS.format("git ignores out/config.json")
+            + TO_COMMIT.format("loaded", 'hub = { "acme/a" = "configs/loaded.json" }'),
         ),
-        ({"config": "out"}, "", ("git ignores out", "derived", 'config = "configs/derived.json"')),
+        (
+            {"config": "out"},
+            "",
+            LACKS.format("git ignores out") + TO_COMMIT.format("derived", 'config = "configs/derived.json"'),
+        ),
     ],
 )
 def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
-    root: Path, wish: dict[str, Any], hub: str, said: tuple[str, ...]
+    root: Path, wish: dict[str, Any], hub: str, said: str
 ) -> None:
     repository(root).write(".gitignore", "out/\n")
     small = '{"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}'
@@ -551,8 +558,21 @@ def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
     (root / "pyproject.toml").write_text(f"[tool.bertsize]\nhub = {{ {hub} }}\n")
     status, _, err = init(root, "Derived" if "config" in wish else "Loaded", **wish)
     assert status == GOOD
-    assert (LACKS.format(*said) if said else "") in " ".join(err.split())
+    assert said in " ".join(err.split())
     assert ("a checkout lacks it" in err) == bool(said)
+
+
+@pytest.mark.parametrize("name", ["out", "../elsewhere"])
+def test_a_config_that_no_checkout_has_is_copied_and_counts_without_the_original(root: Path, name: str) -> None:
+    repository(root).write(".gitignore", "out/\n")
+    (root / name).mkdir(exist_ok=True)
+    small = '{"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 1}'
+    (root / name / "config.json").write_text(small)
+    status, out, _ = init(root, "Loaded", kwargs={"name": name}, writes=True)
+    assert (status, (root / "configs" / "loaded.json").read_text()) == (GOOD, small)
+    assert out.endswith("and commit both files and configs/loaded.json\n")
+    shutil.rmtree(root / name)
+    assert check(root, Helper(), out=io.StringIO()) == GOOD
 
 
 def test_a_config_elsewhere_in_the_repository_is_in_every_checkout(root: Path) -> None:

@@ -61,7 +61,7 @@ _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
 
 Copies = Mapping[str, tuple[str, str]]
-"""Paths and texts of copied configs, by their names on the hub."""
+"""Paths and texts of copied configs, by the names under which the code asks for them."""
 
 
 class Wish(NamedTuple):
@@ -191,10 +191,17 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies)
 
 
 def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
-    """Return path and text of each config that ``--write`` copies from the hub cache, by its name on the hub."""
+    """Return the path and the text of each config that a checkout lacks and ``--write`` copies, by its name.
+
+    It is in the hub cache, outside the project, or in a folder that git ignores.
+    """
     project, copies = discovery.project, {}
     if project.settings.hub or found.name in project.settings.models:
         return {}
+    for name, (read, _, copy) in _find_uncommitted(discovery, found).items():
+        file = project.root / read
+        if name and not (project.root / copy).exists():
+            copies[name] = copy, (file / CONFIG if file.is_dir() else file).read_text("utf-8", "replace")
     for each in discovery.built.answered:
         path = f"configs/{each.name}/{CONFIG}"
         cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
@@ -208,10 +215,9 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
         lacks = ""
-        if each.name in copies:
-            lacks = f", which CI lacks: --write copies it to {copies[each.name][0]}"
-        elif each.origin.startswith(HUB_CACHE):
-            lacks = f", which CI lacks: {suggest_fetching(each.name).sentence}"
+        if each.origin.startswith(HUB_CACHE):
+            copy = f"--write copies it to {copies[each.name][0]}" if each.name in copies else ""
+            lacks = f", which CI lacks: {copy or suggest_fetching(each.name).sentence}"
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
     if discovery.problem:
@@ -228,14 +234,18 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
         yield f"{file} pins transformers {version}, but {built.transformers} built it: {python}"
     if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
-    yield from _list_uncommitted(discovery, found)
+    for name, (_, where, copy) in _find_uncommitted(discovery, found).items():
+        key = f"hub = {inline({name: copy})}" if name else f"config = {inline(copy)}"
+        fix = f"commit a copy of the config as {copy}, and write {key}"
+        yield f"{where}, so a checkout lacks it: {f'--write copies it to {copy}' if name in copies else fix}"
 
 
-def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
-    """Yield a fix for each config of the model that is outside the project, or that git ignores."""
+def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str, str]]:
+    """Return, for each config of the model that is outside the project or that git ignores, its path, a clause that
+    says so, and the path of a copy: by the name that the code asks for, ``""`` for the table's config.
+    """
     root, hub = discovery.project.root, discovery.project.settings.hub
-    top = _find_top(root)
-    copy = f"configs/{found.name}.json"
+    top, uncommitted = _find_top(root), {}
     by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
     read = {"": found.config.partition("#")[0]}
     read |= {each.name: hub.get(find_in(hub, each.name) or "", each.name) for each in by_name}
@@ -243,9 +253,9 @@ def _list_uncommitted(discovery: Discovery, found: Draft) -> Iterator[str]:
         is_outside = path and (top if name else root).resolve() not in (root / path).resolve().parents
         if is_outside or (path and _is_ignored(root, path)):
             where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
-            instead = inline({name: copy}) if name else inline(copy)
-            key = f"{'hub' if name else 'config'} = {instead}"
-            yield f"{where}, so a checkout lacks it: commit a copy of the config as {copy}, and write {key}"
+            number = f"-{len(uncommitted) + 1}" if uncommitted else ""
+            uncommitted[name] = path, where, f"configs/{found.name}{number}.json"
+    return uncommitted
 
 
 def _is_ignored(root: Path, path: str) -> bool:
