@@ -26,6 +26,7 @@ from pytest_bertsize.config.vocabulary import (
 )
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.release import NEWEST, Release
+from pytest_bertsize.table.model import YAML
 from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     reading = _Reading(keys, config, overrides, architecture)
     reading.check_ignored_entries()
     reading.check_unknown_values()
+    reading.check_numbers_of_yaml()
     values = None if reading.wrong else reading.read_values()
     if reading.wrong or values is None:
         raise Unusable(*sorted(reading.findings, key=lambda finding: finding.severity != "error"))
@@ -177,6 +179,17 @@ class _Reading:
             is_read = self.keys.open or key in self._handed_over
             if own not in self.overrides and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
+
+    def check_numbers_of_yaml(self) -> None:
+        """Note every number that the class would get as text, because YAML 1.1 reads ``1e-12`` so."""
+        if not self.config.file.endswith(YAML):
+            return
+        from pytest_bertsize.config.yaml import write_number
+
+        for key, value in self.config.data.items():
+            number = write_number(value) if isinstance(value, str) and key not in self.overrides else ""
+            if number and key in self._handed_over - self.keys.meaningful:
+                self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as one", f"write {key}: {number}")
 
     def _check_other_keys(self) -> None:
         """Note every key of file and table that the family does not read, with the key that is probably meant."""

@@ -16,7 +16,6 @@ from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Growth
-from pytest_bertsize.table.model import YAML
 from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
@@ -215,18 +214,8 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
     is_own, on_cpu = subject.model.factory is not None, subject.model.build.device == "cpu"
     message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
     found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
-    config = subject.config
-    if is_own:
-        return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if failed.lacks_memory else found
-    if config is None or not config.file.endswith(YAML):
-        return found
-    from pytest_bertsize.config.yaml import write_number
-
-    for key, value in config.data.items():
-        if isinstance(value, str) and repr(value) in failed.reason and (written := write_number(value)):
-            fix = f"YAML 1.1 reads {value} as text: write {key}: {written}"
-            return found._replace(fix=fix, file=config.file, line=config.line(key))
-    return found
+    is_absurd = is_own and failed.lacks_memory
+    return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if is_absurd else found
 
 
 def _name_absurd(subject: Subject) -> str:
