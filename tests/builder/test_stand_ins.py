@@ -164,3 +164,16 @@ def test_a_former_name_of_a_library_can_be_imported_and_fails_when_it_is_used(na
     installed = name.startswith("transformers")
     assert ("missing from the transformers installed" in str(refused.value)) is installed
     assert refused.value.fix.startswith("write the name that it has there" if installed else "install it there")
+
+
+def test_no_weights_are_fetched_by_a_library_that_was_imported_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchvision has a name of its own for torch's function, and transformers imports torchvision."""
+    import torch
+
+    vision: Any = types.ModuleType("vision")
+    fetch = vision.load_state_dict_from_url = torch.hub.load_state_dict_from_url
+    monkeypatch.setitem(sys.modules, "vision", vision)
+    layer = torch.nn.Linear(3, 2)
+    with stand_ins.keep_in_place():
+        layer.load_state_dict(vision.load_state_dict_from_url("https://example.org/w.pth"))
+    assert vision.load_state_dict_from_url is fetch

@@ -173,7 +173,10 @@ def keep_in_place() -> Iterator[None]:
             stack.enter_context(patch.object(owner, "to", _convert_only(owner.to)))
             for name in ("cuda", "cpu"):
                 stack.enter_context(patch.object(owner, name, lambda self, *_, **__: self))
-        stack.enter_context(patch.object(torch.hub, "load_state_dict_from_url", fetch_no_weights))
+        name, fetch = "load_state_dict_from_url", torch.hub.load_state_dict_from_url
+        for module in [*sys.modules.values()]:  # torchvision has a name of its own for it
+            if getattr(module, "__dict__", {}).get(name) is fetch:
+                stack.enter_context(patch.object(module, name, fetch_no_weights))
         load = torch.nn.Module.load_state_dict
         stack.enter_context(patch.object(torch.nn.Module, "load_state_dict", _load_unless_fetched(load)))
         if EXTENSIONS not in sys.modules:

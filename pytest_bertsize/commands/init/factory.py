@@ -245,7 +245,8 @@ def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, tuple[str
     says so, and the path of a copy: by the name that the code asks for, ``""`` for the table's config.
     """
     root, hub = discovery.project.root, discovery.project.settings.hub
-    top, uncommitted = _find_top(root), {}
+    top = _find_top(root)
+    uncommitted: dict[str, tuple[str, str, str]] = {}
     by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
     read = {"": found.config.partition("#")[0]}
     read |= {each.name: hub.get(find_in(hub, each.name) or "", each.name) for each in by_name}
