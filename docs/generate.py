@@ -59,7 +59,7 @@ def pytest_options() -> str:
     recorder = _Recorder()
     plugin.pytest_addoption(recorder)  # type: ignore[arg-type]
     rows = (
-        (_option(name, said.get("metavar")), _sentence(said["help"].removeprefix("with --bert-budget: ")))
+        (_option(name, said.get("metavar")), _in_code(_sentence(said["help"].removeprefix("with --bert-budget: "))))
         for name, said in recorder.options
     )
     return table(("option", "does"), rows)
@@ -76,9 +76,11 @@ def commands() -> str:
 def _command(name: str, what: str, command: argparse.ArgumentParser, of_explain: Mapping[str, str | None]) -> str:
     actions = {_names(each): each for each in command._actions if each.dest != "help"}  # noqa: SLF001
     told = [each for each in actions if name != "explain" and of_explain.get(each) == actions[each].help]
-    rows = [(each, f"{_sentence(it.help or '')}{_choices(it)}") for each, it in actions.items() if each not in told]
+    rows = [
+        (each, _in_code(_sentence(it.help or "")) + _choices(it)) for each, it in actions.items() if each not in told
+    ]
     as_explain = [(" ".join(told), "As for `explain`.")] if told else []
-    return f"### {name}\n\n{_sentence(what)}\n\n{table(('argument', 'means'), [*rows, *as_explain])}"
+    return f"### {name}\n\n{_in_code(_sentence(what))}\n\n{table(('argument', 'means'), [*rows, *as_explain])}"
 
 
 def _names(action: argparse.Action) -> str:
@@ -98,6 +100,19 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+_CODE = re.compile(
+    r"""`[^`]+`|"[^"]+"|(?<!\w)'[^']+'(?!\w)|\[tool[^]]+\]|check_model\([^)]*\)|(?<![\w/.-])(?:
+    --?[a-z][\w-]*(?:=\w+)?|\.[a-z]\w+|[\w.-]+(?:_|[#:=]|\.\.|\.(?=[a-zA-Z0-9*]))[\w.:#=[\]]*\w|\w+\[\d*:\d*\]|FILE|NAME|REV|HEAD)
+    (?![\w-])""",
+    re.VERBOSE,
+)
+"""Quoted values, options, keys with an underscore, file names and the like; or what is in backticks already."""
+
+
+def _in_code(text: str) -> str:
+    return _CODE.sub(lambda found: found[0] if found[0].startswith("`") else f"`{found[0]}`", text)
+
+
 # the table
 
 
@@ -113,14 +128,14 @@ TOTALS = ("total", "trainable")
 
 
 def _keys(schema: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
-    """Yield a key and what it says, then the keys inside it; of components one, and bounds below that one."""
+    """Yield a key and what it says, then the keys inside it; of components one, and no bounds."""
     of_any = schema.get("additionalProperties")
     component = of_any if isinstance(of_any, dict) and "description" in of_any else {}
     for key, said in {**schema.get("properties", {}), **({ANY: component} if component else {})}.items():
         if before == "extra." and key in SIZES:
             continue
         is_component = bool(component) and said.get("properties", {}).keys() == component["properties"].keys()
-        if (key in BOUNDS and not before.endswith(f"{ANY}.")) or (is_component and key not in (*TOTALS, ANY)):
+        if key in BOUNDS or (is_component and key not in (*TOTALS, ANY)):
             continue
         yield f"`{before}{key}`", _with_code(said["description"], before)
         yield from _keys(said if "properties" in said else said.get("items", {}), f"{before}{key}.")
@@ -128,8 +143,9 @@ def _keys(schema: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
 
 def _with_code(description: str, before: str) -> str:
     """Return a description with its example as code, of a key inside of another without it."""
-    shown = r" Example: `\1`." if before in {"", "budget."} else ""
-    return re.sub(r" Example: (.+)\.$", shown, description)
+    said, _, example = description.removesuffix(".").partition(" Example: ")
+    shown = f" Example: `{example}`." if example and before in {"", "budget."} else ""
+    return f"{_in_code(said.removesuffix('.'))}.{shown}"
 
 
 def _of_any_name(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -147,11 +163,10 @@ def report_schema() -> dict[str, Any]:
 
 
 def report() -> str:
-    """Return each object of the report with its keys; the schema says what they are."""
+    """Return each object of the report; the schema has its keys."""
     objects = report_schema()["$defs"]
     names = ["RunReport", "ModelReport", *(name for name in objects if name not in {"RunReport", "ModelReport"})]
-    rows = ((f"`{name}`", objects[name]["description"], ", ".join(objects[name]["properties"])) for name in names)
-    return table(("object", "is", "keys"), rows)
+    return table(("object", "is"), ((f"`{name}`", objects[name]["description"]) for name in names))
 
 
 # families

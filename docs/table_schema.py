@@ -64,7 +64,7 @@ def _texts_below_keys(kind: type) -> dict[str, str]:
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text.replace("``", "`").split())
 
 
 def _describe_type(kind: Any) -> Schema:
@@ -138,7 +138,7 @@ BUDGET = {
     "training_bytes": "The most bytes of the parameters, their gradients and the states of AdamW in training, without "
     'activations: a size or a table. Example: budget.training_bytes = "4GB".',
     "growth": "The most that the total may grow since the base: a percentage of the base's total such as "
-    '"1%", a count such as "500K", or 0; or a table by component. The run then needs a base. '
+    '"1%", a count such as "500K", or 0; or a table with such a value for each component. A run then needs a base. '
     'Example: budget.growth = { total = "1%", head = 0 }.',
     "already_over": "The verdict on a limit that the base already exceeded, if the excess has not grown since: "
     '"fail", or "pass" with a warning. Example: budget.already_over = "pass".',
@@ -168,7 +168,7 @@ def _describe_bounds(counted: str, least: str, most: str, only: str) -> dict[str
     return {
         "min": f"The fewest {counted} that pass: {least}.",
         "max": f"The most {counted} that pass: {most}.",
-        "exact": f"The only {number} that passes, in place of min and max: {only}.",
+        "exact": f"The only {number} that passes, in place of `min` and `max`: {only}.",
     }
 
 

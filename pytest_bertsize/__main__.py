@@ -266,7 +266,8 @@ MODEL = {
 }
 INIT = {
     "--project FOLDER": "the folder of pyproject.toml (default: here)",
-    "factory [MODULE:CALLABLE]": 'the function, class or "python train.py" to build once, and to propose a table for',
+    "factory [MODULE:CALLABLE]": 'a function, a class or a command such as "python train.py": build its model once, '
+    "and propose a table for it",
     "--name NAME": "the name of that model (default: the function's name, or the one in check_model)",
     "--config FILE": "the config that the function or class gets, a file or a folder",
     "--kwargs JSON": "keyword arguments that the function or class gets, as in '{\"labels\": 9}'",
@@ -276,21 +277,21 @@ CHECK = {
     "names [NAME…]": "the models to check (default: all)",
     "--project FOLDER…": PROJECT["--project FOLDER"],
     "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
-    "--base REV": "compare with this git revision, or with the commit where this branch left it (default: in CI "
-    "the base of the pull or merge request); the value none compares with nothing",
+    "--base REV": "compare with this git revision, at the commit where this branch left it; --base=none compares "
+    "with nothing (default: in CI the base of the pull or merge request)",
     "--no-build": "build nothing, and do not import torch: count each model by its closed form, else by its lock",
     "--strict": "with --no-build: fail a model that is not counted, and a factory's model that only its lock counts",
     "--python PATH": "build with this interpreter, in place of the table's",
-    "--no-cache": "build also models that an earlier run built from the same files",
+    "--no-cache": "build every model, also if an earlier run built it from the same files",
     "--cache DIR": "keep builds in this folder for later runs (default: .pytest_cache; in CI none)",
-    "-v/--verbose": "unfold components (-v) and tensors (-vv)",
+    "-v/--verbose": "show the parts of components (-v), and tensors (-vv)",
 }
 ACCEPT = {
     "names [NAME…]": "the models to accept (default: all)",
-    "--reason WHY": "the reason, as in 'ADR-12: wider', written beside each raised budget",
+    "--reason WHY": "write this reason, such as 'ADR-12: wider', beside each raised budget",
     **PROJECT,
-    "--base REV": "count growth from this git revision, and write the reason also for limits that were loosened since "
-    "then (default: HEAD)",
+    "--base REV": "count growth from this git revision, and write the reason also for each limit that was loosened "
+    "since this revision (default: HEAD)",
     "--python PATH": CHECK["--python PATH"],
 }
 EXPLAIN = {
@@ -307,13 +308,13 @@ FIT = {
     "--total COUNT": "the most parameters, as in 110M (default: the budget of a declared model)",
     "--flops NUMBER": "the most FLOPs of a forward pass, as in 22G",
     "--seq-len TOKENS": "the tokens of that pass (default: 128)",
-    "--keep KEY…": "a size that does not change, as in vocab_size",
+    "--keep KEY…": "a key whose size does not change, such as vocab_size",
     "--multiple N": "the number of which widths and vocabularies are multiples (default: 64)",
     "--head-width N": "hidden units of one attention head (default: as in the config, or 64)",
 }
 LOG = {
     "name [NAME]": "a model, by its present or a former name (default: all)",
-    "commits [REV..REV]": "the commits after the first revision, up to the second, as in v1..HEAD (default: all)",
+    "commits [REV..REV]": "the commits after the first revision, up to the second, such as v1..HEAD (default: all)",
     "--tags": "show one row per tag, and the last commit",
     "--format": "the format of the output (default: text)",
 }
@@ -329,7 +330,7 @@ COMMANDS = {
         CHECK,
     ),
     "accept": _Command(
-        "accept the counts: raise the limits that fail, with the reason beside each; never in CI",
+        "accept the counts: raise each limit that fails, and write the reason beside it; refused in CI",
         _run_accept,
         ACCEPT,
     ),

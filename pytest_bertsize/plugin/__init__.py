@@ -52,9 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-base",
         metavar="REV",
-        help="with --bert-budget: compare with this git revision, or with the commit where this branch left it, and "
-        "fail a budget that was loosened since then without a new reason (default: in CI the base of the pull or "
-        "merge request); the value none compares with nothing",
+        help="with --bert-budget: compare with this git revision, at the commit where this branch left it, and fail a "
+        "budget that was loosened since that commit without a new reason; --bert-budget-base=none "
+        "compares with nothing (default: in CI the base of the pull or merge request)",
     )
     add(
         "--bert-budget-python",
@@ -64,17 +64,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-update",
         **_FLAG,
-        help="with --bert-budget: raise the limits that fail, in pyproject.toml, to accept the counts; never in CI",
+        help="with --bert-budget: accept the counts: raise the limits that fail in pyproject.toml; refused in CI",
     )
     add(
         "--bert-budget-reason",
         metavar="WHY",
-        help="with --bert-budget-update: the reason, as in 'ADR-12: wider', written beside each raised budget",
+        help="with --bert-budget-update: write this reason, such as 'ADR-12: wider', beside each raised budget",
     )
     add(
         "--bert-budget-tighten",
         **_FLAG,
-        help="with --bert-budget: lower the limits in pyproject.toml that are higher than needed; never in CI",
+        help="with --bert-budget: lower the limits in pyproject.toml that are higher than needed; refused in CI",
     )
     add(
         "--bert-budget-report",
@@ -86,7 +86,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--bert-budget-no-cache",
         **_FLAG,
-        help="with --bert-budget: build also models that an earlier run built from the same files",
+        help="with --bert-budget: build every model, also if an earlier run built it from the same files",
     )
     add(
         "--bert-budget-cache",

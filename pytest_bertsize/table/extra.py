@@ -68,8 +68,8 @@ class Extra(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
     name: Annotated[str, Key(missing='it has no name: write name = "classifier", the path of the module in the class')]
-    """The path of the module or parameter in the class; with a range, such as layer[6:], one module in each layer.
-    Example: name = "bert.encoder.layer[6:].adapter"."""
+    """The path of the module or parameter in the class. With a range in the path, such as layer[6:], each layer of the
+    range has such a module. Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None
     """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
     embedding: Any = None
@@ -91,29 +91,30 @@ class Extra(Struct, frozen=True):
     multihead_attention: Any = None
     """A MultiheadAttention, by its width. Example: multihead_attention = "hidden_size"."""
     transformer_encoder_layer: Any = None
-    """A TransformerEncoderLayer of torch itself, [width, feed_forward].
-    Example: transformer_encoder_layer = ["hidden_size", 2048]."""
+    """A TransformerEncoderLayer of torch itself, [width, feed_forward]. Example: transformer_encoder_layer =
+    ["hidden_size", 2048]."""
     transformer_decoder_layer: Any = None
-    """A TransformerDecoderLayer of torch itself, [width, feed_forward].
-    Example: transformer_decoder_layer = ["hidden_size", 2048]."""
+    """A TransformerDecoderLayer of torch itself, [width, feed_forward]. Example: transformer_decoder_layer =
+    ["hidden_size", 2048]."""
     count: Any = None
-    """Number of modules in a list: name.0, name.1 and so on; if the name has a *, the index replaces it.
-    Example: count = "num_hidden_layers"."""
+    """The number of equal modules in a list. Their paths are NAME.0, NAME.1 and so on; if the name has a ``*``, the
+    index replaces the ``*``. Example: count = "num_hidden_layers"."""
     bias: bool | None = None
-    """True if the module has biases; an rms_norm, an embedding or a parameter never has any. Default: true.
-    Example: bias = false."""
+    """``true`` if the module has biases; an ``rms_norm``, an ``embedding`` or a ``parameter`` never has any. Default:
+    ``true``. Example: bias = false."""
     elementwise_affine: bool | None = None
-    """True if a layer_norm or rms_norm has parameters. Default: true. Example: elementwise_affine = false."""
+    """``true`` if a ``layer_norm`` or ``rms_norm`` has parameters. Default: ``true``. Example: elementwise_affine =
+    false."""
     layers: int | None = None
-    """Layers of an lstm or gru. Default: 1. Example: layers = 2."""
+    """The number of layers of an ``lstm`` or ``gru``. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
-    """True if an lstm or gru is bidirectional. Default: false. Example: bidirectional = true."""
+    """``true`` if an ``lstm`` or ``gru`` is bidirectional. Default: ``false``. Example: bidirectional = true."""
     tied: dict[str, str] = {}
-    """Parameters that are tied to another module's, each with the tensor that it shares.
-    Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
+    """Parameters of the module that are tied, each with the name of the tensor to which it is tied. Example: tied = {
+    weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
-    """The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME"
-    with the first part of the name. Example: component = "head.crf"."""
+    """The component that the module belongs to. Default: the backbone's component at this path, else "head.NAME", where
+    NAME is the first part of the path. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:

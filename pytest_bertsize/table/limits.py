@@ -39,10 +39,10 @@ class AsBytes(Struct, frozen=True):
     """``budget.bytes``: limits on the size of the parameters in a file or in memory."""
 
     dtype: Annotated[str, bits_of] | None = None
-    """Dtype of a stored parameter. Default: the config's dtype, else float32. Example: dtype = "float16"."""
+    """The dtype of the stored parameters. Default: the config's dtype, else "float32". Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
-    """"unique" counts each parameter once; "stored" counts a tied one under each of its names; "unrolled" also counts a
-    shared layer once for each pass. Example: count = "stored"."""
+    """"unique" counts each parameter once; "stored" counts a tied tensor under each of its names; "unrolled" also
+    counts a shared layer once for each pass. Example: count = "stored"."""
 
     def __str__(self) -> str:
         return f"{self.dtype or 'the dtype of the config'}, {self.count}"
@@ -56,7 +56,7 @@ class Flops(Struct, frozen=True):
         Meta(ge=1, le=1_000_000),
         Key(missing="it has no length: write seq_len = 128, the tokens of one forward pass"),
     ]
-    """Number of tokens in the forward pass. Example: seq_len = 128."""
+    """The number of tokens in the forward pass. Example: seq_len = 128."""
 
     def __str__(self) -> str:
         return f"{self.seq_len:,} tokens"
@@ -66,10 +66,10 @@ class Training(Struct, frozen=True):
     """``budget.training_bytes``: limits on the memory that training keeps for the parameters."""
 
     dtype: Annotated[str, check_trained_dtype] | None = None
-    """Dtype of trained parameters, of their gradients and of AdamW's moments; under autocast they stay float32.
-    Default: float32. Example: dtype = "bfloat16"."""
+    """The dtype of trained parameters, of their gradients and of AdamW's moments. Under autocast all of these stay
+    float32. Default: "float32". Example: dtype = "bfloat16"."""
     frozen: Annotated[str, bits_of] | None = None
-    """Dtype of frozen parameters. Default: the value of dtype. Example: frozen = "bfloat16"."""
+    """The dtype of frozen parameters. Default: the value of ``dtype``. Example: frozen = "bfloat16"."""
 
     @property
     def dtypes(self) -> tuple[str, str]:
@@ -92,7 +92,7 @@ class Growth(NamedTuple):
 
 class Parameters(Struct, frozen=True):
     """The most parameters that this component may have: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000),
-    or a table with min, max or exact; 0 forbids the component. Quote a name that has a dot.
+    or a table with ``min``, ``max`` or, alone, ``exact``; 0 forbids the component. Quote a name that has a dot.
     Example: budget."encoder.attention" = "29M".
     """
 

@@ -177,24 +177,23 @@ class Build(Struct, frozen=True):
     """``build``: the resources and the device of a build."""
 
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
-    """Seconds that the build may take, at most 600. Default: 30. Example: seconds = 120."""
+    """The seconds that the build may take, at most 600. Default: 30. Example: seconds = 120."""
     memory: Annotated[int, Key(parse_memory)] | None = None
-    """Memory that the build may take beside its imports, at most "16GB". Default: 160 MiB; for a factory 1 GiB; on the
-    CPU 2 GiB. Example: memory = "4GB"."""
+    """The memory that the build may take beyond that of its imports, at most "16GB". Default: 160 MiB; for a factory 1
+    GiB; on the CPU 2 GiB. Example: memory = "4GB"."""
     device: Literal["meta", "cpu"] = "meta"
-    """Device of the build. The meta device has shapes but no values, so a class that reads values needs the CPU.
-    Example: device = "cpu"."""
+    """The device of the build, "meta" or "cpu". The meta device has shapes but no values, so a class that reads values
+    needs "cpu". Default: "meta". Example: device = "cpu"."""
 
 
 class Lock(Struct, frozen=True):
     """``lock``: the lock file, and whether a difference from it is an error."""
 
     file: Annotated[LockName, Key(missing='it names no file: write file = "bertsize.lock"')]
-    """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
-    Example: file = "bertsize.lock"."""
+    """The file, relative to pyproject.toml and inside the project; its name ends in .lock. Example: file =
+    "bertsize.lock"."""
     strict: bool = False
-    """true makes every difference an error. Default: a note.
-    Example: strict = true."""
+    """true makes every difference an error. Default: a note. Example: strict = true."""
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -204,79 +203,80 @@ class Model(Struct, frozen=True, kw_only=True):
     """
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
-    """A function or class of the project that makes the model, importable from the root, pytest's pythonpath or src;
-    or the command that trains the model, "python train.py --width 256", whose script calls check_model(model, "NAME").
-    A factory that takes an argument gets the config as a dict; a subclass of PreTrainedModel gets a config object.
-    Example: factory = "classifier:build"."""
+    """The code that makes the model: a function or class of the project, importable from the root, pytest's
+    ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256", if the
+    script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a dict; a subclass of
+    PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
-    """Keyword arguments of the factory, JSON values. A size in extra may be the name of an argument, or of a key
-    of the config. Example: kwargs = { labels = 9 }."""
+    """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these. Example: kwargs = { labels =
+    9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
-    an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of
-    the project returns; the config itself as a table; or a model's name on the hub.
-    Example: config = "models/encoder/config.json"."""
+    an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of the
+    project returns; the config itself as a table; or a model's name on the hub. Example: config =
+    "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
-    """Keys of the config that have a name of your own, each with the name that the family uses.
-    Example: keys = { num_blks = "num_hidden_layers" }."""
+    """Your own names of keys in the config, each with the family's name of the key. Example: keys = { num_blks =
+    "num_hidden_layers" }."""
     ignored: tuple[Text, ...] = ()
-    """Keys of the config that the library ignores and your own code reads; they cause no warning.
-    Example: ignored = ["fusion_layer"]."""
+    """Keys of the config that the library ignores but your own code reads. A run does not warn of these keys. Example:
+    ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, for a config that has no model_type. Example: family = "bert"."""
     architecture: Annotated[str | None, Key(written=OneOrEach)] = None
-    """The class of the model or of its backbone; for several backbones, a table. Default: the config's "architectures".
-    Example: architecture = "BertForMaskedLM"."""
+    """The class of the model or, if a factory makes the model, of its backbone; for several backbones, a table with the
+    class of each. Default: the only class in the config's "architectures". Example: architecture =
+    "BertForMaskedLM"."""
     overrides: dict[str, Any] = {}
     """Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
-    """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
+    """Arguments of the class's constructor, each true or false. Example: options = { add_pooling_layer = false }."""
     backbone: Annotated[str, Key(read_backbone, OneOrSeveral)] = ""
-    """The attribute of the built model that holds the library's model; for several, a list, or a table with configs.
-    Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
+    """The attribute of the built model that holds the library's model. For several backbones: a list of attributes, or
+    a table with the config of each. Example: backbone = { question_model = "configs/q.json", ctx_model =
+    "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """Modules of the factory's class beside the backbone, each of one kind, such as linear, embedding or layer_norm.
-    Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
+    """The modules that the factory's class has beside the backbone, each with the sizes of one kind, such as
+    ``linear``, ``embedding`` or ``layer_norm``. Example: extra = [{ name = "classifier", linear = ["hidden_size", 2]
+    }]."""
     without: tuple[Text, ...] = ()
-    """Modules or components of the backbone that the factory's class has deleted or replaced.
-    Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
+    """Modules or components of the backbone that the factory's class has deleted or replaced. Example: without =
+    ["bert.encoder.layer[6:]", "embeddings.position"]."""
     tied: dict[str, str] = {}
-    """Modules that are the same object as another module, each with the name of the other; the object counts once.
-    Example: tied = { ctx_model = "question_model" }."""
+    """Modules that are the same object as another module, each with the path of that other module. Such an object
+    counts once. Example: tied = { ctx_model = "question_model" }."""
     frozen: tuple[Text, ...] = ()
-    """Modules that the factory's class does not train.
-    Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
+    """Modules that the factory's class does not train. Example: frozen = ["bert.embeddings",
+    "bert.encoder.layer[:6]"]."""
     adapter: Annotated[str | dict[str, Any] | None, Key(written=TextOrTable)] = None
-    """LoRA: the adapter_config.json that PEFT saves, or the same keys as a table.
-    Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
+    """LoRA: the adapter_config.json that PEFT saves, or the same keys as a table. Example: adapter = { r = 8,
+    target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
-    """The weights that belong to the config: a .safetensors file, its index, or a folder that holds either.
-    Example: checkpoint = "released/model.safetensors"."""
+    """The weights that belong to the config: a .safetensors file, its index, or a folder that holds either. Example:
+    checkpoint = "released/model.safetensors"."""
     tokenizer: Text | None = None
     """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
-    checkpoint.
-    Example: tokenizer = "released/tokenizer.json"."""
+    checkpoint. Example: tokenizer = "released/tokenizer.json"."""
     build: Build = Build()
     """Time, memory and device of the build, if the defaults do not fit. Example: build = { seconds = 120, memory =
     "4GB", device = "cpu" }."""
     lock: Literal["strict"] | None = None
-    """"strict" makes every difference from the project's lock, the file of accepted tensors, an error for this model.
-    Example: lock = "strict"."""
+    """"strict" makes every difference from the lock (the file of accepted tensors) an error for this model. Example:
+    lock = "strict"."""
     closed_form: bool = True
-    """false for a class without a closed form: the model is compared only with its budget and its lock, as every report
-    says. Example: closed_form = false."""
+    """``false`` for a class without a closed form: a run then compares the model only with its budget and its lock, and
+    every report says so. Example: closed_form = false."""
     components: Annotated[dict[str, tuple[str, ...]], Key(read_components, dict[Component, OfComponent])] = {}
-    """Components of a class without a closed form, each with module paths or patterns of tensor names.
-    Example: components = { tower = "vision.*" }."""
+    """Components of a class without a closed form. The value of each is a module's path, a pattern of tensor names, or
+    a list of these. Example: components = { tower = "vision.*" }."""
     reason: Text = ""
-    """The reason for the budget; a new one explains why the budget was loosened.
-    Example: reason = "ADR-12: Chinese vocabulary"."""
+    """The reason for the budget. A budget that was loosened needs a new reason. Example: reason = "ADR-12: Chinese
+    vocabulary"."""
     budget: Annotated[
         Budget,
         Key(read_budget, missing=f'the model has no budget: write budget.total = "…", or budget = "{REPORT_ONLY}"'),
     ]
-    """Limits by component, or "report-only" for a model without limits.
-    Example: budget.total = "110M"."""
+    """Limits by component, or "report-only" for a model without limits. Example: budget.total = "110M"."""
 
     # beside the keys of the table
     BESIDE: ClassVar = ("name", "table_key", "inline", "backbones", "classes")
@@ -421,21 +421,21 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     models: dict[str, Model]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
     closed_forms: tuple[Text, ...] = ()
-    """TOML files with closed forms of the project's own, which every command reads.
-    Example: closed_forms = ["sizes/forms.toml"]."""
+    """TOML files with closed forms of the project's own, which every command reads. Example: closed_forms =
+    ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
     """Files of the project by the names of models on the hub. A file is read in place of the hub's config if config,
     or from_pretrained inside a factory, has the name. Example: hub = { "org/name" = "configs/x.json" }."""
     lock: Annotated[Lock | None, Key(read_lock, LockName | Lock)] = None
     """A file that bertsize accept writes, with every model's tensors as last accepted. If a class has no closed form,
-    the lock takes its place. Each difference is a note, or with strict = true an error.
-    Example: lock = "bertsize.lock"."""
+    the lock takes its place. Each difference is a note, or with strict = true an error. Example: lock =
+    "bertsize.lock"."""
     python: Text | None = None
     """The interpreter that builds the models, relative to pyproject.toml; it needs torch, and for classes of
     transformers that library. Default: the interpreter that runs pytest. Example: python = ".venv/bin/python"."""
     removed: dict[str, Text] = {}
-    """Models of the base that are no longer declared, each with the reason; a later change may drop the entry.
-    Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
+    """Models of the base that are no longer declared, each with the reason; a later change may drop the entry. Example:
+    removed = { encoder = "ADR-14: replaced by the small one" }."""
     transformers: Annotated[str, Meta(min_length=1), parse_release] | None = None
     """The release of transformers that the project uses, for --no-build where no release is installed; if one is
     installed, this key must name the same release. Example: transformers = "4.57"."""
