@@ -159,7 +159,8 @@ def _find_off_the_path(error: BaseException, request: Request) -> tuple[str, str
         inner[:] = sorted(each for each in inner if not each.startswith(".") and each != "site-packages")
         for name, end in itertools.product(missing, (".py", "/__init__.py")):
             file = f"{folder}/{name.replace('.', '/')}{end}"
-            if folder not in {request.root, *request.paths, *sys.path} and os.path.isfile(file):  # noqa: PTH113
+            on_path = {*request.paths, *sys.path, *(() if request.command else (request.root,))}  # a script has its own
+            if folder not in on_path and os.path.isfile(file):  # noqa: PTH113
                 paths = [os.path.relpath(each, request.root) for each in (*request.paths, folder)]
                 place = f"{name} is in {os.path.relpath(file, request.root)}, and {paths[-1]} is not on the import path"
                 return name, place, f"write pythonpath = {json.dumps(paths)} in [tool.pytest.ini_options]"
