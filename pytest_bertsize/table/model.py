@@ -203,13 +203,13 @@ class Model(Struct, frozen=True, kw_only=True):
     """
 
     factory: Annotated[str, Meta(min_length=1, extra_json_schema=FACTORY), check_factory] | None = None
-    """The code that makes the model: a function or class of the project, importable from the root, pytest's
+    """The code that makes the model: a function or class of the project, importable from its root, pytest's
     ``pythonpath`` or ``src``; or the command that trains the model, such as "python train.py --width 256", if the
     script calls check_model(model, "NAME"). A factory that takes an argument gets the config as a dict; a subclass of
     PreTrainedModel gets a config object. Example: factory = "classifier:build"."""
     kwargs: Annotated[dict[str, Any], Key(read_kwargs)] = {}
-    """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these. Example: kwargs = { labels =
-    9 }."""
+    """Keyword arguments of the factory, as JSON values. Sizes in ``extra`` may name these arguments.
+    Example: kwargs = { labels = 9 }."""
     config: Annotated[str, Key(written=TextOrTable)] = ""
     """The model's config: a JSON, YAML or TOML file or its folder, relative to pyproject.toml; "train.yaml#model" for
     an object in a file; "configs/*.json" for one model per file; "acme.sizes:small" for a config that a function of the
