@@ -125,7 +125,7 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
-    name, place, pythonpath = _find_off_the_path(cause, request) if request.runs_own_code else ("", "", "")
+    name, place, pythonpath = _find_off_the_path(cause, request, text) if request.runs_own_code else ("", "", "")
     if isinstance(cause, Refused):
         if name and re.match(rf"(.* made by )?{re.escape(name)}\.", text):
             return NotBuilt(cause.why, f"{text}; {place}", pythonpath)
@@ -151,8 +151,12 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
 
 
-def _find_off_the_path(error: BaseException, request: Request) -> tuple[str, str, str]:
-    """Find a missing module in a file of the project; return its name, a clause and a fix, or three ``""``."""
+def _find_off_the_path(error: BaseException, request: Request, text: str) -> tuple[str, str, str]:
+    """Find a missing module in a file of the project; return its name, a clause and a fix, or three ``""``.
+
+    :param text: names the place of the error; a file beside it is preferred.
+    """
+    found: dict[bool, tuple[str, str, str]] = {}
     missing = [name for name, each in cast("dict[str, object]", sys.modules).items() if isinstance(each, StandIn)]
     missing += [error.name] if isinstance(error, ModuleNotFoundError) and error.name else []
     for folder, inner, _ in itertools.islice(os.walk(request.root), MOST_FOLDERS) if missing else ():
@@ -163,8 +167,9 @@ def _find_off_the_path(error: BaseException, request: Request) -> tuple[str, str
             if folder not in on_path and os.path.isfile(file):  # noqa: PTH113
                 paths = [os.path.relpath(each, request.root) for each in (*request.paths, folder)]
                 place = f"{name} is in {os.path.relpath(file, request.root)}, and {paths[-1]} is not on the import path"
-                return name, place, f"write pythonpath = {json.dumps(paths)} in [tool.pytest.ini_options]"
-    return "", "", ""
+                fix = f"write pythonpath = {json.dumps(paths)} in [tool.pytest.ini_options]"
+                found.setdefault(f"({paths[-1]}/" in text, (name, place, fix))
+    return found.get(True) or found.get(False) or ("", "", "")
 
 
 # a class of the library
