@@ -236,8 +236,8 @@ class Model(Struct, frozen=True, kw_only=True):
     a table with the config of each. Example: backbone = { question_model = "configs/q.json", ctx_model =
     "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
-    """The modules that the factory's class has beside the backbone, each with the sizes of one kind, such as
-    ``linear``, ``embedding`` or ``layer_norm``. Example: extra = [{ name = "classifier", linear = ["hidden_size", 2]
+    """The modules that the factory's class has beside the backbone, each with a name and a key for its kind
+    (``linear``, ``embedding`` …), whose value is its sizes. Example: extra = [{ name = "classifier", linear = ["hidden_size", 2]
     }]."""
     without: tuple[Text, ...] = ()
     """Modules or components of the backbone that the factory's class has deleted or replaced. Example: without =
