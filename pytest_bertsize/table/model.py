@@ -237,8 +237,8 @@ class Model(Struct, frozen=True, kw_only=True):
     "configs/c.json" }."""
     extra: tuple[Extra, ...] = ()
     """The modules that the factory's class has beside the backbone, each with a name and a key for its kind
-    (``linear``, ``embedding`` …), whose value is its sizes. Example: extra = [{ name = "classifier", linear = ["hidden_size", 2]
-    }]."""
+    (``linear``, ``embedding`` …), whose value is its sizes. Example: extra = [{ name = "classifier",
+    linear = ["hidden_size", 2] }]."""
     without: tuple[Text, ...] = ()
     """Modules or components of the backbone that the factory's class has deleted or replaced. Example: without =
     ["bert.encoder.layer[6:]", "embeddings.position"]."""
