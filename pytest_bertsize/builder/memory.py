@@ -1,10 +1,10 @@
 """A cache of builds, used outside CI: a model that a class of the library built, until one of its inputs changes.
 
 A build is kept only if it runs no code of the project. Its key is a hash of the request, the interpreter, the platform,
-the environment and our own files. Its entry names a list of stamps: the sizes and times of the files of transformers
-and PEFT that the build loaded, of the folders that Python searches, and of the RECORD files of torch, transformers and
-PEFT. If any stamp differs, the model is built again. A build that equals the closed form whose hash is in the request
-is kept without its tensors, because the closed form has the same.
+the environment and our own files. Its entry names a list of stamps: the sizes and times of the files that the build
+loaded, of the folders that Python searches, and of the RECORD files of torch, transformers and PEFT. If any stamp
+differs, the model is built again. A build that equals the closed form whose hash is in the request is kept without its
+tensors, because the closed form has the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORME
 _OWN = Path(__file__).parents[1]
 
 Stamp = tuple[str, int, int]
-"""Path, size and time in nanoseconds; size and time are -1 if nothing is at the path."""
+"""Path, size, and time of the last change in nanoseconds; size and time are -1 if nothing is at the path."""
 
 
 class Entry(NamedTuple):
@@ -159,4 +159,4 @@ def _stamp(path: str) -> Stamp:
         found = os.stat(path)  # noqa: PTH116  (hundreds of files)
     except (OSError, ValueError):
         return path, -1, -1
-    return path, found.st_size, found.st_mtime_ns
+    return path, found.st_size, max(found.st_mtime_ns, found.st_ctime_ns)  # touch sets the first alone

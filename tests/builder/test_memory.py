@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from time import sleep, time_ns
 from types import ModuleType
 from typing import Any
 
@@ -32,13 +33,14 @@ def _each_run_is_another() -> None:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Path:
-    """A folder that Python searches, with the one file that the build has loaded."""
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that Python searches, with the one file that the build has loaded, both older than the run."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     (folder / "modeling.py").write_text("layers = 12\n")
     for path in (folder / "modeling.py", folder):
         os.utime(path, ns=(LONG_AGO, LONG_AGO))
+    monkeypatch.setattr(memories, "_STARTED", time_ns() + 10**9)
     return folder
 
 
@@ -68,6 +70,12 @@ def _edit(library: Path) -> None:
     (library / "modeling.py").write_text("layers = 13\n")
 
 
+def _edit_and_set_its_time_back(library: Path) -> None:
+    sleep(0.02)  # the clock of a file system ticks every few milliseconds
+    _edit(library)
+    os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
+
+
 def _edit_to_another_length(library: Path) -> None:
     (library / "modeling.py").write_text("layers = 100\n")
     os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
@@ -77,12 +85,13 @@ def _edit_to_another_length(library: Path) -> None:
     "change",
     [
         _edit,
+        _edit_and_set_its_time_back,
         _edit_to_another_length,
         lambda library: (library / "modeling.py").unlink(),
         lambda library: (library / "absent.py").touch(),
         lambda library: (library / "other.pth").touch(),
     ],
-    ids=["edited", "another length", "removed", "came", "came beside it"],
+    ids=["edited", "touched", "another length", "removed", "came", "came beside it"],
 )
 def test_a_changed_library_is_built_anew(tmp_path: Path, library: Path, change: Callable[[Path], None]) -> None:
     memory = remember(tmp_path / "memory", library)
@@ -149,7 +158,10 @@ def test_code_of_the_project_is_always_built(tmp_path: Path, library: Path, own:
     assert memory.recall(REQUEST._replace(**own), COMMAND) is None
 
 
-def test_a_library_that_changed_during_the_run_is_not_remembered(tmp_path: Path, library: Path) -> None:
+def test_a_library_that_changed_during_the_run_is_not_remembered(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memories, "_STARTED", time_ns() - 10**9)
     _edit(library)
     assert not remember(tmp_path / "memory", library).has_entries()
 
@@ -288,4 +300,4 @@ def test_a_library_beside_no_record_of_a_wheel_may_change_at_any_time(
     (tmp_path / "peft-1.0.dist-info").mkdir()
     record = tmp_path / "peft-1.0.dist-info" / "RECORD"
     record.touch()
-    assert {str(record), package.__file__, sys.executable} <= {*list_loaded()}
+    assert {str(record), package.__file__, sys.executable, pytest.__file__} <= {*list_loaded()}

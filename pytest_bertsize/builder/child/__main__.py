@@ -215,9 +215,8 @@ def list_loaded() -> tuple[str, ...]:
         if len(records) != 1:
             return ()
         files.append(str(records[0]))
-    modules = [(name, getattr(module, "__file__", None)) for name, module in [*sys.modules.items()]]
-    files += [file for name, file in modules if file and name.partition(".")[0] in {"transformers", "peft"}]
-    return (*files,)
+    modules = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+    return (*files, *(file for file in modules if isinstance(file, str)))
 
 
 def _count_flops(model: Any, request: Request) -> Any:
