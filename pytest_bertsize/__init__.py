@@ -13,7 +13,7 @@ __all__ = ["Review", "check_model", "closed_form"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of the package. Its module is imported only now, which keeps each start of pytest short."""
+    """Return ``name``, and import its module only now: that keeps each start of pytest short."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -105,7 +105,7 @@ def _find_project() -> Path:
 
 
 def _find_memory(root: Path, folder: Path | None) -> Memory | None:
-    """Return the memory of builds in ``folder``, else in pytest's cache folder; ``None`` in CI without ``folder``."""
+    """Return the store of earlier builds, in ``folder`` or ``.pytest_cache``; ``None`` in CI without ``folder``."""
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
@@ -223,7 +223,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """The option that prints the version; no other command looks the version up."""
+    """The option that prints the version, which nothing else looks up."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from pytest_bertsize import __version__
@@ -236,8 +236,8 @@ class _Command(NamedTuple):
     help: str
     run: Callable[[argparse.Namespace], int]
     arguments: Mapping[str, str]
-    """The usage of each argument, such as ``--base REV``, and its help text. ``--keep KEY…`` may be repeated, and
-    ``name [NAME]`` may be left out."""
+    """The help text of each argument, by its usage, such as ``--base REV``. In a usage, ``…`` means that the argument
+    may be repeated, and brackets that it may be left out."""
 
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {

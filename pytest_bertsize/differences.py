@@ -43,7 +43,7 @@ class Difference(Struct, frozen=True):
     detail: str
     """The details: a number of parameters, or shapes."""
     other: str = ""
-    """The former name, or the name of the tensor to which this one is or was tied."""
+    """The former name, or the name of the tensor to which the tensors in :attr:`name` are or were tied."""
     is_plural: bool = False
     is_name_alone: bool = False
     """True if all the tensors are tied to others: only names came or went, and no parameters."""
@@ -82,7 +82,7 @@ class _Side:
 
     @cached_property
     def paths(self) -> dict[str, list[Tensor]]:
-        """Every module, and every tensor as a module of its own, with the tensors in it."""
+        """The tensors inside each module, by the module's path; a tensor's own name is such a path too."""
         found: dict[str, list[Tensor]] = {}
         for tensor in self.tensors.values():
             for path in levels(tensor.name):
@@ -100,7 +100,7 @@ class _Side:
 
     @cached_property
     def groups(self) -> dict[str, set[str]]:
-        """The names of each tensor that has several names, under every one of its names."""
+        """All names of a tensor that has several names, under each of these names."""
         found: dict[str, set[str]] = {}
         for tensor in self.tensors.values():
             found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
@@ -125,7 +125,7 @@ class _Side:
         return list(dict.fromkeys(found))
 
     def with_heirs(self, leaving: Collection[str]) -> _Side:
-        """Make a tied tensor that stays the owner if its owner is ``leaving``: then only a name comes or goes."""
+        """Return this side with new owners for tensors tied to a ``leaving`` one: then only a name comes or goes."""
         heirs: dict[str, str] = {}
         for each in self.tensors.values():
             if each.tied_to in leaving and each.name not in leaving:
@@ -185,7 +185,7 @@ class _Comparison:
 
     @staticmethod
     def _count_twins(paths: Sequence[str], side: _Side, other: _Side) -> int:
-        """Return how many other layers of the list are on both sides if each is built like ``paths[0]``, else 0."""
+        """Return how many other layers both sides have in the list of ``paths``; 0 if one is unlike ``paths[0]``."""
         parent, _, index = paths[0].rpartition(".")
         if not index.isdigit():
             return 0
@@ -240,7 +240,10 @@ class _Comparison:
                 asked.extend(self.before.modules_in.get(old, ()))
 
     def _is_same(self, old: str, new: str) -> bool:
-        """Return whether two modules of equal shapes are one: equal name or parent, nested, or many tensors."""
+        """Return whether two modules of equal shapes count as one that was renamed.
+
+        They do if they share a name or a parent, if one contains the other, or if they have many tensors.
+        """
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
         return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other

@@ -16,7 +16,7 @@ _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
 """The pattern of an index in a name: the ``3`` in ``layer.3.weight``."""
 _HOLE = "\0"
 STAR = "[*]"
-"""The sign for a tensor's own layer in the name of the tensor to which it is tied: ``layer[*].query``."""
+"""The sign for a tied tensor's own layer in the name of its owner: ``layer[*].query``."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000

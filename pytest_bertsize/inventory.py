@@ -161,7 +161,7 @@ class Inventory:
         return fold(self.tensors)
 
     def layers(self, component: str) -> int:
-        """Return 12 if every tensor of the component exists once in each of 12 layers, else 1."""
+        """Return the number of layers, such as 12, if each has every tensor of the component once; else return 1."""
         times: Counter[tuple[object, ...]] = Counter()
         for row in self.folded:
             if is_within(row.component, component):
@@ -177,7 +177,7 @@ class Loading(NamedTuple):
     """A file's tensors as transformers loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
-    """Name in the file, name in the model (``None`` if the class ignores it), and shape in the model."""
+    """Each tensor's name in the file, name in the model (``None`` if the class ignores it), and shape in the model."""
     unsaved: frozenset[str] = frozenset()
     """Names that ``save_pretrained`` leaves out, because the class makes them again."""
 

@@ -187,7 +187,7 @@ def _find_file(table: Path) -> Path:
 
 
 def _read_registry(settings: Settings) -> Registry:
-    """Return the closed forms for the release of transformers that is imported, else as in a run."""
+    """Return the closed forms for the imported release of transformers; without an import, for the release in a run."""
     imported = getattr(sys.modules.get("transformers"), "__version__", None)
     return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
 
@@ -219,7 +219,7 @@ def _list_adapted(held: InHand, model: Model) -> Finding | None:
 
 
 def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) -> Model:
-    """Return the declaration that a table would have for a model that none declares."""
+    """Return the declaration of a model that no table declares, as a table would give it."""
     own = f"{held.classes[0].__module__}:{held.classes[0].__qualname__}"
     return Model(
         name=held.kind,

@@ -31,7 +31,7 @@ _PRECISION = 80
 _FEW_DIGITS = 3
 """The digits that a new limit may have if the old one has fewer; the new limit is then at most 1% above the count."""
 _MOST_DECIMALS = 18
-"""The most digits after the point: a whole number has fewer in any unit."""
+"""The most digits after the point; a whole number of parameters has at most 12 in any unit, of FLOPs at most 15."""
 _DIGITS = rf"(?P<digits>(?:[0-9]{{1,3}}(?:_[0-9]{{3}})+|[0-9]{{1,25}})(?:\.[0-9]{{1,{_MOST_DECIMALS}}})?)"
 
 
@@ -95,7 +95,7 @@ class Quantity(Struct, frozen=True, dict=True):
 
 
 def _read_commas(text: str) -> str:
-    """Rewrite ``1,000,000`` as ``1000000``, and ``37,5M`` as ``37.5M``; ``1,500M`` may mean 1,500 or 1.5, and stays."""
+    """Rewrite ``1,000,000`` as ``1000000``, and ``37,5M`` as ``37.5M``; keep ``1,500M``, which has two readings."""
     if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", text):
         return text.replace(",", ".")
     return text if re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", text) else text.replace(",", "")
@@ -156,7 +156,7 @@ def _show(value: object) -> str:
 
 
 def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
-    """Write how much a limit leaves in a few characters: the first digits of the number, which is cut and not rounded.
+    """Write in a few characters what a limit leaves: the first digits of the number, which is cut and not rounded.
 
     ``769_000`` → ``'+769K'``, ``-13_290_208`` → ``'-13.2M'``, ``0`` → ``'0'``; of bytes ``'-13.2MB'``.
     """
@@ -181,7 +181,7 @@ def percent_used(actual: int, limit: int) -> str:
 
 
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """Write a new limit that lets ``count`` pass, in the style of the old limit, ``like``; an ``exact`` one in full.
+    """Write a limit that lets ``count`` pass, in the style of ``like``, the old limit; write an ``exact`` one in full.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
     ``86_000_000`` → ``'113_123_456'``. A number with more digits than ``like`` (or than three, if

@@ -53,9 +53,9 @@ class CommitFiles:
         self.commit = commit
         self._folders = _find_folders(folder, repository.root)
         self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
-        """The paths that were followed, and the entry at each end. Commits with equal entries give equal results."""
+        """The entry at the end of each path that was followed; a commit with equal entries gives an equal result."""
         self.places: set[bytes] = set()
-        """The paths that decide what is read, symlinks included: a commit that touches none of them changes nothing."""
+        """The paths that decide what is read, symlinks included: a commit that touches none need not be read."""
         self._tree = lru_cache(MOST_TREES)(self._read_tree)
         self._process = subprocess.Popen(  # noqa: S603
             make_command(*repository.arguments, "cat-file", "--batch"),
@@ -82,7 +82,7 @@ class CommitFiles:
         vars(self).pop("prefix", None)
 
     def follow_rename(self, file: str) -> None:
-        """Read from the folder's former path, if git detects that the file moved together with its folder.
+        """Read from the folder's former path, if git detects that ``file`` moved together with its folder.
 
         :raises Unreadable: if this clone lacks an object on the way to the file.
         """
@@ -255,7 +255,7 @@ class CommitFiles:
 
 
 def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
-    """Return a folder's paths from the repository's root: as written, if the root is on that path, and resolved."""
+    """Return the paths from ``root`` to ``folder``: first as written, if that leads through ``root``, then resolved."""
     named, found = folder.absolute(), [folder.resolve().relative_to(root)]
     for above in reversed((named, *named.parents)):
         if above.resolve() == root:

@@ -40,8 +40,8 @@ class PutBack(Struct, frozen=True):
     keys: tuple[tuple[str, str, str], ...] = ()
     """The name of each key, its old value and its new value, as a report shows them."""
     requests: Mapping[int | None, Request] = {}
-    """The builds with old values: under a key's index, one in which only this key is new; under ``None``, one in which
-    no key is."""
+    """The builds with old values: the build under a key's index has the new value of this key alone; the build under
+    ``None`` has no new value."""
     problem: str = ""
     """The reason why nothing is built with old values; ``""`` if there is none."""
     result: Callable[[str], Built | NotBuilt] | None = None
@@ -155,7 +155,7 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
 
 
 def _find_locked(former: ModelAtCommit, today: Today) -> Inventory | None:
-    """Return the tensors in the base's lock to compare with; ``None`` if closed forms do that, or if there are none."""
+    """Return the tensors of the base's lock; ``None`` if both sides have a closed form, or if one lacks tensors."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
     if today.derivation is None and today.components is None:
@@ -177,7 +177,7 @@ def _find_components(today: Today) -> Callable[[Built], Inventory]:
 
 
 def _attribute_change(former: ModelAtCommit, today: Today) -> Shares:
-    """Return a row for each changed key, and last a row for the code."""
+    """Return rows for the changed keys that the closed forms read, and last a row for a change by code."""
     if former.derivation is None or today.derivation is None:
         return Shares()
     from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference

@@ -32,7 +32,7 @@ _SAFELY = (
     *("-c", "core.fsmonitor="),
     *("-c", f"core.hooksPath={os.devnull}"),
 )
-"""Options that override a repository's settings if these could run a program. Other such settings have no effect:
+"""Options that override each setting of a repository that could run a program. The settings left out cannot here:
 no command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
 _OF_ANOTHER_REPOSITORY = {
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE"),
@@ -101,7 +101,7 @@ def _read_git_dir(entry: Path) -> Path | None:
 
 @lru_cache
 def _require_trust(found: Repository) -> None:
-    """Have git search for the repository: git checks the owner only of a repository that it has searched for.
+    """Let git search for the repository, because git checks the owner only after a search.
 
     :raises NoRevision: if git finds no repository, or another one than ``found``.
     """
@@ -123,7 +123,7 @@ def resolve_commit(folder: Path, revision: str, reference: str | None = None) ->
     """Resolve a revision to the full name of one commit.
 
     :param reference: the full name of the branch, if CI and not a person names the revision.
-    :raises NoRevision: if there is no such commit, or if two of a tag, a branch and an abbreviated commit have this
+    :raises NoRevision: if there is no such commit, or if more than one branch, tag or abbreviated commit has this
         name: git would take the tag, whose name the author of a change may have chosen.
     """
     find_repository(folder)

@@ -94,7 +94,7 @@ class Row(NamedTuple):
     since: str = ""
     """The last commit with a count of the model, if there are commits without one in between; else ``""``."""
     said: tuple[str, ...] = ()
-    """Sentences: a new model, another name, the reason for no count, a lock's changes of tensors."""
+    """Sentences on the model in this commit: it is new, renamed or not counted, or tensors in its lock changed."""
     moved: tuple[Moved, ...] = ()
     """The keys that caused the change, the one with the largest change first."""
     method: str = ""
@@ -132,7 +132,7 @@ class History(NamedTuple):
     models: Sequence[ModelHistory]
     """The models in the order of their declarations."""
     commits_read: int
-    """The number of commits that were read: all that touch the table or its files, or all that have a tag."""
+    """The number of commits that were read, including the one before the range."""
     is_cut: bool
     """True if the clone is shallow, and lacks the commits before the range."""
 
@@ -318,7 +318,7 @@ class _Follower:
     def _begin_history(
         self, name: str, commit: Commit, *, is_start: bool = False
     ) -> tuple[ModelHistory, tuple[str, ...]]:
-        """Return the history of a model that the commit before does not declare, and a note for its row."""
+        """Return the history of a model that matches none in the commit before, and notes for its row."""
         again = next((each for each in self.models if each.name == name and each.then is None), None)
         if again:
             return again, ("declared again",) if again.is_left else ()
@@ -364,7 +364,7 @@ def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
 
 
 def _compare_counts(before: ModelAtCommit, now: ModelAtCommit, row: Row) -> Row:
-    """Return the row with a model's change and its cause."""
+    """Return ``row`` with the change of the model's count, and with the cause of this change."""
     row = row._replace(change=(now.total or 0) - (before.total or 0))
     if before.derivation and now.derivation:
         if dict(before.derivation.form.own) == dict(now.derivation.form.own):

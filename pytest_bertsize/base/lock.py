@@ -1,7 +1,7 @@
 """The lock: a text file with the tensors of every model as they were last accepted, which git diffs and people merge.
 
-Each model is a block, sorted by name, with its layers folded; a block changes only with its model. The file is read
-strictly: each mistake is an error with its line.
+The file has a block for each model, sorted by the models' names; layers are folded. A block changes only with its
+model. The file is read strictly: each mistake is an error with its line.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Locked(Struct, frozen=True):
     built_with: str = ""
     """The libraries that first built these tensors: ``transformers 5.23.0, torch 2.13.0``."""
     sizes: Mapping[str, Any] = {}
-    """The sizes of the built backbones, by the keys of a config, if no config file has them."""
+    """Values that the closed form reads from the built backbones, by config key; empty if a config file has them."""
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether another block is equal, except for the libraries that built it."""
@@ -226,7 +226,7 @@ def parse_lock(text: str, file: str) -> dict[str, Locked]:
 
 
 class _Keys(Struct):
-    """A table of a lock. The struct has no fields, because each key is read by its own function."""
+    """A table of a lock; the class has no fields, because each key is read by its own function."""
 
 
 FIELDS = {"built-with": "built_with"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REASON = 'say why in the same change: reason = "…"'
 SAY_WHY = f"if that is intended, {REASON}"
 COUNTS = ("unique", "stored", "unrolled")
-"""Values of ``count``; each counts at least as many bytes as the one before it."""
+"""Values of a limit's key ``count``; each counts at least as many bytes as the value before it."""
 
 
 Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
@@ -138,7 +138,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the bits of a parameter (for a limit on bytes, else 1), and ranks: a higher one counts a model as larger.
+    """Return the bits of a parameter (1 if the limit is not on bytes), and ranks: higher ranks count a model as larger.
 
     :returns: ``None`` if the dtype is unknown.
     """

@@ -160,7 +160,7 @@ class ProjectReader:
         return apart, {name: f"{model.replace(reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
 
     def _find_changed_forms(self, named: Iterable[str]) -> set[str]:
-        """Return today's files of closed forms whose content no such file of the commit has, whatever its name."""
+        """Return today's files of closed forms whose content is new: none of the commit's files in ``named`` has it."""
         try:
             contents = map(self._files.read, named if self._today.closed_forms else [])
             before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
@@ -265,7 +265,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
     """Read the table of a commit.
 
     :param revision: the commit's name in messages; ``""`` if they need none.
-    :param is_base: if true, budgets are read, and a pattern that matches no file of the commit is matched with today's.
+    :param is_base: if true, read budgets, and match a pattern with today's files if it matches none of the commit.
     :raises Unreadable: if the table cannot be read.
     """
     at = f" at {revision}" if revision else ""
@@ -313,13 +313,13 @@ class Candidate(Struct, frozen=True, dict=True):
 
     @property
     def how(self) -> str:
-        """A text that differs between models of one file, because their class, factory or options differ."""
+        """A text that differs if the class, factory, overrides, options or adapter of two models of one file differ."""
         model = self.model
         return _join_parts(model.architecture, model.factory, model.overrides, model.options, model.adapter)
 
     @cached_property
     def content(self) -> str | None:
-        """A text that is equal for equal configs, whatever the file's name; ``None`` without a config."""
+        """A text that is equal for equal configs and factories, whatever the file's name; ``None`` without a config."""
         config = self.read_config()
         return None if config is None else _join_parts(self.model.factory, config.data)
 

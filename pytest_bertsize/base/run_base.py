@@ -1,4 +1,4 @@
-"""Find the base and the lock of a run, and refuse an interpreter that today's table names and the base's does not.
+"""Find the base and the lock of a run, and refuse a change of the interpreter that only the table makes.
 
 The modules for git, base and lock are imported only for a run with a base or a lock: most runs have neither.
 """
@@ -163,7 +163,8 @@ def check_interpreter(
 
     :param asked: the value of the option; ``None`` if it is not given.
     :param builds: whether the run builds; if not, the interpreter need not exist.
-    :raises SettingsError: if only the table names another interpreter than the base's, and if a path is no interpreter.
+    :raises SettingsError: if today's table differs from the base's in its interpreter and no option names one, or if
+        the interpreter cannot be run.
     """
     place = today.place("python")
     now = today.interpreter.written if today.interpreter else ""

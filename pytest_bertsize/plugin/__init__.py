@@ -225,7 +225,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
-    """The Review of the marker's model, or of the only declared model: actual, expected, budget, findings, model."""
+    """The Review of the marker's or the only declared model, with actual, expected, budget, findings and model."""
     _arm_tests(request.config)
     from pytest_bertsize.plugin import items
 
@@ -250,7 +250,7 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect failed reviews. If the model passed, another plugin failed its test, and no review is drawn."""
+        """Collect the reports of failed models, and draw their reviews; no review is drawn if the model passed."""
         plain = getattr(report, "bertsize", {}).get("model", {})
         if report.failed and plain.get("verdict") == "failed" and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.plugin.failures import Failure

@@ -1,4 +1,4 @@
-"""Test reports of reviews: their data, headline and drawing, and a verdict that no mark changes."""
+"""Add reviews to test reports: data, headline, drawing, and a verdict that no mark such as ``xfail`` changes."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def draw_common(reports: Sequence[pytest.TestReport], terminalreporter: pytest.T
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Shorten our lines of the short summary before pytest cuts them; in CI, neither does."""
+    """Shorten our lines of the short summary before pytest cuts them; pytest cuts none in CI or with ``-vv``."""
     if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
         return
     config = terminalreporter.config

@@ -42,7 +42,7 @@ def is_lenient(config: pytest.Config) -> bool:
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
-    """Return whether the command line names only files other than the table, or tests in such files, and no folder."""
+    """Return whether the run is lenient, and its arguments are only files, or tests in files, other than the table."""
     if hasattr(config, "workerinput"):
         return RESULTS not in config.workerinput  # the controller decides
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
@@ -53,7 +53,7 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 
 def may_run_nothing(config: pytest.Config) -> bool:
-    """Return whether a run that checks no model may succeed: it lists tests, or only the setting enables the gate."""
+    """Return whether a run that checks no model may succeed: it only lists tests, or :func:`is_lenient` is true."""
     return only_lists(config) or is_lenient(config)
 
 

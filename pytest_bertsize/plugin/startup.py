@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Surroundings = tuple[dict[str, str], str]  # environment and working directory, which a process inherits
 EARLY = pytest.StashKey[tuple[Helper, Surroundings]]()
-"""A helper that started before any conftest."""
+"""The key in pytest's stash of a helper that started before any conftest."""
 GATE: pytest.StashKey[Gate | SettingsError] = pytest.StashKey()
 
 
@@ -41,7 +41,7 @@ def take_helper(config: pytest.Config) -> Helper:
 
 
 def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
-    """Return a helper that ends with the run; start it now if this run probably builds and has no earlier builds."""
+    """Return a helper that ends with the run; start it now if the run probably builds and the store has no build."""
     helper = Helper(memory=_find_memory(config, given))
     config.add_cleanup(helper.stop)
     is_first = helper.memory is None or getattr(given, "cacheclear", False) or not helper.memory.has_entries()
@@ -51,9 +51,10 @@ def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
 
 
 def _find_memory(config: pytest.Config, given: Namespace) -> Memory | None:
-    """Return the memory of builds below pytest's cache folder, or in the folder of ``--bert-budget-cache``.
+    """Return the store of earlier builds: the folder of ``--bert-budget-cache``, else one in pytest's cache folder.
 
-    There is none in CI without that option, with ``--bert-budget-no-cache``, or in a run that changes budgets.
+    There is none with ``--bert-budget-no-cache`` or in a run that changes budgets. Without ``--bert-budget-cache``
+    there is none in CI, or if pytest's own cache is disabled.
     """
     if given.bert_budget_no_cache or given.bert_budget_update or given.bert_budget_tighten:
         return None
