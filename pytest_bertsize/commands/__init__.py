@@ -1,4 +1,4 @@
-"""The commands of ``bertsize``, a module or a folder for each; pytest is not needed.
+"""The commands of ``bertsize``: each command is a module or a folder, and works without pytest.
 
 In: arguments. Out: lines and an exit status.
 """

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 TABLE = "pyproject.toml"
 ALWAYS_REVISIONS = ("HEAD", "main", "master")
-"""Names that always mean a revision: if there is no such revision, the message says so."""
+"""Names that are always taken for a revision: if there is no such revision, an error says so."""
 
 
 def read_config_at(reference: str) -> ModelConfig:
-    """Read the config ``main:models/config.json`` of a commit; the path is relative to the current folder.
+    """Read a config at a commit, as in ``main:models/config.json``; the path is relative to the current folder.
 
     :raises Unusable: with a message for the command line.
     """
@@ -51,7 +51,7 @@ def read_config_at(reference: str) -> ModelConfig:
 def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
     """Read a model as the table of the current folder declares it at a commit.
 
-    The last value is the model's block in that commit's lock; ``None`` if there is none, or no build made the config.
+    The last value is the model's block in that commit's lock; ``None`` if it has no sizes, or the table names a config.
 
     :raises Unusable: if the commit declares no such model, or the model cannot be read.
     """
@@ -72,7 +72,7 @@ def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter
 
 
 def is_declared_at(revision: str, name: str) -> bool:
-    """Return whether the table at a revision declares a model; ``False`` if :func:`is_revision` denies the revision."""
+    """Return whether the table at a revision declares a model; ``False`` if :func:`is_revision` is false for it."""
     if not is_revision(revision):
         return False
     here = Settings(find_table(Path.cwd()), "", {})
@@ -84,7 +84,7 @@ def is_declared_at(revision: str, name: str) -> bool:
 
 
 def is_revision(written: str) -> bool:
-    """Return whether a name is a git revision, and no Python module or folder here has the same name."""
+    """Return whether a name means a git revision; it does not if a Python module or a folder here has the same name."""
     top = written.partition(".")[0]
     if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False

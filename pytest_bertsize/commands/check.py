@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913  (the options of the command)
     :param names: names of the models to check; if there are none, all models are checked.
     :param base: the revision to compare with; ``None`` for the base of the pull or merge request that CI runs for.
     :param python: the interpreter to build with; ``None`` for the one that the table names.
-    :param strict: without a build, fail a model that nothing counts, and one that code makes and only a lock counts.
+    :param strict: without a build, fail a model that nothing counts, and a factory's model that only its lock counts.
     :returns: the exit status.
     """
     try:
@@ -88,7 +88,7 @@ class Declared(NamedTuple):
     base: Baseline | None
 
     def make_gate(self, helper: Helper | None, mode: Mode, lock: Lock | None) -> Gate:
-        """Return the gate; its helper builds with the interpreter of the table or the command."""
+        """Return the gate, whose helper builds with the interpreter that the command or the table names."""
         if helper and (interpreter := self.settings.interpreter):
             helper.build_with(interpreter.path, interpreter.written)
         return Gate(self.settings, self.registry, helper.result if helper else None, self.base, mode, lock)

@@ -83,7 +83,7 @@ def _list_components(before: ClosedForm, after: ClosedForm) -> list[Row]:
 
 
 def _measure(model: Explained) -> dict[str, Any]:
-    """Return bytes, FLOPs and shape; ``None`` for a size that the family lacks, or defines in another way."""
+    """Return a model's bytes, FLOPs and shape; ``None`` for a value that its closed form does not give."""
     layers, width, inner = (model.form.dims.sizes.get(symbol) for symbol in ("L", "D", "I"))
     return {
         "bytes": bytes_of(model.form.total, DTYPE),
@@ -96,7 +96,7 @@ def _measure(model: Explained) -> dict[str, Any]:
 
 
 def _find_head_width(model: Explained) -> int | None:
-    """Return the head width in the config; else the model's width divided by its heads, if queries have that width."""
+    """Return the head width in the config, else width / heads if queries are as wide as the model, else ``None``."""
     sizes = model.form.dims.sizes
     said = (sizes.get(size.symbol) for size in model.derivation.family.keys.sizes if size.key in HEAD_WIDTH)
     if found := next(filter(None, said), None):

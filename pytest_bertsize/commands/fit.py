@@ -42,7 +42,7 @@ class Row(NamedTuple):
     adapter: dict[str, Any]
     """The keys of the adapter whose values differ from today's."""
     limited: dict[str, int]
-    """The parameters of each limited quantity of the adapter: ``trainable``, or a component of its own."""
+    """The parameters under each limit on the adapter, by component: ``trainable``, or one inside the adapter."""
 
 
 class Fitting(NamedTuple):

@@ -52,7 +52,7 @@ class Named(NamedTuple):
     options: Mapping[str, bool] = {}
     """Constructor arguments."""
     keys: Mapping[str, str] = {}
-    """The names that the file itself gives to keys, each with the key that it means."""
+    """The family's keys by the names that the file has in their place."""
 
 
 class Explained(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Explained(Struct, frozen=True):
     config: ModelConfig
     derivation: Derivation
     settings: Settings | None = None
-    """The present pyproject.toml that declares the model; ``None`` for a config by its path, and at a revision."""
+    """Today's pyproject.toml that declares the model; ``None`` if only one at a revision does, or none."""
 
     @property
     def form(self) -> ClosedForm:
@@ -138,7 +138,7 @@ def parse_keys(written: Sequence[str]) -> dict[str, str]:
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:
     """Read the config and derive the closed form, by the same steps as a check.
 
-    :param in_words: rewrites the fix of a finding from a key of the table to an option or an argument.
+    :param in_words: a function that rewrites a fix: in place of a key of the table, it names an option or an argument.
     :raises Unusable: with fixes that ``in_words`` rewrote or, for a declared model, with fixes for its table.
     """
     if declaration := _find_declaration(named.config):
@@ -279,7 +279,7 @@ def _read_config(model: Model) -> ModelConfig:
 
 
 def _make_by_code(reference: str) -> ModelConfig:
-    """Import the code from where a check imports it, the nearest table's root and its paths, or from this folder."""
+    """Return the config that code makes; the code is at the nearest table's root or import paths, or in this folder."""
     table = find_table(Path.cwd())
     settings = Settings(table, "", {})
     with suppress(SettingsError):

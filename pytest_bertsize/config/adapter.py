@@ -1,8 +1,8 @@
 """Read a LoRA adapter of PEFT from PEFT's ``adapter_config.json``, or from a table with the same keys.
 
-Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes a count here (:class:`Adapter`), it never changes
-a count, a name, a shape or the trained tensors (:data:`INERT`), it changes them without a closed form
-(:data:`WITHOUT_CLOSED_FORM`), or it makes PEFT run code that the file names (:data:`REFUSED`).
+The fields of ``LoraConfig`` in peft 0.21.2 are of four kinds. Those of :class:`Adapter` change a count, a name, a shape
+or the trained tensors. Those in :data:`INERT` change none of these. Those in :data:`WITHOUT_CLOSED_FORM` change some of
+them in a way that no closed form describes. Those in :data:`REFUSED` make PEFT run code that the file names.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "
 CUTTING = ("pissa", "olora", "loftq")
 """Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
-"""Words of ``init_lora_weights`` for PEFT: they cut a rank, or need an even one. LoftQ fails on the meta device."""
+"""Words of ``init_lora_weights`` that PEFT gets, as ranks depend on them; ``loftq`` fails on the meta device."""
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),

@@ -57,7 +57,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 
 
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
-    """Return the config that the object named by ``reference`` is or makes.
+    """Return the config that ``reference`` names, or that a call of the named object makes.
 
     :param inner: the keys that lead to the requested part of that config; nothing else is converted.
     """
@@ -90,7 +90,7 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the config, or the text that names one, to which ``inner`` leads, and the values that are not plain.
+    """Return the config to which ``inner`` leads, or a text there that names one; also why values are not plain.
 
     :param is_strict: whether every value has to be plain, as in a dict that a function returns.
     """

@@ -13,7 +13,7 @@ def main() -> None:
 
 
 def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:
-    """Return ``answers``: for each path its ``value``, or ``why`` it has none. Return only ``why`` if all fail."""
+    """Return as ``answers`` the ``value`` of each path or ``why`` it has none; if all fail, return only ``why``."""
     try:
         from omegaconf import OmegaConf
         from omegaconf.basecontainer import BaseContainer

@@ -46,7 +46,7 @@ class Switch(NamedTuple):
     key: str
     default: bool
     needs: str = ""
-    """The key of a switch that has to be true if this one is: else the config class refuses it."""
+    """The key of another switch, which must be true if this one is true, else the config class refuses the config."""
     null: bool = False
     """True if the library accepts ``null``, which then means the default."""
 
@@ -74,7 +74,7 @@ class Listing(NamedTuple):
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
-    """The key of a list of the same length; if the value here is missing or ``null``, each entry is 1."""
+    """The key of a list of the same length; if this list is missing or ``null``, each of its entries is 1."""
     may_be_empty: bool = True
 
     def takes(self, entries: Sequence[object]) -> bool:
@@ -106,7 +106,7 @@ class Rule(NamedTuple):
     fix: str
 
     def below(self, place: str) -> Rule:
-        """Return this rule with the names of its keys in a larger model's config; its message keeps the old names.
+        """Return this rule for a larger model's config, where its keys have a prefix; its message keeps the old names.
 
         :param place: the prefix of each key in the larger model's config: ``"encoder."``.
         """
@@ -170,12 +170,12 @@ EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 
 
 class Until(NamedTuple):
-    """A change of a family's keys with a release of transformers."""
+    """A change of a family's keys that came with a release of transformers."""
 
     release: tuple[int, ...]
     """The first release with the change."""
     change: Callable[[ConfigKeys], ConfigKeys]
-    """A function that gets the keys with the change and returns those of earlier releases."""
+    """A function that undoes the change: it gets the later keys and returns those of earlier releases."""
     source: str
     """The address of the change in the library, or of the file that has it."""
 
@@ -302,7 +302,7 @@ class Values(NamedTuple):
     findings: tuple[Finding, ...]
     """Warnings alone: with an error no values are returned."""
     assumed: Mapping[str, object] = MappingProxyType({})
-    """Values by key that the closed form assumes, defaults among them; a key in an object is ``encoder.hidden_size``.
-    A missing size for which the library takes another one is left out."""
+    """Values by key that the closed form assumes, also defaults; a key in an object is written ``encoder.hidden_size``.
+    A missing size is left out if the library takes another size in its place."""
     unknown: tuple[str, ...] = ()
     """Keys of the file that the family does not know, and that the config class does not get."""

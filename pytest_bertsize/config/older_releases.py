@@ -28,7 +28,7 @@ def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str
 
 
 def replaced(**changes: Any) -> Callable[[ConfigKeys], ConfigKeys]:
-    """Return the change that replaces fields of a family's keys by ``changes``."""
+    """Return the change that gives fields of a family's keys the values in ``changes``."""
     return lambda keys: replace(keys, **changes)
 
 

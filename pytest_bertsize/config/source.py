@@ -63,13 +63,13 @@ class Found(NamedTuple):
 
 
 class Reader(Protocol):
-    """A reader of a project's files: the disk of today, or a commit. It raises Unusable for an unreadable file."""
+    """A reader of a project's files on the disk or at a commit. It raises Unusable for an unreadable file."""
 
     at: str
     """The end of a file's name in messages: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """Return the file at ``location``, the only config in that folder, or the published config of that name."""
+        """Return the config that ``location`` names as a file, as a folder with one config, or as a name of the hub."""
 
     def file(self, location: str) -> bytes | None:
         """Return the content of a small file; ``None`` if there is no such file."""
@@ -133,7 +133,7 @@ class Disk:
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
         """Refuse a misspelt path.
 
-        :param names: file names, one of which a folder has to have if ``key`` is to name it.
+        :param names: the names of config files; a folder that ``key`` names has to have one of these files.
         """
         if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
@@ -274,7 +274,7 @@ def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
-    """Refuse keys without plain data; if no code of the project gets the config, only model_type and architectures."""
+    """Refuse a value that is not plain data; if no project code gets it, only that of model_type or architectures."""
     is_handed_over = model.factory is not None or not model.closed_form
     keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
     wrong = [

@@ -101,7 +101,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
 
 
 def lines_in_json(text: str) -> dict[KeyPath, int]:
-    """Return the 1-based line of every key by its path (``"[]"`` for a list), the last line of a repeated key."""
+    """Return the 1-based line of every key by its path (``"[]"`` for a list); for a repeated key, its last line."""
     return {path: line for line, path, _ in _list_keys(text)}
 
 

@@ -47,7 +47,7 @@ NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""A message for a wrong size, with its fix, as in the three lines above: for a run and the what-if page."""
+"""A message for a wrong size, and its fix, as in the three constants above; a run and the what-if page use all four."""
 
 
 class Dims(Struct, frozen=True):
@@ -130,7 +130,7 @@ class _Reading:
         """Values by the family's own names; the table wins over the file."""
 
     def _name_as_family(self, written: Mapping[str, object]) -> dict[str, object]:
-        """Replace aliases by the keys that they stand for; an alias wins, as in the library."""
+        """Replace aliases by the keys that they stand for; if both are written, the alias wins, as in the library."""
         aliases = self.keys.aliases
         own = {key: value for key, value in written.items() if key not in aliases}
         for alias in written.keys() & aliases.keys():
@@ -452,7 +452,7 @@ def find_keys_without_effect(
 
 
 def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[str]]:
-    """Return the fix for keys that the library ignores, in the words of a table and of a command without one."""
+    """Return two fixes for keys that the library ignores: one for a table, one for a command that reads no table."""
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
     leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"

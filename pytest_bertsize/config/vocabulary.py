@@ -1,4 +1,4 @@
-"""Config keys of all families by their effect on a parameter count: inert, refused, withheld, synonyms."""
+"""Config keys that concern all families: keys that change no count, keys that are refused or withheld, and synonyms."""
 
 from __future__ import annotations
 

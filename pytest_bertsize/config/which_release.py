@@ -93,9 +93,9 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _list_packages(python: Path, minor: str) -> list[Path]:
-    """Return the folders with packages of one installation, also on Debian and Windows, and those that a ``.pth`` adds.
+    """Return one installation's folders with packages, also on Debian and Windows, and folders that a ``.pth`` adds.
 
-    If ``minor`` is empty and the folders are of several Pythons, none of them counts.
+    If ``minor`` is empty and ``lib`` has folders of several Pythons, these folders are left out.
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
     names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]

@@ -256,7 +256,7 @@ _MARKS = re.compile(
 def resolve(
     text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
 ) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
-    """Return an object of a file with each ``${…}`` resolved, and by path the problem and fix of each that is not.
+    """Return an object with each ``${…}`` resolved, and the problem and the fix of each that cannot be, by its path.
 
     :param text: the text of the file.
     :param value: the object as it is written; a string if ``${…}`` is at the keys or above them.

@@ -116,7 +116,7 @@ NARROWEST_FORMULA = 16
 
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
-    """Draw a row for each line: its name, formula, numbers, parameters and, inside a layer, those of all layers."""
+    """Draw a row for each line; inside a layer, the row has the parameters of one layer and those of all layers."""
     cells = [_write_cells(line, style) for line in lines]
     widths = _choose_widths(lines, cells, style)
     rows = []
@@ -136,7 +136,7 @@ def _write_cells(line: Line, style: Style) -> dict[str, str]:
 
 
 def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
-    """Return the widths of the columns that fit if sums are wrapped and names of tensors shortened as necessary."""
+    """Return the width of each column that is drawn; on a narrow terminal, columns are narrowed or dropped."""
     natural = {
         column: max(len(column), *(cell_len(row[column]) for row in rows))
         for column in COLUMNS
@@ -169,7 +169,7 @@ def _wrap_sum(text: str, width: int) -> str:
 
 
 def _fill_lines(parts: Iterable[str], width: int) -> list[str]:
-    """Put parts on as few lines as possible; a part is never broken."""
+    """Join the pieces of a text to as few lines as possible; no piece is broken."""
     lines = [""]
     for part in parts:
         if lines[-1] and cell_len((lines[-1] + part).rstrip()) > width:

@@ -1,6 +1,6 @@
-"""Explain BERT's count by other names of its tensors: layers of bert4keras, or variables of Google's checkpoints.
+"""Explain BERT's count with other names of its tensors: layers of bert4keras, or variables of Google's checkpoints.
 
-``model.summary()`` of bert4keras lists these layers. Sources: ``variable_mapping`` of bert4keras, which has both names;
+The layers are those that bert4keras prints by ``model.summary()``. Sources: ``variable_mapping`` of bert4keras; and
 google-research/bert, ``modeling.py``, ``run_pretraining.py``, ``run_classifier.py`` and ``run_squad.py``.
 """
 
@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, str, dict[str, str]]] = {
     "cls.predictions": ("MLM-Bias", "cls/predictions", {"bias": "/output_bias"}),
     "qa_outputs": ("", "cls/squad", _OUTPUT),
 }
-"""The layer of bert4keras, the beginning of Google's variables and their ends by tensor, for each module of BERT.
+"""The names for each module of BERT: its layer in bert4keras, and the beginning and ends of Google's variables.
 
 The order is that of ``model.summary()``. Layers that a fine-tuned class adds are absent: their author names them.
 """

@@ -170,7 +170,7 @@ def write_shape(shape: Sequence[int]) -> str:
 
 
 def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Line]:
-    """List all lines down to the total; components that only other classes of the family have get a line as well.
+    """List all lines down to the total; also a line for each component that only other classes of the family have.
 
     :param tensors: whether to list each tensor, in place of sums of weights, biases and norms.
     """
@@ -213,7 +213,7 @@ class _Tree(Struct, frozen=True):
         return f"{what} of {leaf.times:,}{used}"
 
     def _list_inside(self, path: str, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List the components below ``path`` and its own tensors, each with the parameters of a single layer."""
+        """List the components below ``path`` and the tensors directly in it, with the parameters of a single layer."""
         lines: list[Line] = []
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:
@@ -227,7 +227,7 @@ class _Tree(Struct, frozen=True):
         return lines
 
     def _list_kinds(self, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
-        """List weights, biases and norms if there are at least two of these, and tensors tied to another component."""
+        """List weights, biases and norms if at least two of them occur, and tensors tied to another component."""
         kinds = group_by((leaf for leaf in members if not leaf.tied_to), _find_kind)
         lines = [
             self.of.make_sum_line(depth, kind, group, times, numbers=self.of.write_numbers(group), minor=True)

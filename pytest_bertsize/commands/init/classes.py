@@ -115,7 +115,7 @@ class Code:
 
     @cached_property
     def own_families(self) -> dict[str, str]:
-        """Return the families for which the project defines classes under the library's names, each with a file."""
+        """Return by family a file that defines a class with the library's name, or is ``modeling_FAMILY.py``."""
         found: dict[str, str] = {}
         for file, content in self._contents.items():
             names = (name.decode() for name in _CLASS.findall(content))
@@ -127,7 +127,7 @@ class Code:
         return found
 
     def is_foreign(self, architecture: str) -> bool:
-        """Return whether a file imports the library, but none names ``architecture`` or its Auto class."""
+        """Return whether some file imports the library, but no file names ``architecture`` or its Auto class."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
@@ -272,7 +272,7 @@ def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _reach(names: set[str], definitions: list[_Definition], list_names: Callable[[_Definition], set[str]]) -> set[str]:
-    """Return the names, and the names of all definitions that refer to one of them, directly or indirectly."""
+    """Return ``names``, and the names of all definitions that refer to one of ``names``, directly or indirectly."""
     reached: set[str] = set()
     while names - reached:
         reached |= names

@@ -33,7 +33,7 @@ NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
 """The command to run if pytest, started here, does not read the table."""
 MOST_LINES = 20
-"""The most lines to print for one group."""
+"""The most lines to print for one group, such as ``model classes``."""
 NARROWEST = 60
 """The fewest columns to which text is wrapped."""
 _OF_TOML = re.compile(r'\w+ = (?:"[^"]*"|\{[^}]*\}|\[[^\]]*\])')

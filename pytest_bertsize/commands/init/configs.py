@@ -40,13 +40,13 @@ ENDS = {
     "CAUSAL_LM": ("ForCausalLM", "LMHeadModel"),
     "SEQ_2_SEQ_LM": ("ForConditionalGeneration",),
 }
-"""The ends of the names of the classes for each of PEFT's tasks."""
+"""The possible ends of a class's name, by PEFT's name of the task."""
 LABELLED = ("SEQ_CLS", "TOKEN_CLS")
 YOURS = "the class that your code builds"
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
 _UNNAMEABLE = "*?[#"
-"""Characters that have a meaning of their own in a table's path, which therefore cannot contain them."""
+"""Characters that no path in a table's ``config`` can have, since they have a special meaning there."""
 
 
 class Candidate(Struct, frozen=True):
@@ -164,7 +164,7 @@ class Configs:
         return f"{what}: if this config is for one of them, declare that class by a factory" if file else ""
 
     def _read_inner(self, file: str, data: dict[str, object]) -> None:
-        """Note each object inside a file that is a config of a known family; the objects inside it are not searched."""
+        """Note the configs of known families inside a file, but no config inside another config."""
         waiting: list[tuple[str, object]] = [*data.items()]
         for path, value in waiting:
             if not isinstance(value, dict):
@@ -211,7 +211,7 @@ class Configs:
             return None
 
     def _read_modules(self, file: str, content: bytes) -> None:
-        """Note the folder of ``file`` if that lists the modules of a model of sentence-transformers."""
+        """Note the folder of ``file`` if the file lists the modules of a model of sentence-transformers."""
         try:
             entries = json.loads(content)
         except (ValueError, RecursionError):
@@ -249,7 +249,7 @@ def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _can_be_named(path: str) -> bool:
-    """Return whether a table can name a path: it is UTF-8, and no character in it has a meaning of its own there."""
+    """Return whether a table can name a path: the path is UTF-8, and has none of the characters :data:`_UNNAMEABLE`."""
     try:
         path.encode()
     except UnicodeEncodeError:

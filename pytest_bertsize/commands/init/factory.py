@@ -191,9 +191,9 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies)
 
 
 def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
-    """Return the path and the text of each config that a checkout lacks and ``--write`` copies, by its name.
+    """Return, by name, the copy's path and the text of each config that a checkout lacks and ``--write`` copies.
 
-    It is in the hub cache, outside the project, or in a folder that git ignores.
+    Such a config is in the hub cache, outside the project, or ignored by git.
     """
     project, copies = discovery.project, {}
     if project.settings.hub or found.name in project.settings.models:
@@ -241,8 +241,9 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
 
 
 def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str, str]]:
-    """Return, for each config of the model that is outside the project or that git ignores, its path, a clause that
-    says so, and the path of a copy: by the name that the code asks for, ``""`` for the table's config.
+    """Return path, reason and copy's path for each config that is outside the project or that git ignores.
+
+    The keys are the names for which the code asks, and ``""`` for the table's config. The reason is a clause.
     """
     root, hub = discovery.project.root, discovery.project.settings.hub
     top = _find_top(root)

@@ -42,7 +42,7 @@ class Files(Struct):
     """A line for each place that is not searched although it may hold a model."""
 
     def read_all(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
-        """Yield each file with its bytes (``b""`` if too large or unreadable), up to a limit for all files."""
+        """Yield each file with its bytes (``b""`` if too large or unreadable), up to a limit on files and bytes."""
         size = 0
         for opened, file in enumerate(files):
             if opened == MOST_FILES or size > MOST_BYTES:

@@ -50,7 +50,7 @@ class Draft(Struct, frozen=True):
     device: str = ""
     """The device of the build; ``""`` for the meta device."""
     backbones: Mapping[str, str] = {}
-    """The class of each backbone by its attribute, ``""`` for the model itself; empty if there is no closed form."""
+    """The class of each backbone by its attribute (``""`` for the model itself); empty without a closed form."""
     options: Mapping[str, bool] = {}
     without: tuple[str, ...] = ()
     tied: Mapping[str, str] = {}
@@ -184,7 +184,7 @@ class Discovery:
         self._draft = replace(self._draft, **found)
 
     def examine(self, draft: Draft) -> Subject:
-        """Return the subject of a review of the model whose table is ``draft`` without its limits."""
+        """Return the subject of a review: the model with the table ``draft``, but without limits."""
         table = str(replace(draft, limits=()))
         if table not in self._subjects:
             settings = self.project.parse_beside(table)
@@ -243,7 +243,7 @@ class Discovery:
         return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
 
     def _find_ties(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of modules of backbones: one that shares the tensors of another, and that other."""
+        """Yield pairs of paths: a module of a backbone, and the other module whose tensors it shares."""
         known = self._expect().by_name
         tied = {
             name: each.tied_to
@@ -256,7 +256,7 @@ class Discovery:
                 yield path, ends.pop()
 
     def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield a row for each module outside the backbones; a row that replaces a backbone's module has its component.
+        """Yield a row for each module outside the backbones; if it replaces a backbone's module, with that component.
 
         :param before: the backbones' tensors before the class deleted or replaced modules.
         """
@@ -293,7 +293,7 @@ def _is_in(path: str, outer: str) -> bool:
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield limits for a model with a closed form, also for the parts of each backbone and large nested components."""
+    """Yield limits for a model's components; a nested one only if it is large, or directly inside a backbone."""
     derivation = subject.derivation
     assert derivation
     yield from list_limits(derivation)
@@ -337,7 +337,7 @@ class Variation(Struct, frozen=True):
     """A size with another value, and the request that builds the model with that value."""
 
     key: str
-    """The size's name in ``extra``: an argument or a key, with several backbones as ``question.hidden_size``."""
+    """The size's name in ``extra``: an argument or a key; with several backbones, a key is ``question.hidden_size``."""
     was: int
     value: int
     request: Request
@@ -346,7 +346,7 @@ class Variation(Struct, frozen=True):
 def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Request) -> list[Variation]:
     """Return a variation for each size of the backbones, and for each whole number among the arguments.
 
-    A size larger than all numbers in the rows cannot be part of one, and gets no variation.
+    A size that exceeds every number in the rows of ``extra`` cannot be a summand of one, so it gets no variation.
     """
     most = max(int(size) for row in draft.extra for size in row.numbers)
     found: dict[tuple[str, int], Variation] = {}
@@ -392,7 +392,7 @@ def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:
     """Return ``"hidden_size"`` for ``768`` if the size doubles with ``hidden_size``.
 
-    If keys of the config and arguments together exceed the size, an argument sets a key: then keys alone are tried.
+    If the keys and arguments that change the size exceed it together, an argument sets a key: only keys are used.
     """
     assert isinstance(size, int)
     of_configs = [pair for pair in others if pair[0].request.varied]

@@ -178,9 +178,10 @@ def _find_place(root: Path, reference: str) -> tuple[Path, str]:
 
 
 def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> dict[str, str]:
-    """Find configs in checkpoints whose class and sizes are those of a config outside checkpoints or of the same run.
+    """Find configs that a training run saved, and whose class and sizes are those of an original.
 
-    Equal configs outside checkpoints are no copies: people may change each of them by hand.
+    The original is a config that no run saved. For a config in a checkpoint folder, it may also be one beside weights
+    or of the same run. Equal configs that no run saved are no copies: people may change each by hand.
 
     :returns: the place of each copy, with the place of its original.
     """
@@ -201,7 +202,7 @@ def _find_copies(counted: list[_Counted], settled: set[str], files: Files) -> di
 def _find_run(file: str, files: Files) -> str | None:
     """Find the folder of the training run that saved a file in a folder like ``checkpoint-500``.
 
-    :returns: the folder; ``""`` for a file beside weights, which a run saved at its end; ``None`` if no run saved it.
+    :returns: the folder; ``""`` for a file beside weights, which a run saves when it ends; ``None`` if no run saved it.
     """
     folders = PurePosixPath(file).parent.parts
     step = next((depth for depth, name in enumerate(folders) if _STEP.fullmatch(name)), None)
@@ -257,7 +258,7 @@ def _make_valid(part: str) -> str:
 def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
     """Yield a limit for the total and for each top-level component, lower than one more layer would need.
 
-    Components that only other classes of the family have get 0; with an adapter, the trainable parameters get a limit.
+    The limit is 0 for a component that only other classes of the family have. An adapter adds a limit on ``trainable``.
     """
     form, variants = derivation.form, Variants(derivation)
     layers = [size.key for size in variants.sizes.values() if size.repeats]
