@@ -1,4 +1,4 @@
-"""Find budgets that were loosened in the same change: each limit that allows more than it did at the base."""
+"""Find what a change loosens: limits that allow more than at the base, and comparisons that are switched off."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def list_moved_components(revision: str, counts: tuple[Inventory, Inventory], li
 
 
 def find_not_compared(model: Model, baseline: Baseline) -> list[Finding]:
-    """Report a model that cannot be counted at the base: an error if the user named the base."""
+    """Report a model whose table or files at the base cannot be read; a new ``reason`` excuses the table."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {REASON}"
@@ -82,7 +82,7 @@ def judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str
 def list_loosened(
     before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None], counts: Inventory | None
 ) -> Iterator[Row]:
-    """Yield each limit that was loosened.
+    """Yield each limit that was loosened, and each comparison that was switched off.
 
     :param revision: the name of the base in messages.
     :param dtypes: dtypes of the weights in the two configs; ``None`` for an unknown one.

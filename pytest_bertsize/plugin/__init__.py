@@ -174,7 +174,7 @@ def is_on(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
-    """Return 0 only if every declared model passed, or if the run may leave models unchecked, as ``--fixtures`` may."""
+    """Return 0 with the gate on only if all models passed, or may stay unchecked as with ``--fixtures``."""
     status = yield
     if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session

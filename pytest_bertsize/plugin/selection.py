@@ -64,7 +64,7 @@ class Selection:
         self.config = config
         chosen = config.args_source == pytest.Config.ArgsSource.ARGS and any("::" in each for each in config.args)
         self.left_out = chosen or config.getoption("lf", default=False)  # which leaves files out without a hook
-        """True if an option or a plugin left out tests."""
+        """True if an option, a plugin, or a test id in the command left out other tests."""
 
     @property
     def excuse(self) -> str:
