@@ -1,8 +1,8 @@
 """The closed form of one model for all values of its sizes at once: its counts, and the sizes that its class refuses.
 
-Values that are switches, words or lists stay as they are, since they decide which modules exist. Every size
-becomes a symbol: if a closed form or a rule compares two sizes, the result is computed for both answers. A size keeps
-its value if its number itself is needed, as for the end of a loop.
+Values that are switches, words or lists stay as they are, since they decide which modules exist. A size becomes a
+symbol, unless its number itself is needed, as for the end of a loop. If a closed form or a rule compares two sizes, the
+result is computed for both answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_WAYS = 64
-"""The most ways through one function, each with a result of its own; a built-in family has at most a dozen."""
+"""The most paths that are followed through the comparisons of one function; a built-in family has at most a dozen."""
 NOT_WRITTEN = "not written: the library uses another size in its place"
 ONE_BY_ONE = "the number itself decides which parts exist"
 OF_AN_ADAPTER = "the adapter's own file sets it"
@@ -33,7 +33,7 @@ OF_AN_ADAPTER = "the adapter's own file sets it"
 
 
 class NeedsNumber(Exception):
-    """A function reads the number of a size, so that its result holds for that number alone."""
+    """The error if a function reads the number of a size, so that its result holds for that number alone."""
 
     def __init__(self, symbols: Iterable[str]) -> None:
         super().__init__()
@@ -41,13 +41,16 @@ class NeedsNumber(Exception):
 
 
 class End(Struct, Generic[T], frozen=True):
-    """The result of one way through a function."""
+    """The result of a function after the last of its comparisons."""
 
     value: T
 
 
 class Branch(Struct, Generic[T], frozen=True):
-    """A question with the ways after yes and no: is a sum zero or, without ``is_zero``, is it positive?"""
+    """A yes-or-no question about a sum, with the results that follow each answer.
+
+    With ``is_zero`` the question is whether the sum is zero, else whether it is positive.
+    """
 
     count: Sum
     is_zero: bool
@@ -59,7 +62,7 @@ Ways: TypeAlias = Branch[T] | End[T]
 
 
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
-    """Return the result of the way that leads through the questions with these sizes."""
+    """Return the result that ``ways`` has for ``sizes``."""
     while isinstance(ways, Branch):
         value = evaluate(ways.count, sizes)
         ways = ways.then if (value == 0 if ways.is_zero else value > 0) else ways.otherwise
@@ -84,9 +87,9 @@ class _Trail(Struct):
     answered: dict[tuple[Sum, bool], bool] = {}
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Decide whether ``count`` is zero or, without ``is_zero``, whether it is positive.
+        """Decide whether ``count`` is zero if ``is_zero`` is set, else whether it is positive.
 
-        A sum and its opposite are one question: ``A - D > 0`` is asked as not ``D - A + 1 > 0``.
+        A sum and its opposite are one question: ``D - A > 0`` is asked as not ``A - D + 1 > 0``.
         """
         is_opposite = count[0].number < 0
         question = subtract(() if is_zero else terms_of(1), count) if is_opposite else count
@@ -99,7 +102,7 @@ class _Trail(Struct):
 
 
 def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterable[str]) -> Ways[T]:
-    """Return the results of a function of some sizes, for both answers to each of its comparisons.
+    """Return the results of a function for both answers to each comparison of sizes that it makes.
 
     :param function: is called with a symbol in place of each size.
     :raises NeedsNumber: if the function reads the number of a size, or has more than :data:`MOST_WAYS` results.
@@ -126,7 +129,7 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
 
 
 class Counts(NamedTuple):
-    """The counts of a model for one way through its closed form, with symbols in place of its sizes."""
+    """The counts of a model in symbols, for one set of answers to the comparisons of its closed form."""
 
     own: Mapping[str, Sum]
     """Parameters of each component itself, without those of the components below it."""
@@ -137,7 +140,7 @@ class Counts(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """A rule on the sizes of a class, with its result for every way through it; ``None`` if it cannot use the sizes."""
+    """A rule on the sizes of a class, and its result for all sizes; ``None`` for sizes that the rule cannot use."""
 
     rule: Rule
     holds: Ways[bool | None]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 MOST_SAID = 3
-"""The most entries that a row names if several entries of a list of the table differ."""
+"""The most entries of a list in the table that one row of the attribution names."""
 NO_ENTRY = "nothing"
-"""The text for a list of the table if the other side has all of its entries."""
+"""The text in place of a list's entries if the list has none that the other side lacks."""
 TOGETHER = "together"
 """The key of the row for parameters that no single key explains, as when both the width and the depth grow."""
 INSEPARABLE = "these keys go together: the closed form has no count for one without the others"
@@ -46,7 +46,7 @@ class Moved(Struct, frozen=True):
 
 
 class Attribution(Struct, frozen=True):
-    """The changed keys, the largest effect first; their totals sum to the change of the closed form."""
+    """The rows of the changed keys, the largest effect first; their totals sum to the change of the closed form."""
 
     moved: tuple[Moved, ...]
     method: str = ""
@@ -88,13 +88,13 @@ def alone_and_together(
 
 
 def in_one_row(said: Sequence[tuple[str, str, str]], own: Counts) -> Moved:
-    """Return the row of keys that cannot be counted one by one."""
+    """Return one row for all of the keys, which cannot be counted one by one."""
     key, before, after = (", ".join(parts) for parts in zip(*said, strict=True))
     return Moved(key, before, after, own)
 
 
 def difference(new: Counts, old: Counts) -> dict[str, int]:
-    """Return the differences by component."""
+    """Return the change in the count of each component, without components that do not change."""
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in {**old, **new}}
     return {name: delta for name, delta in deltas.items() if delta}
 
@@ -106,7 +106,7 @@ def came_and_went(new: Counts, old: Counts) -> tuple[int, int]:
 
 
 def _complete(form: ClosedForm, other: ClosedForm) -> ClosedForm:
-    """Return ``form`` with the sizes and switches that only ``other`` has, such as labels; these are no changes."""
+    """Return ``form`` with the sizes and switches that only ``other`` has, so that these do not count as changes."""
     sizes, switches = {**other.dims.sizes, **form.dims.sizes}, {**other.dims.switches, **form.dims.switches}
     return form.with_dims(sizes=sizes, switches=switches)
 

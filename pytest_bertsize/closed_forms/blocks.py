@@ -40,7 +40,7 @@ class Copies(NamedTuple):
         return self.keys[index - self.start] if self.keys else str(index)
 
     def only(self, run: range) -> Copies:
-        """Return the copies with these indices; if these are all copies, their number may stay a symbol."""
+        """Return the copies with the indices in ``run``; if these are all copies, their number may stay a symbol."""
         every = self.indices()
         if run == every:
             return self
@@ -61,7 +61,7 @@ class Term(NamedTuple):
     component: str = ""
     trainable: bool = True
     tied_to: str | None = None
-    """The full name of the owner of the storage; a star in it means the index at the same position of ``name``."""
+    """The full name of the tensor that owns the storage; a star stands for the index at the same place in ``name``."""
     copies: tuple[Copies, ...] = ()
     """The copies for each star in the name."""
     kind: str = ""
@@ -125,7 +125,7 @@ class Kind(NamedTuple):
 
     doc: str
     shapes: Callable[..., Shapes]
-    """A function that takes the sizes of such a module and returns its parameters."""
+    """A function that takes the sizes of a module of this kind and returns its parameters."""
 
 
 def _recurrent(gates: int) -> Callable[..., Shapes]:

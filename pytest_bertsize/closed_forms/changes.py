@@ -182,7 +182,7 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
 
 
 def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Return the new index, by old path, of each module left in a list that loses modules."""
+    """Return the new index of each module that stays in a list that loses modules, by the module's old path."""
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
         stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]
@@ -278,7 +278,7 @@ def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str
 
 
 def _find_elsewhere(part: str, names: Collection[str]) -> str:
-    """Return the whole path of a module that is named without its parents."""
+    """Return the path of a module that is named without its parents; ``""`` if the model has no such module."""
     for name in names:
         parts = name.split(".")
         if part in parts:

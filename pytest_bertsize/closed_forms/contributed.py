@@ -176,7 +176,7 @@ def _read_family(name: str, table: object) -> Family:
 
 
 def _check_types(table: Mapping[str, Any]) -> None:
-    """:raises BadExpression: for an unknown key, and for a value of another type."""
+    """:raises BadExpression: for an unknown key, and for a value of the wrong type."""
     for key, value in table.items():
         if key not in KEYS:
             instead = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")

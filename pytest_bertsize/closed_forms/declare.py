@@ -40,7 +40,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of ``sizes``, ``switches`` or ``activations`` if no such key of the similar family is kept."""
+"""The first word of ``sizes``, ``switches`` or ``activations`` if none of the keys of ``like`` are kept."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -70,7 +70,7 @@ def family(
 ) -> Family:
     """Return a family from texts.
 
-    :param like: a family with the same keys and trees, except for those given here.
+    :param like: a family with the same keys and trees, except for those that other arguments set.
     :param classes: each line has a class and its trees, or only classes, whose trees follow from the ends of their
         names (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
 
@@ -190,23 +190,23 @@ def _list_terms(parts: Sequence[_Part], absent: Mapping[str, bool], dims: Dims) 
 
 @cache
 def inert_keys() -> Mapping[str, list[str]]:
-    """Return by family the keys that occur in published configs and change no count."""
+    """Return, for each family, the keys that occur in published configs and change no count."""
     found: dict[str, list[str]] = json.loads(Path(__file__).with_name("inert_keys.json").read_text("utf-8"))
     return found
 
 
 def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
-    """Return the keys that a family reads from its config: those of a similar family, changed as given.
+    """Return the keys that a family reads from its config: those of ``like``, with the changes in the other arguments.
 
-    Sizes, switches, choices and ignored keys are added to those of the similar family, and replace those with the same
-    name; any other argument replaces that of the similar family.
+    Sizes, switches, choices and ignored keys are added to those of ``like``, and replace those with the same name. Any
+    other argument replaces the value that ``like`` has.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: a size has its symbol,
         its key unless that is the standard one, and its default (``none`` if the library uses another size instead).
         Then follow ``or`` with an alias, ``layers`` for a number of layers, ``from`` with the least value, ``divides``
         with the sizes that must be its multiples. ``D 1024`` changes the default of a known size.
-    :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` if the
-        library reads null as the default.
+    :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; a switch ends with
+        ``null`` if the library reads null as the default.
     :param activations: ``"hidden_act gelu"``.
     :param more: as in :class:`~pytest_bertsize.config.keys.ConfigKeys`, but with texts for ``indices``
         (``"pad_token_id 0"``), ``rules`` (:func:`read_rules`) and ``ignored`` (:func:`read_ignored`).
@@ -312,9 +312,9 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 
 
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Return the rules of a text, three lines for each: a condition of keys, the message if it fails, the fix.
+    """Return the rules of a text, three lines for each: a condition on keys, the message if it fails, the fix.
 
-    A message is at the line of the condition's first key, or at the line of ``KEY`` in ``KEY: CONDITION``.
+    A message points to the first key of the condition, or to ``KEY`` if the condition is written ``KEY: CONDITION``.
     """
     if not isinstance(text, str):
         return text

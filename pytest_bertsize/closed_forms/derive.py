@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 10**13
 """The most parameters of a model that is built; no trained model has as many, so a larger one is a mistake."""
 MOST_MEMORY = 64 * MEGABYTE
-"""The most bytes that a build may take by its closed form unless the table allows more; the build has its own limit."""
+"""The most bytes that a closed form may predict for a build, unless the table allows more."""
 BYTES_OF_A_TENSOR = 3_600
 """Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
 BYTES_OF_A_LABEL = 190
@@ -81,7 +81,7 @@ class Derivation(NamedTuple):
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
-    """Return the closed form, unless the model is too large to be listed and built.
+    """Return the closed form of a model and the values of its config; refuse a model that is too large to build.
 
     :raises Unusable: with the findings of the config or the table.
     """
@@ -120,7 +120,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
 
 def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """Return the family and the class, without an adapter."""
+    """Return the family and the class of a model, without its adapter."""
     if model.factory is None and not config.parts:
         return closed_form_of(model, config, registry)
     from pytest_bertsize.closed_forms import several
@@ -216,7 +216,7 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 
 
 def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
-    """Return the message about an excess, the fix, and the symbol of the size that causes it; else ``None``.
+    """Return a message, a fix and the symbol of the size that makes a model too large; ``None`` if it is not.
 
     :param build: the resources that the table allows; a fifth of the memory is kept as a reserve.
     """
@@ -246,7 +246,7 @@ def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
 
 
 def most_memory(build: Build) -> int:
-    """Return the most bytes that a build may take by its closed form."""
+    """Return the most bytes that a closed form may predict for a build."""
     return max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
 
 
@@ -287,7 +287,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
 
 
 def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
-    """Return the table's ``architecture``, or the only one in the file.
+    """Return the table's ``architecture``, else the only architecture in the file.
 
     :raises Unusable: if there is none, or more than one.
     """
@@ -323,7 +323,7 @@ def _class_name(config: ModelConfig) -> str:
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """Return the closed form of a declared model.
 
-    :raises Unusable: if there is no closed form for the model, with the names of the nearest ones.
+    :raises Unusable: if there is no closed form for the model; the message has the names nearest in spelling.
     """
     family = family_name(model, config, registry)
     if not registry.families(family):

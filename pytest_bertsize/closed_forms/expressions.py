@@ -22,7 +22,7 @@ LONGEST = 200
 MOST_ITEMS = 10_000
 """The most items of a list that an expression makes."""
 MOST_WORK = 100_000
-"""The most work of one product, which is the bits or terms of one factor times those of the other."""
+"""The most work for one product: the bits or terms of one factor, multiplied by those of the other."""
 HIGHEST_POWER = 16
 
 
@@ -37,7 +37,7 @@ class Scope(Struct, frozen=True):
     formulas: Mapping[str, Evaluate]
     """Names that the text of a tree defines: ``W := H // A * A``."""
     arguments: Mapping[str, Any]
-    """Arguments that the class passes to its body, and variables of ``for``."""
+    """The arguments that the class gives to the tree, and the variables of ``for``."""
     counted: dict[str, Any] = {}
     """Values of :attr:`formulas`, each of which is evaluated once."""
 

@@ -37,7 +37,7 @@ class Architecture(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     """Rules of this class on the config's values, besides those of its family."""
     added: Mapping[str, Sequence[str]] = {}
-    """Additions of a project's table to the class, in words, by the table's keys."""
+    """The additions of a project's table to the class, as text, by the key of the table that adds them."""
     since: tuple[int, ...] = ()
     """The first release of transformers with the class; empty if all known ones have it."""
     literals: frozenset[int] = frozenset()
@@ -79,7 +79,7 @@ class Family(Struct, frozen=True):
     ) -> tuple[Family, Architecture]:
         """Return the family and the class for a config: a family of several models reads its parts from the config.
 
-        :param find: returns families by their ``model_type``; ``None``: the built-in families.
+        :param find: returns the families of a ``model_type``; ``None`` for the built-in families alone.
         """
         return self, architecture
 
@@ -125,7 +125,7 @@ def _list_components(form: ClosedForm) -> dict[str, int]:
 
 
 class ClosedForm(Inventory):
-    """The inventory of a model from its config alone: counted by terms, and unrolled only to list tensors."""
+    """The inventory of a model from its config alone: counts are sums over terms, not over tensors."""
 
     def __init__(self, architecture: Architecture, dims: Dims, list_known: Callable[[], Iterable[str]] = tuple) -> None:
         self.architecture, self.dims, self.list_known = architecture, dims, list_known
@@ -141,7 +141,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Every tensor by name: this unrolls all copies, so look at :attr:`total` first."""
+        """Every tensor by name, one for each copy; a huge model has too many, so check :attr:`total` first."""
         return tuple(list_tensors(self.terms))
 
     @cached_property
@@ -198,7 +198,7 @@ class ClosedForm(Inventory):
         return self.architecture.terms(symbolic(self.dims))
 
     def layers(self, component: str) -> int:
-        """Return 12 if every term of the component has 12 copies, else 1; if a term is frozen, compare tensors."""
+        """Return the number of copies if it is the same for all terms, else 1; with a frozen term, compare tensors."""
         repeats = self._repeats.get(component, set())
         if component == TOTAL or not repeats:
             return 1
@@ -208,7 +208,7 @@ class ClosedForm(Inventory):
 
     @cached_property
     def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
-        """The numbers of copies of the terms of each component, each number with whether its terms train."""
+        """Pairs for every component: the number of copies of one of its terms, and whether that term trains."""
         found: dict[str, set[tuple[int, bool]]] = {}
         for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.terms}:
             for level in levels(component):

@@ -144,7 +144,7 @@ def _repeat(times: tuple[Sum, ...], single: Formula) -> Iterable[Product]:
 
 
 def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
-    """Return each term of a sum twice: without its number, to find like terms, and as a product.
+    """Return each term of a sum twice: without its coefficient, to find like terms, and as a product.
 
     The factors of the product are in the order of a shape: rows before columns.
     """
@@ -153,12 +153,12 @@ def _split(total: Sum, shape: Sequence[Sum]) -> list[tuple[Monomial, Product]]:
 
 
 def _without_number(monomial: Monomial) -> Monomial:
-    """Remove the number of a monomial; of a quotient, remove only the sign."""
+    """Remove the coefficient of a monomial, or only its sign if the monomial has a divisor."""
     return replace(monomial, number=Fraction(1) if monomial.is_whole else abs(monomial.number))
 
 
 def _as_product(monomial: Monomial, place: Mapping[str, int]) -> Product:
-    """Split a monomial into factors; a quotient stays one factor."""
+    """Split a monomial into factors; a monomial with a divisor stays one factor."""
     if not monomial.is_whole:
         return Product(1 if monomial.number > 0 else -1, ((_without_number(monomial),),))
     factors = sorted(

@@ -2,8 +2,8 @@
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, with DoRA (Liu et al. 2024, arXiv
 2402.09353) ``out`` more. PiSSA and OLoRA decompose a weight, so that no rank exceeds min(in, out). All other tensors
-stop training, except the biases that ``bias`` names and the modules to save. PEFT copies such a module, trains all of
-the copy, and keeps the original frozen beside it. The rules are those of peft 0.21.2: ``check_target_module_exists``,
+stop training, except the biases that ``bias`` names and the modules to save. PEFT copies each module to save, trains
+the copy, and keeps the original frozen. The rules are those of peft 0.21.2: ``check_target_module_exists``,
 ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``,
 ``get_pattern_key``, ``_set_trainable`` and ``ModulesToSaveWrapper`` in ``utils/other.py``, and three classes of
 ``peft_model.py`` that name modules themselves.
@@ -96,13 +96,13 @@ class _Modules:
 
 
 def _ends_of(path: str) -> Iterator[str]:
-    """Yield names by which PEFT's list may mean this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
+    """Yield the names by which a list for PEFT may mean a module: ``a.b.c``, ``b.c`` and ``c`` for ``a.b.c``."""
     parts = path.split(".")
     return (".".join(parts[depth:]) for depth in range(len(parts)))
 
 
 def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str, int]:
-    """Return the index of the first expression that matches a whole name, for each name with a match."""
+    """Return, for each name that an expression matches as a whole, the index of the first such expression."""
     matches = [re.compile(each).fullmatch for each in expressions]
     first = {name: next((index for index, match in enumerate(matches) if match(name)), None) for name in names}
     return {name: index for name, index in first.items() if index is not None}
@@ -253,7 +253,7 @@ class _Targets:
 
 
 class _Saving:
-    """The modules to save of one model, which has its adapters already."""
+    """The modules to save in one model, which has its adapters already."""
 
     def __init__(self, adapter: Adapter, modules: _Modules) -> None:
         self.adapter, self.modules = adapter, modules
@@ -287,7 +287,7 @@ class _Saving:
     def add_copies(self) -> Sequence[Term]:
         """Replace each module to save by a frozen ``original_module`` and a copy that trains.
 
-        Ties within a module stay in its copy. The copy owns the tensors that the original shares with other modules.
+        Ties within a module stay in its copy; a tensor that the original shares with others is separate there.
         """
         terms = self.modules.terms
         if not self.paths:

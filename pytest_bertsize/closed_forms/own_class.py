@@ -30,7 +30,7 @@ NO_FAMILY = Family("", ConfigKeys(()), ())
 """The family of a class without a config."""
 _NUM_LABELS = "num_labels"
 RANK = "r"
-"""The symbol of the rank of an adapter."""
+"""The symbol of an adapter's rank."""
 
 
 def own_class(

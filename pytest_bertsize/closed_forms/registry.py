@@ -77,7 +77,7 @@ class Registry:
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """Return the closed form of one architecture of a family.
 
-        :raises Unusable: for two closed forms of it in installed packages, and for a package whose file cannot be read.
+        :raises Unusable: if installed packages have two closed forms for one class, or a file that cannot be read.
         """
         known = ((family, family.architecture(architecture)) for family in self.families(name))
         found = next(((family, known) for family, known in known if known), None)
@@ -99,12 +99,12 @@ class Registry:
         return next((family for family in self._list_all() if family.architecture(architecture)), None)
 
     def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
-        """Return the families that read the most keys of a config without ``model_type``, the likeliest first.
+        """Return the family that reads the most keys of a config without ``model_type``, or all families that tie.
 
-        If several families read equally many, the config's name decides, or else BERT is returned if it is among them.
+        If several families tie, the config's name decides, else BERT is returned if it is one of these families.
 
         :param reference: the config's file and the keys that lead to it.
-        :returns: an empty list if no family reads any key of it.
+        :returns: an empty list if no family reads any key of the config.
         """
         fits = {name: sum(key in self._list_keys(name) for key in data) for name in self.names}
         most = max(fits.values())
@@ -122,7 +122,7 @@ class Registry:
         return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
-        """Return the supported architectures with the most similar names, in one family if that family is known."""
+        """Return the architectures whose names are nearest in spelling, within ``family`` if that family is known."""
         from difflib import get_close_matches
 
         among = self.families(family) or self._list_all()

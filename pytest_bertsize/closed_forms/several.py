@@ -224,7 +224,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     """Return the family and the class of a composed config.
 
     :param find: returns the closed form of one model.
-    :raises Unusable: if there is no closed form for one of its parts.
+    :raises Unusable: if a part of the config has no closed form.
     """
     if config.modules:
         parts = find_all(partial(_find_module, config, *each, registry) for each in enumerate(config.modules))
@@ -249,7 +249,7 @@ def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Regis
 
 
 def _shorten_name(name: str, names: Iterable[str]) -> str:
-    """Return the shortest beginning that distinguishes a name from the others, as the end of its symbols."""
+    """Return the shortest beginning of ``name`` that no other name has; it becomes the end of the part's symbols."""
     plain = {each: re.sub(r"\W", "", each) for each in names}
     others = [plain[each] for each in plain if each != name]
     lengths = range(1, len(plain[name]) + 1)

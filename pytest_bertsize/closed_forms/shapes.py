@@ -49,13 +49,13 @@ FURTHEST = 4
 WIDEST, DEEPEST = 1_024, 24
 """The width and depth of BERT-large, which are tried for smaller models, too."""
 MOST_APART = 5
-"""The most steps between two widths that the heads divide; if there are more, heads become 64 wide."""
+"""The most steps between two widths that heads of the present width divide; with more, heads become 64 wide."""
 MOST_STEPS = 64
 """The most values of one size that are tried."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
-"""Limits of the ratio of feed-forward network to width, as multiples of the present ratio."""
+"""The least and the greatest ratio of feed-forward size to width that is tried, in multiples of the present ratio."""
 HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
-"""Symbols of numbers of heads, of sizes of feed-forward layers, and of rows of embeddings."""
+"""The symbols for numbers of heads, for sizes of feed-forward layers, and for rows of embeddings."""
 HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
 """Keys of the width of a head, in families where it does not follow from the model's width."""
 OF_ADAPTER = ("r", "target_modules")
@@ -65,7 +65,7 @@ MOST_LEFT_OUT = 2
 
 
 class Wish(NamedTuple):
-    """The sizes that a search may change, and the steps of the change."""
+    """The wishes for a search: keys to keep, steps between sizes, the width of a head, and tokens in a forward pass."""
 
     keep: frozenset[str] = frozenset()
     """Keys that do not change."""
@@ -147,9 +147,10 @@ class Axes:
         self.widths = self._list_widths()
 
     def _fewer_rows(self, symbol: str, now: int) -> range:
-        """Return smaller numbers of rows, rising: multiples of the step, to which positions add the present remainder.
+        """Return smaller numbers of rows to try, in rising order.
 
-        Some families count positions from 2 on (fairseq's padding). There are no fewer positions than tokens in a pass.
+        Rows of a vocabulary are multiples of the step. Rows of positions are such multiples plus the present remainder,
+        as some families count positions from 2 on (fairseq's padding), and are no fewer than the tokens of a pass.
         """
         step = self.wish.multiple
         return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
@@ -252,7 +253,7 @@ def find_shapes(
 
 
 def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str]:
-    """List the adapter's quantities that a limit gives a maximum: ``trainable``, and components of its own."""
+    """List the adapter's quantities that have a maximum in ``limits``: ``trainable``, and the adapter's components."""
     own = [each for each in limits if each.component == TRAINABLE or is_within(each.component, "adapters")]
     return [each.component for each in own if each.maximum is not None] if derivation.adapter else []
 
@@ -274,7 +275,7 @@ def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tupl
 
 
 class _Search:
-    """A search over pairs of a width and a network, each pair as deep as the limits allow."""
+    """A search over pairs of a width and a feed-forward size, each pair as deep as the limits allow."""
 
     def __init__(
         self,
@@ -325,7 +326,7 @@ class _Search:
     # measure a shape
 
     def _measure_form(self, form: ClosedForm) -> list[int]:
-        """Measure the quantities of the limits, in their order."""
+        """Measure the quantity of each limit, in the order of the limits."""
         found = []
         for limit in self.limits:
             if limit.measure is None:
@@ -345,7 +346,7 @@ class _Search:
             return None
 
     def _measure_line(self, body: Mapping[str, int]) -> list[list[int] | None]:
-        """Measure a width and a network at the present depth, and with one layer more in each stack in turn."""
+        """Measure the sizes in ``body`` at the present depth, and with one layer more in each stack in turn."""
         key = tuple(body.values())
         if key not in self._lines:
             deeper = ({**body, stack: self.axes.now[stack] + 1} for stack in self.axes.stacks)
@@ -358,7 +359,7 @@ class _Search:
         return any(limit.maximum is not None and count > limit.maximum for limit, count in held)
 
     def _is_over(self, body: Mapping[str, int], depths: Sequence[int]) -> bool:
-        """Return whether a width and a network exceed a limit at these depths."""
+        """Return whether a model with the sizes in ``body`` and these depths exceeds a limit."""
         start, *deeper = self._measure_line(body)
         if start is None:
             return True
@@ -452,7 +453,7 @@ class _Search:
     def _list_depths(
         self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
     ) -> Iterator[Shape]:
-        """Yield the deepest shapes of a width and a network under the limits; each changes at most one stack."""
+        """Yield the deepest shapes with the sizes in ``body`` under the limits; each changes at most one stack."""
         now = tuple(self.axes.now[stack] for stack in self.axes.stacks)
         depths = set() if now else {now}
         for place, tried in enumerate(self.axes.depths[stack] for stack in self.axes.stacks):

@@ -44,7 +44,7 @@ Sum: TypeAlias = tuple[Monomial, ...]
 Count: TypeAlias = "int | Expression"
 ONE: Sum = (Monomial(Fraction(1)),)
 Base: TypeAlias = "str | Floor | Sum"
-"""The base of a power in a monomial: the name of a size, a rounded quotient, or a sum that divides."""
+"""The base of a power in a monomial: the name of a size, a rounded quotient, or a sum in a divisor."""
 
 
 def terms_of(count: Count) -> Sum:
@@ -128,7 +128,7 @@ def raise_to(terms: Sum, exponent: int) -> Sum:
 
 
 def as_power(base: Base, exponent: int = 1) -> Sum:
-    """Return a sum of a single power."""
+    """Return ``base`` to the power ``exponent``, as a sum."""
     return (Monomial(Fraction(1), ((base, exponent),)),)
 
 
@@ -150,7 +150,7 @@ def with_even_quotients(terms: Sum, sizes: Mapping[str, Any]) -> Sum:
 
 
 def over_one_line(terms: Sum) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
-    """Return a sum of fractions as one, in whole numbers: the products above its line, and the product below."""
+    """Return a sum of fractions as one fraction of whole numbers: the products above and the product below its line."""
     divisor = math.lcm(*(term.number.denominator for term in terms))
     below: dict[Base, int] = {}
     for term in terms:
@@ -193,7 +193,7 @@ class Oracle(Protocol):
     """Answers the questions of a closed form about its sizes."""
 
     def decide(self, count: Sum, *, is_zero: bool) -> bool:
-        """Return whether ``count`` is zero or, without ``is_zero``, whether it is more than zero."""
+        """Return whether ``count`` is zero if ``is_zero`` is set, else whether it is more than zero."""
 
     def number(self, count: Sum) -> int:
         """Return the value of a sum."""

@@ -154,7 +154,7 @@ class _Place(NamedTuple):
     """The place of a line in a model."""
 
     path: str
-    """The path of the module around it, with a final dot."""
+    """The path of the module around the line, with a final dot."""
     root: str
     """The attribute under which a class keeps the tree, with a final dot."""
     component: str = ""
@@ -163,7 +163,7 @@ class _Place(NamedTuple):
 
 
 def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
-    """Read rows of one depth, each with the rows that are indented below it."""
+    """Read the lines of one depth, each with the lines that are indented below it."""
     while rows:
         (depth, text), *rows = rows
         below = list(takewhile(lambda row, depth=depth: row[0] > depth, rows))  # type: ignore[misc]

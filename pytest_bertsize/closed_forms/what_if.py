@@ -66,7 +66,7 @@ class Variants(Struct, frozen=True, dict=True):
 
     @property
     def kept_numbers(self) -> str:
-        """A sentence about other numbers in ``extra``; ``""`` if there are none."""
+        """A sentence about the numbers in ``extra`` that are not in :attr:`unsure`; ``""`` if there are none."""
         numbers = sorted(self.form.architecture.literals.difference(self.unsure.values()))
         return f"numbers in extra stay as written: {', '.join(map(exact, numbers))}" if numbers else ""
 
@@ -74,7 +74,7 @@ class Variants(Struct, frozen=True, dict=True):
         return int(self.form.dims.sizes[self.sizes[key].symbol])
 
     def together(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the changes, and the same changes of sizes that must be equal to a changed size."""
+        """Return the changes, with the same change for each size that must be equal to a changed one."""
         along = dict(changes)
         for one, other in self.derivation.family.keys.equal:
             if one in along or other in along:
@@ -144,7 +144,7 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
 
 
 def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
-    """Return changes that add 64 or more hidden units, heads or their width, and feed-forward units in proportion."""
+    """Return changes that add 64 or more hidden units, and heads (or their width) and feed-forward units to match."""
     now = variants.now(width)
     heads, inner = by_symbol.get("A"), by_symbol.get("I")
     each = now // variants.now(heads) if heads else 0

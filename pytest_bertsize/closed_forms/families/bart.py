@@ -109,7 +109,7 @@ PEGASUS = family(
     positions=SINUSOIDS,
     norms=LAST_NORM,
 )
-"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): BART with sinusoidal positions and mBART's last norms."""
+"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): mBART with sinusoidal positions and no norm after the embeddings."""
 
 M2M_100 = family(
     "m2m_100",
@@ -127,7 +127,7 @@ M2M_100 = family(
     """,
     positions="",
 )
-"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with computed positions and norms at the end."""
+"""M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: PEGASUS with positions that are computed, not stored."""
 
 LED = family(
     "led",

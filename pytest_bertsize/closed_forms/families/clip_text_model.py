@@ -1,6 +1,6 @@
 """The text model of CLIP (Radford et al. 2021, arXiv 2103.00020): a pre-norm transformer with learned positions.
 
-V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
+The model has V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -37,7 +37,7 @@ class Side(Part, frozen=True):
     """One half of a pair: a class of its own family."""
 
     def component_of(self, own: str) -> str:
-        """Return ``decoder.pooler`` for a decoder's ``pooler``, and ``decoder.norm`` for its ``encoder.norm``."""
+        """Return a component's name in the pair: ``decoder.norm`` for ``encoder.norm`` in the decoder's family."""
         stem, _, rest = own.partition(".")
         if stem == "head":
             return own
@@ -101,7 +101,7 @@ class Pair(Several, frozen=True, kw_only=True):
             raise Unusable(Finding("config-invalid", message, fix, file=config.file, line=line))
 
     def _count_encoder(self, value: Any, dims: Dims) -> int | None:
-        """Return the encoder's parameters without pooler, negative: in transformers 4, a tied decoder shared them."""
+        """Return minus the encoder's parameters without a pooler, which a tied decoder shared in transformers 4."""
         encoder, decoder = self.parts
         if value is not True or encoder.family is not decoder.family:
             return None

@@ -27,8 +27,8 @@ GEMMA = family(
     under="model",
     mlp_bias="False",
 )
-"""The first config files write ``"gelu"`` for GELU's tanh approximation, and the config class reads it so; neither
-function has parameters."""
+"""Gemma's first config files have ``"gelu"`` for GELU's tanh approximation, and the config class reads the word in this
+sense; neither function has parameters."""
 
 GEMMA2 = family(
     "gemma2",

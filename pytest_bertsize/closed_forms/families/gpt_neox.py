@@ -1,6 +1,6 @@
 """GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, and one matrix for query, key and value.
 
-V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
+The body has V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
 """
 
 from pytest_bertsize.closed_forms.declare import family

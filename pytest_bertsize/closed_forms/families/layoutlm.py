@@ -111,8 +111,8 @@ LILT = family(
 )
 """LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
 
-BERT has a layout model beside it, of width N = D/R with M = I/R in feed-forward layers. The layout's embeddings have
-4·P2·(D/6) + P·N + D·N + 3·N (six vectors of width D/6 make one), and its layers L·(4·N² + 2·N·M + 9·N + M).
+The narrow transformer has the width N = D/R, and M = I/R in its feed-forward layers. It adds to BERT embeddings of
+4·P2·(D/6) + P·N + D·N + 3·N (six vectors of width D/6 make one), and layers of L·(4·N² + 2·N·M + 9·N + M).
 """
 
 MARKUPLM = family(

@@ -1,7 +1,7 @@
 """Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288), and families that are built like it, such as EuroBERT.
 
-V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of their own
-(arXiv 2305.13245). There are norms before attention, before a gated feed-forward part and after the last layer.
+The body has V·D + L·(2·D·W·(A + Q) + 3·D·I + 2·D) + D, where W is the width of a head; keys and values have Q heads of
+their own (arXiv 2305.13245). Norms come before attention, before a gated feed-forward part and after the last layer.
 """
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ NO_TOKEN_BIAS = Until(
 
 
 def head_dim_since(release: str, family: str) -> Until:
-    """Return the change for older releases: they lack ``head_dim``, and the number of heads must divide the width."""
+    """Return the change for releases before ``release``: they lack ``head_dim``, and heads must divide the width."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         found = without_rules_on("head_dim")(without("head_dim")(keys))
@@ -126,8 +126,8 @@ QWEN3 = family(
     head_norms="q_norm, k_norm   rms_norm W   @decoder.norm",
     since=(4, 51),
 )
-"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, shared by all heads (Henry et al.
-2020, arXiv 2010.04245), and heads of their own width."""
+"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with heads of any width, and with norms on queries and keys that
+all heads share (Henry et al. 2020, arXiv 2010.04245)."""
 
 EUROBERT = family(
     "eurobert",

@@ -1,7 +1,7 @@
 """Marian (Junczys-Dowmunt et al. 2018, arXiv 1804.00344): BART with sinusoidal positions and up to two vocabularies.
 
 Word embeddings have V·D if the stacks share them (untied, 2·V·D + Vd·D); if not, V·D + Vd·D, tied or not. In
-transformers 4 the decoder always has V rows. R is the number of rows that the decoder embeds.
+transformers 4 a decoder beside an encoder always has V rows. R is the number of rows that a decoder embeds.
 """
 
 from msgspec.structs import replace

@@ -1,7 +1,7 @@
 """ModernBERT (Warner et al. 2024, arXiv 2412.13663): a pre-norm encoder with rotary positions and few biases.
 
-V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one norm follows the last layer. Every
-bias is a switch. All classes except the body have a dense layer and a norm, D² + D, before their own output.
+The body has V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and one norm follows the last layer.
+Every bias is a switch. All classes except the body have a dense layer and a norm, D² + D, before their own output.
 """
 
 from pytest_bertsize.closed_forms.declare import family

@@ -1,7 +1,7 @@
 """Nomic BERT (Nussbaum et al. 2024, arXiv 2402.01613): BERT with rotary positions, gates and few biases.
 
-V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head; there is no table of positions. A pooler
-adds D² + D. The masked language model has BERT's head, with another name for its norm.
+The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a head; there is no table of
+positions. A pooler adds D² + D. The masked language model has BERT's head, with another name for its norm.
 """
 
 from pytest_bertsize.closed_forms.declare import family
@@ -84,8 +84,8 @@ GTE = family(
 )
 """GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases; T may be 0.
 
-V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D). The masked language model has D² + 3·D, always with a GELU, and V
-of output bias, which is never tied; untied weights add V·D."""
+The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D). The masked language model has D² + 3·D,
+always with a GELU, and V of output bias, which is never tied; untied weights add V·D."""
 
 JINA_EMBEDDINGS_V3 = family(
     "jina_embeddings_v3",
@@ -108,4 +108,4 @@ JINA_EMBEDDINGS_V3 = family(
 )
 """Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions.
 
-V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D)."""
+The body has V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D)."""

@@ -42,7 +42,7 @@ CAMEMBERT = family(
 """CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French."""
 
 DATA2VEC_TEXT = family("data2vec-text", ROBERTA, sizes="V 30522", stem="Data2VecText")
-"""data2vec for text (Baevski et al. 2022, arXiv 2202.03555)."""
+"""data2vec for text (Baevski et al. 2022, arXiv 2202.03555): RoBERTa with the default sizes of BERT's config."""
 
 LONGFORMER = family(
     "longformer",
@@ -112,9 +112,9 @@ ROBERTA_PRELAYERNORM = family(
     after_encoder="LayerNorm",
     across="",
 )
-"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005), and the body of other pre-norm families: BERT with a
-norm of 2·D after the last layer, which in the other families replaces that of the embeddings. ``norm`` is the norm of
-the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
+"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. Other
+pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``norm`` is the norm of the
+embeddings, ``across`` cross-attention's table of distances; both may be empty."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",

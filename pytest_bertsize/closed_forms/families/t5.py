@@ -2,7 +2,8 @@
 
 Word embeddings have V·D, and each stack has L·(4·D·A·K + 2·D·I + 2·D) + B·A + D, where the width K of a head need not
 be D/A. A gated feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention adds L·(4·D·A·K + D). The
-first layer of a stack has the table of distances of all layers: a row for each of B buckets, a number for each head.
+first layer of a stack has the table of distances that all layers use: a row for each of B buckets, with a number for
+each head.
 """
 
 from collections.abc import Callable, Mapping
@@ -117,7 +118,7 @@ transformers ≥ 5 always ties the head of this family",
     in_each="False",
     lm_head=f"lm_head   linear D V bias=False   @head.decoder   tied weight=shared.weight if get({TIES}, True)",
 )
-"""The head has no parameters of its own, as it is always tied; in transformers 4, V·D more if the config unties it."""
+"""Since transformers 5 the head is always tied and adds no parameters; in 4 it adds V·D if the config unties it."""
 
 MT5 = family(
     "mt5",

@@ -1,8 +1,8 @@
 """The heads that many families share, as trees: a head's component is ``head.`` and its task.
 
 ``{under}`` is the attribute under which a class keeps its body. Sources: Devlin et al. 2018 (appendix A) for BERT's,
-fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for spans by beam search; the ties are
-``all_tied_weights_keys`` of the classes.
+fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for spans by beam search; the ties are the classes'
+``all_tied_weights_keys``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SPAN = "qa_outputs  linear D C  @head.qa_outputs"
 TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
 """The head of classes that set their two labels themselves and ignore the config's labels."""
 SCORE = "score  linear D C bias=False  @head.classifier"
-"""The classifier of decoders, without a bias: they score each token, and use the last."""
+"""The classifier of decoders, without a bias: they score each token, and use the score of the last."""
 SEARCHED_SPAN = """
 {place}                      @head.qa_outputs
   start_logits.dense         linear D 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
-"""Values of ``position_embedding_type``; a row of distances multiplies 1 vector (query), or 2 (query and key)."""
+"""The values of ``position_embedding_type`` for which distances multiply 1 vector (query) or 2 (query and key)."""
 TABLE = "distance_embedding"
 _ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
 DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
@@ -52,13 +52,13 @@ def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
 
 
 def read_until(*release: int) -> Until:
-    """Return the change for releases before this one, in which the layers of a family have tables of distances."""
+    """Return the change for releases before ``release``, in which the layers of a family have tables of distances."""
     return Until(release, _read, SOURCE)
 
 
 READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
-"""The change that refuses the key in families whose closed form lacks the tables of transformers 4."""
+"""The change that refuses ``position_embedding_type`` if a closed form lacks the distances of transformers 4."""
 
 # rules of models with rotary positions
 
@@ -84,4 +84,4 @@ hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 or 
 rotary positions turn pairs
   write {num_attention_heads:,} times an even number
 """
-"""The rule of families whose config class derives a missing ``head_dim``."""
+"""The rule on the width of a head for families whose config class derives a missing ``head_dim``."""
