@@ -25,7 +25,7 @@ MOST = 10
 LARGEST_SUMMARY = 1024 * 1024
 """The most bytes of a step summary: GitHub drops a longer one."""
 _LONGEST = 2_000
-"""The most characters of an annotation's message, and of its fix."""
+"""The most characters of an annotation's message; its fix may have as many."""
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
@@ -98,7 +98,7 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
 
 def _rank_finding(finding: FindingRow) -> tuple[int, int]:
-    """Rank an error: those without a count come first, then totals, then components; the largest excess leads."""
+    """Rank errors without a count first, then errors on the total, then on components; larger excesses come first."""
     bound = finding.expected if finding.limit is None else finding.limit
     if finding.actual is None:
         return 0, 0

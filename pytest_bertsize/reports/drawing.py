@@ -1,4 +1,4 @@
-"""Text for a terminal: within the terminal's width, in colour if it has colours, in ASCII if it encodes no more."""
+"""Text for a terminal: within its width, in colour if it has colours, and in ASCII if it can show nothing else."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Column = TypeVar("Column", bound=str)
 NARROWEST = 60
 """The fewest columns for which lines are drawn; a narrower terminal wraps them."""
 MOST_BYTES = 60_000
-"""The most bytes of one drawing, as of one model."""
+"""The most bytes of one drawing, such as the report of one model."""
 NAME = 24
-"""The cells that a name gets even if other columns are dropped for it; a longer name may be shortened."""
+"""The width in cells to which longer names are shortened before other columns are dropped."""
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
 
@@ -74,7 +74,7 @@ def colour_text(text: str, colour: str = "") -> Text:
 
 
 def to_terminal(text: str, style: Style) -> str:
-    """Replace the characters that the terminal cannot encode; every line stays as long as it is."""
+    """Replace the characters that the terminal cannot encode; every line keeps its width."""
     return text if style.unicode else text.translate(_ASCII)
 
 
@@ -88,7 +88,7 @@ def bound_lines(lines: list[str]) -> str:
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """Return a sentence after its mark; its further lines are indented by the mark, and text to paste is not broken.
+    """Return a sentence after its mark: indent further lines by the mark's width, and do not break text to paste.
 
     :param colour: the colour of the mark; without a mark, that of the sentence.
     """
@@ -103,7 +103,7 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
 
 
 def _wrap(text: str, room: int) -> list[str]:
-    """Break a text into lines of ``room`` cells, between words; also break a longer word, unless a user pastes it."""
+    """Break a text between words into lines of at most ``room`` cells; break longer words too, but no text to paste."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -117,7 +117,7 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 def draw_marked(mark: str, text: str, style: Style) -> str:
-    """Draw a sentence after ``mark``, by whose width its further lines are indented."""
+    """Draw a sentence after ``mark``; indent further lines by the width of the mark."""
     return draw(style, hanging(mark, "", text, style))
 
 
@@ -152,7 +152,7 @@ def usable(style: Style) -> int:
 
 
 def powers(text: str, style: Style) -> str:
-    """Write ``²`` as ``^2`` for a terminal of ASCII; this comes before the layout, as it takes a second cell."""
+    """Write ``²`` as ``^2`` for a terminal of ASCII. Call this before the layout, because ``^2`` is one cell wider."""
     return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
 
 

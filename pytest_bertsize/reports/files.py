@@ -122,7 +122,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
         return replace(run, **lines, changed=headline.has_news(run))
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Replace every file by a report of ``models``, marked as incomplete until they are all declared models."""
+        """Replace every file with a report of ``models``; it is marked incomplete if a declared model is missing."""
         self.problems.clear()
         if not self.paths:
             return
@@ -132,7 +132,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
                 files.replace_file(path, render_report(report, path.suffix).encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
-        """Write the final report, and append it to the step summary."""
+        """Write the final report to every file, and append it to the step summary."""
         self.write(models, versions)
         if self.step_summary:
             with self._note_problem(self.step_summary):

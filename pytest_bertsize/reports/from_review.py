@@ -243,7 +243,7 @@ _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 
 
 def list_differing_layers(base: Inventory | None, expected: Inventory | None, actual: Inventory | None) -> list[Layer]:
-    """Return a row for each layer in which the sides differ; neighbours with the same difference share a row."""
+    """Compare base, closed form and build: return a row for each differing layer, or for alike neighbours."""
     inventories = (base, expected, actual)
     sides = [_find_stacks(side) if side else {} for side in inventories]
     known = [place for place, side in enumerate(inventories) if side]
@@ -266,7 +266,7 @@ def list_differing_layers(base: Inventory | None, expected: Inventory | None, ac
 
 
 def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]]:
-    """Return tensors by the path of their list of layers, the index of their layer, and their name inside it."""
+    """Group tensors by the path of a list of layers, then by the layer's index, then by the name inside the layer."""
     found: dict[str, dict[int, dict[str, Tensor]]] = {}
     for tensor in inventory.tensors:
         if named := _LAYER.fullmatch(tensor.name):
@@ -275,7 +275,7 @@ def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]
 
 
 def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> Layer | None:
-    """Return the differences of one layer between ``sides``; ``None`` if the sides numbered in ``known`` are equal."""
+    """Return how a layer differs between the ``sides`` whose indices are ``known``; ``None`` if it does not differ."""
     differing = []
     for name in dict.fromkeys(name for place in known for name in sides[place]):
         found = [sides[place].get(name) for place in known]
@@ -297,7 +297,7 @@ def describe_frozen(inventory: Inventory) -> list[str]:
     rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
 
     def take(tensors: Iterable[Tensor]) -> int:
-        """Remove these tensors from ``rest``, and count the parameters of those that were there."""
+        """Remove ``tensors`` from ``rest``, and return the number of parameters that are removed."""
         return sum(rest.pop(tensor.name).owned for tensor in tensors if tensor.name in rest)
 
     lines = []

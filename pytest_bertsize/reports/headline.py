@@ -215,7 +215,7 @@ def _name_failed(failed: Sequence[ModelReport], report: RunReport, room: int) ->
 
 
 def _find_room(model: ModelReport) -> int:
-    """Return the room under the limit of the total if it is exceeded, else the least room of any component; or 0."""
+    """Return the total's ``room_left`` if it is negative, else the least ``room_left`` of any row; 0 without limits."""
     whole = model.total_row
     rows = [whole] if whole and (whole.room_left or 0) < 0 else model.components
     return min((row.room_left for row in rows if row.room_left is not None), default=0)
@@ -234,7 +234,7 @@ def _describe_worst(model: ModelReport) -> str:
 
 
 def _describe_changes(report: RunReport) -> Iterator[str]:
-    """Yield phrases such as ``2 changed``: on changed, new, removed and uncompared models, or that none changed."""
+    """Yield phrases such as ``2 changed``, ``1 new``, ``1 removed``, or ``none changed since main``."""
     models, base = report.models, report.base
     if base is None or base.problem:
         return
@@ -255,7 +255,7 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
 
 
 def has_news(report: RunReport) -> bool:
-    """Return whether there is news: a failure, a model not checked or compared, a change since the base."""
+    """Return whether a reviewer must read on: a model failed, changed, or was not checked, counted or compared."""
     base = report.base
     if report.failed or not report.complete or report.not_counted:
         return True

@@ -24,9 +24,9 @@ LONGEST = 60_000
 MOST_NAMES = 20
 """The most names in a sentence, removed models in a list, and findings shown for a model."""
 MOST_MODELS = 100
-"""The most models in the overview, and the most lines on stand-ins."""
+"""The most models in the overview, and the most lines on stand-ins for modules that are not installed."""
 MOST_ROWS = 60
-"""The most components in a table, the total and those that fail included."""
+"""The most components in a table, including the total and the components that fail."""
 MOST_LAYERS = 30
 _NAME = 60
 """The most characters of a name in the overview, and in a list of names."""
@@ -101,7 +101,7 @@ def render_page(report: RunReport) -> str:
 
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
-    """Mark the parts that fit in ``room`` characters, details last; after one that does not, begin no other model."""
+    """Mark the parts that fit in ``room`` characters, details last; if a main part does not fit, begin no new model."""
     is_full = False
     for is_detail in (False, True):
         for section in sections:

@@ -68,7 +68,7 @@ def name_unchecked(outcome: Outcome) -> Iterator[Line]:
 def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
     """Yield the lines at the end of a run, after the failures.
 
-    :param tables: whether passed models may show their tables here.
+    :param tables: whether ``-v`` draws the tables of passed models among these lines.
     :param accepting: whether the run itself changes budgets.
     """
     models, reports, base = outcome.checked, outcome.reports, outcome.reports.base
@@ -96,7 +96,7 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
 
 
 def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterator[str]:
-    """Draw the overview, each model that did not fail, the findings that several models share, and the stand-ins.
+    """Draw the overview, each model that did not fail, findings shared by several models, and findings on stand-ins.
 
     With ``-v`` a model has its table, else its changes. If every model failed, only ``-v`` shows the overview.
     """

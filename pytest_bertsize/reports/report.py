@@ -328,7 +328,7 @@ class ModelReport(Object):
 
     @property
     def own_findings(self) -> list[FindingRow]:
-        """The findings without those on stand-ins, which a report shows once for all models."""
+        """The findings except those on stand-ins (for missing modules), which a report lists once for all models."""
         return [finding for finding in self.findings if finding.kind != "stood-in"]
 
     @property
@@ -427,13 +427,13 @@ class RunReport(Object):
 
     @property
     def only_model(self) -> ModelReport | None:
-        """The only model of a run; ``None`` if there are several, or more to report than the headline of one."""
+        """The model of a run of one model; ``None`` if there are others, unchecked or removed without a reason."""
         one = self.complete and self.configured == len(self.models) == 1
         return self.models[0] if one and not (self.base and self.base.left_unexplained) else None
 
 
 def urgent_rows(rows: Sequence[Component], most: int) -> list[Component]:
-    """Keep ``most`` rows in their order: the total, then those that fail, differ, changed or have a limit."""
+    """Keep the ``most`` most urgent rows, unsorted: the total, then rows that fail, differ, changed or have a limit."""
 
     def order(index: int) -> tuple[bool, ...]:
         row = rows[index]

@@ -102,7 +102,7 @@ def _shorten(lines: Sequence[str]) -> list[str]:
 
 
 def name_changed_measures(measures: Sequence[Measure]) -> str:
-    """Return ``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if neither changed."""
+    """Return ``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if none changed."""
     return ", ".join(
         f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
         for row in measures
@@ -174,7 +174,7 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
 
 
 def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
-    """Yield a line for each removed model: with ``failed`` for those that fail the run, without it for the others."""
+    """Yield a line for each removed model that fails the run, or, if ``failed`` is false, for each that does not."""
     lost = ", and this table does not" if failed else ""
     for model in base.removed:
         if model.failed is failed:
@@ -192,7 +192,7 @@ def describe_former(model: Removed) -> str:
 
 
 def describe_reason(model: Removed) -> str:
-    """Return ``; its reason: ADR-14``, or the line to write: ``[tool.bertsize.removed] encoder = "…"``."""
+    """Return ``; its reason: ADR-14``, or the line that the table needs: ``[tool.bertsize.removed] encoder = "…"``."""
     if not model.failed:
         return f"; its reason: {model.reason}" if model.reason else ""
     name = model.name if re.fullmatch(r"[\w-]+", model.name, re.ASCII) else f'"{model.name}"'

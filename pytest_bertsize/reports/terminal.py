@@ -46,13 +46,13 @@ MOST_SENTENCES = 40
 MOST_ROWS = 30
 """The most rows for passed models, and the most lines for groups of them."""
 FEWEST = 3
-"""The fewest models with one pattern of names that share a line; fewer models get a row each."""
+"""The least number of models that share one line because their names have one pattern; fewer get a row each."""
 MOST_PLACES = 3
 """The most places in files that are shown for a finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
 """The kinds of notes that are shown without ``-v``."""
 OF_SERVICES = frozenset(("bytes", limit) for limit in NAMED.values())
-"""Component and limit of findings about a limit of a service, which no project can raise."""
+"""Pairs of a component and its limit that a service such as GitHub sets: no project can raise them."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
@@ -102,7 +102,7 @@ def _is_change_told(model: ModelReport, style: Style) -> bool:
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
-    """Return the fix of a finding, and its place if it is about a limit, as far as the headline lacks them.
+    """Return the fix of a finding, with file and line if it is about a limit; ``""`` if the headline has the fix.
 
     :param is_whole: whether the headline includes the fix.
     """
@@ -199,7 +199,7 @@ def _without_line(finding: FindingRow) -> str:
 
 
 def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
-    """Draw each stand-in once for all models."""
+    """Draw each finding on a stand-in (for a missing module) once, with the names of its models."""
     found = sentences.name_stand_ins(models)
     lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
     if rest := len(found[MOST_SENTENCES:]):
@@ -352,7 +352,7 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
 
 
 def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Name the model with the least room under the limit of its total; if no total has a limit, what is limited."""
+    """Name the model with the least room under the limit of its total, or what is limited if no total has a limit."""
     if models[0].report_only:
         return "report-only"
     wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
@@ -385,10 +385,10 @@ COMPONENT = "  component"
 COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
 DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
 DROPPED_LAST = ("vs formula",)
-"""Columns that are dropped only if names of :data:`NARROWEST_NAME` cells leave no room for them."""
+"""Columns that are dropped last: only if a table is too wide with names of :data:`NARROWEST_NAME` cells."""
 NARROWEST_NAME = 14
 TENSOR = 40
-"""The cells that a tensor's name gets even if other columns are dropped; a longer name may be shortened."""
+"""The width in cells to which longer names of tensors are shortened before other columns are dropped."""
 MOST_LINES = 200
 """The most lines of a table; a model whose layers all differ has thousands."""
 BAR = 9
@@ -512,7 +512,7 @@ def _draw_bar(actual: int, limit: int) -> str:
 
 
 def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str, int]]:
-    """Return the columns that fit, and their widths; only the column of names is narrower than its content."""
+    """Return the columns that fit, and their widths; only the column of names may be narrower than its content."""
     widths = {column: [cell_len(line.cells.get(column, "")) for line in lines] for column in COLUMNS}
     natural = {column: max(cell_len(column), *widths[column]) for column in COLUMNS}
     columns = [column for column in COLUMNS if any(widths[column])]

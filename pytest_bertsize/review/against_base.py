@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 TOKENS = 128
-"""The tokens in a forward pass without a limit on FLOPs; a model with fewer positions gets only so many tokens."""
+"""The tokens in a forward pass without a limit on FLOPs; a model with fewer positions gets one for each position."""
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:
@@ -95,7 +95,7 @@ def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
 
 
 def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
-    """Yield bytes and FLOPs if they changed since the base, and if no limit has them measured already."""
+    """Yield bytes and FLOPs that changed since the base, except a quantity that was measured for its limit."""
     subject = found.subject
     today = Measurable(held, subject.form, subject.written_keys)
     asked: list[Measure] = [AsBytes(None, "unique")]

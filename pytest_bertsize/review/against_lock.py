@@ -58,7 +58,7 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
 
 
 def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
-    """List the sizes that changed, of keys that both sides have: releases of transformers have different keys."""
+    """Describe changed sizes whose keys are in ``before`` and ``now``: releases of transformers have different keys."""
     return [
         f"{printable(key)} was {shown(before.sizes[key])} and is {shown(now.sizes[key])}"
         for key in before.sizes

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
 
 LARGE_BUFFERS = 100
-"""Buffers are large if they hold more than one number for this many parameters."""
+"""Buffers are large if they hold more numbers than a hundredth of the parameters."""
 MOST_NAMED = 3
 """The most names in one message."""
 
@@ -77,7 +77,7 @@ def find_other_configs(
 ) -> Iterator[Finding]:
     """Find keys whose values differ between the table's config and the config of the finished model.
 
-    A class of the project may have another number of labels.
+    Another number of labels in a class of the project is no finding.
     """
     backbones = {name: f"{name}." for name in model.backbones} or {model.backbone: ""}
     for each in (each for each in finished if each.path in backbones):
@@ -173,7 +173,7 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 
 
 def _is_saved(buffer: Buffer) -> bool:
-    """Return whether a checkpoint saves a buffer that is not a boolean mask."""
+    """Return whether a buffer is saved in checkpoints and is not a boolean mask."""
     return buffer.saved and buffer.dtype != "bool"
 
 

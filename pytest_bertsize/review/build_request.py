@@ -160,7 +160,7 @@ def _find_wrong(
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
     """Yield each refused key: its path, the reason, and the fix.
 
-    :param are_of_the_project: whether the project's code reads the values; below the top level it may use ``_name``.
+    :param are_of_the_project: whether the project's code reads the values, so that nested keys may begin with ``_``.
     """
     inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():

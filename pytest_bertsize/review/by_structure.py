@@ -27,7 +27,7 @@ def name_components(
 ) -> dict[str, str]:
     """Return the component of every tensor, both of today's model and of the model at the base.
 
-    :raises Unusable: for a component of the table that is empty, has another's tensor, or has the name of a module.
+    :raises Unusable: for a component of the table that matches nothing, shares a tensor, or has the name of a module.
     """
     asked = [
         limit.measure.part if isinstance(limit.measure, Growth) else limit.component
@@ -44,7 +44,7 @@ def name_components(
 def count_by_components(
     components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]
 ) -> Inventory:
-    """Return today's tensors with the components of another table; components without tensors are left out."""
+    """Return the built tensors with the components of the base's table; ignore components that match no tensor."""
     there = dict(components)
     while True:
         try:
@@ -95,7 +95,7 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
 
 
 def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:
-    """Return the list with the largest layers, the size of a layer, and the component of all; ``""`` without a list."""
+    """Return the list with the largest equal layers, the size of one, and their component; ``""`` without a list."""
     sizes: dict[str, dict[str, int]] = {}
     within: dict[str, str] = {}
     for tensor in actual.tensors:

@@ -92,7 +92,7 @@ def conclude_unbuilt(
 
 
 def _check_counts(found: Review, counted: Inventory) -> Review:
-    """Compare the counts of a model that is not built with its budget."""
+    """Compare the budget of an unbuilt model with the counts in ``counted``."""
     found = _measure(found, counted, None)
     found = found.with_findings(*check_limits(found, counted))
     return found.with_findings(*_note_insensitive(found))
@@ -277,7 +277,7 @@ def _note_insensitive(found: Review) -> list[Finding]:
 
 
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
-    """Add to a review the changes since the base, loosened limits, and the line of every finding."""
+    """Add to a review the changes since the base and the loosened limits, and to every finding its line."""
     model = found.subject.model
     if (
         accepted.baseline

@@ -166,7 +166,7 @@ def examine(
 
 
 def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tuple[Finding, ...]:
-    """Add to the first finding the size of the built model and, if ``init`` writes the key in question, its command."""
+    """Add the size of the built model to the first finding, and the ``init`` command if that can correct the table."""
     first, *others = findings
     total = sum(each.owned for each in built.tensors)
     limit = next((each.maximum for each in model.limits if each.component == TOTAL), None)

@@ -150,7 +150,7 @@ class Gate:
 
     @property
     def requests(self) -> dict[str, Request]:
-        """Build requests of every declared model."""
+        """The requests to build all declared models."""
         return self.find_requests(self.settings.names)
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:

@@ -40,7 +40,7 @@ def conclude_in_hand(
 ) -> Review:
     """Compare a module with closed form, budget and lock.
 
-    :param built: the module's inventory, or the finding why there is none.
+    :param built: the module's inventory, or the finding that says why there is none.
     :param extra: limits in addition to the table's.
     """
     if isinstance(built, Finding):
@@ -58,9 +58,9 @@ def note_unchecked(found: Review, declared: Model) -> Review:
 
 
 def name_run(found: Review, run: str) -> Review:
-    """Replace the ``init`` command in the fixes of a review by that for ``run``, which made the model in hand.
+    """Replace the ``init`` command in the fixes of a review with the one for ``run``, the code that made the model.
 
-    :param run: the command, as the key ``factory`` has it.
+    :param run: a command as the key ``factory`` may have it.
     """
     model = found.subject.model
     was, now = model.init_command, model.replace(factory=run).init_command

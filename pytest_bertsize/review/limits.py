@@ -26,9 +26,9 @@ CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cann
 
 
 def check_limits(review: Review, actual: Inventory) -> list[Finding]:
-    """Return a finding for every exceeded limit, and for every limit on an unknown component.
+    """Return a finding for every limit that is not met, and for every limit on an unknown component.
 
-    :param actual: the built inventory, or the closed form if nothing is built.
+    :param actual: the built inventory; if nothing is built, that of the closed form or the lock.
     """
     found = (_check_limit(limit, actual, review) for limit in review.budget)
     return [finding for finding in found if finding]

@@ -25,8 +25,8 @@ TABLE_WIDTHS = ("D", "E")
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability.
 
-    :param command: the command that writes the table of a project's class, ``""`` without one; ``None`` for a class of
-        the library, in which a tensor under another name is a changed tie; in a project's class it is no change.
+    :param command: the command that writes the table of a project's class, or ``""``; ``None`` for a class of the
+        library, where (unlike in a project's class) another name for a tied tensor counts as a changed tie.
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
@@ -101,7 +101,7 @@ class _Parts(NamedTuple):
 def guess_cause(
     differences: Sequence[Difference], expected: Inventory, actual: Inventory, symbols: Mapping[str, int]
 ) -> str:
-    """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; or ``""``."""
+    """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; ``""`` without a guess."""
     small = [each for each in differences if len({pattern(name) for name in each.tensors}) < DISTINCT]
     names = [(each.kind, name) for each in small for name in each.tensors]
     found = _Parts(

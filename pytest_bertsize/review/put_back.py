@@ -30,7 +30,7 @@ Path = tuple[str, ...]
 def plan_rebuilds(
     subject: Subject, baseline: Baseline | None, result: Callable[[str], Built | NotBuilt] | None
 ) -> PutBack | None:
-    """Return the changed keys of a model that only a lock counts at the base, and builds that show what each changed.
+    """Plan builds that show the effect of each changed key, for a model whose count at the base only a lock has.
 
     :param result: returns the result of a build when it is needed; ``None`` if nothing is built.
     """
@@ -105,7 +105,7 @@ def _name_key(path: Path) -> str:
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:
-    """Return the request with the former values at these paths, under another name."""
+    """Return the request with the former values at ``paths``, and with ``number`` added to its name."""
     given: dict[str, Any] = {"factory": request.factory}
     given |= {name: copy.deepcopy(dict(getattr(request, name))) for name in ("config", "options", "kwargs")}
     for path in sorted(paths, key=before.__contains__):  # remove new entries first

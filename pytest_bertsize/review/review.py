@@ -42,7 +42,7 @@ class Review(Struct, frozen=True, dict=True):
     actual: Inventory | None = None
     """The built inventory, or that of the lock if nothing is built; ``None`` if neither counts it."""
     components: Mapping[str, str] | None = None
-    """The component of each tensor, of today's model and of the base's, if the model has no closed form."""
+    """The component of each tensor of today's model and of the base's; ``None`` if the model has a closed form."""
     answered: tuple[Answered, ...] = ()
     """Origins of configs that the project's code names by their name on the hub."""
     seconds_ago: int | None = None
@@ -93,7 +93,7 @@ class Review(Struct, frozen=True, dict=True):
 
     @property
     def freezes_at_will(self) -> bool:
-        """Return whether the project's code, and no config of the library, decides which tensors train."""
+        """Return whether the caller of ``check_model`` may freeze tensors: no factory and no adapter is declared."""
         return self.in_hand is not None and not (self.subject.model.factory or self.subject.model.adapter)
 
     @property
@@ -107,8 +107,8 @@ class Review(Struct, frozen=True, dict=True):
     def model(self) -> Any:
         """The module that ``check_model`` got, else one that is built now, on the meta device in this process.
 
-        :raises RuntimeError: if the check did not build the model, or if another interpreter built it, whose
-            classes may be others.
+        :raises RuntimeError: if the check did not build the model, or if another interpreter built it, which
+            may have other classes.
         """
         if self.in_hand is not None:
             return self.in_hand

@@ -24,7 +24,7 @@ LONGEST = 1_500
 MOST_MOVED = 4
 """The most components that are named for one changed key."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
-"""The most entries shown for a model (``cells``: for a bar, ``tensors``: for a layer); the JSON report has all."""
+"""The most entries that are shown: ``cells`` in a bar, ``tensors`` in a layer, and the other kinds for a model."""
 
 
 def render_page(report: RunReport) -> str:
@@ -99,7 +99,7 @@ def _show_bytes(count: int) -> str:
 
 
 def _name_side(row: Component) -> str:
-    """Return the words after a limit's room: ``left``, ``over``, ``above its minimum`` or ``under its minimum``."""
+    """Return the words after ``room_left``: ``left``, ``over``, ``above its minimum`` or ``under its minimum``."""
     if row.min is not None and (row.known_count or 0) < row.min:
         return "under its minimum"
     return "over" if (row.room_left or 0) < 0 else "above its minimum" if row.max is None else "left"
@@ -119,7 +119,7 @@ class Column(NamedTuple):
 
 
 def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]) -> dict[str, Any]:
-    """Return the values that a model's template needs besides the model."""
+    """Return the values that a model's template needs, except its ``id``."""
     base, is_built = model.base, model.totals.actual is not None
     counts = {row.name: row.known_count or 0 for row in model.components if row.name != TRAINABLE}
     shown = urgent_rows([row for row in model.components if not _is_doubled(row, counts)], bounds["rows"])
@@ -189,7 +189,7 @@ def _show_room(row: Component) -> str:
 
 
 def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
-    """Return whether a component contains only a part of the same name, as ``layers`` contains ``layers.layers``."""
+    """Return whether a component without a limit has only one part, of its own name, as in ``layers.layers``."""
     part = f"{row.name}.{row.name.rpartition('.')[2]}"
     return not row.limit and counts.get(part) == counts.get(row.name)
 
@@ -209,7 +209,7 @@ NEAR = 4
 COLOURS = 8
 """The number of colours: each canonical component has its own, and the other components share the remaining ones."""
 _HEADROOM = 50
-"""The scale is longer than its largest count by one part in this many, so that a line at that count is visible."""
+"""The largest count divided by this number is added to the scale, so that a line at that count is visible."""
 
 
 class Cell(NamedTuple):
@@ -300,7 +300,7 @@ def _find_bar(
 
 
 def _find_parts(counts: Mapping[str, int], parent: str) -> dict[str, int]:
-    """Return the counts of a component's direct parts, or of the first level for ``""``; the remainder is ``other``."""
+    """Return the counts of a component's direct parts (for ``""``: of the first level), and the rest as ``other``."""
     prefix = f"{parent}." if parent else ""
     names = [name for name in counts if name.startswith(prefix) and "." not in name[len(prefix) :] and name != TOTAL]
     parts = {name: counts[name] for name in names if counts[name]}

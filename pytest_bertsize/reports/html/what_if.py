@@ -171,7 +171,7 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
 
 
 def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
-    """Describe a rule: its keys, its sentences as templates, and a size's index or a text for each field of these."""
+    """Describe a rule: its keys, its sentences as templates, and a text or the index of a size for each field."""
     part = ""
     said: dict[str, int | str] = {}
     for template in (rule.message, rule.fix):
@@ -215,7 +215,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, 
 
 
 def _say_why(variants: Variants, key: str, value: object) -> str:
-    """Describe the effect of a switch's other value; of a word or a list, say that another may change the formula."""
+    """Describe the effect of the other value of a switch; for any other key, say that the formula may change."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
@@ -264,7 +264,7 @@ def write_count(count: Sum, names: Mapping[str, str]) -> str:
     """Write a count in JavaScript, as a sum of products of sizes.
 
     :param names: the names of the sizes, by symbol.
-    :raises ValueError: for a quotient that is not rounded; every count is rounded.
+    :raises ValueError: for an unrounded quotient, because a count is a whole number.
     """
 
     def write_fraction(terms: Sum) -> tuple[str, str]:
