@@ -32,7 +32,7 @@ def accept(  # noqa: PLR0913  (the options of the command)
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
-    """Build the models, write limits, reasons and lock, and report the changes.
+    """Build the models; write limits, reasons and the lock; report the changes.
 
     :param names: names of the models to accept; if there are none, all models are accepted.
     :param base: a revision: budgets that are looser than there get the reason too; ``None`` for the last commit.

@@ -254,7 +254,7 @@ class ConfigKeys(Struct, frozen=True, dict=True):
 
     @cached_property
     def unread(self) -> dict[str, str]:
-        """The key for which each name stands that only later releases read."""
+        """The key that is meant by each name that only later releases read."""
         return {name: size.key for size in self.sizes for name in size.unread}
 
     @cached_property

@@ -64,7 +64,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
     parts: Mapping[str, ModelConfig] = {}
     """The configs of which a composed config consists, by name; empty for any other."""
     primary: str = ""
-    """The one of :attr:`parts` whose keys have no prefix in :attr:`flat`; ``""`` if all have one."""
+    """The name of the part whose keys have no prefix in :attr:`flat`; ``""`` if the keys of all parts have one."""
     whole: str = ""
     """The name of a composed config in reports."""
     modules: tuple[Module, ...] = ()

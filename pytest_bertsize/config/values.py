@@ -120,7 +120,7 @@ class _Reading:
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._aliases: dict[str, str] = {}
-        """The alias by which the file or the table has a key, by the key's own name."""
+        """The alias that the file or the table has in place of a key, by the key's own name."""
         self._written = merge_overrides(config, overrides, keys.aliases)
         self._overridden = {keys.aliases.get(key, key) for key in overrides}
         self._handed_over = keys.meaningful | PASSED | keys.inert

@@ -22,7 +22,7 @@ LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", 
 MOST_PARSED = 4 * 1024 * 1024
 """The most bytes of Python to parse, which takes some seconds."""
 _MODULE = re.compile(r"Module|Sequential|LightningModule")
-"""Classes of torch and Lightning that a model derives from."""
+"""Names of the classes of torch and Lightning from which a model derives."""
 _MODEL = re.compile(r"(?!TF|Flax)\w*(Model|For[A-Z]\w*|LMHead|SentenceTransformer|CrossEncoder)")
 _NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Output|Arguments")
 _SAYS_LIBRARY = re.compile(

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.examine import Subject
 
 LARGE = 5
-"""A nested component gets a limit of its own if it has at least a fifth of the total."""
+"""The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
 ROWS_OF_MODULES = 20
-"""Without a closed form, a module gets a limit of its own if it has at least a twentieth of the total."""
+"""The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -146,7 +146,7 @@ class Discovery:
         return {each.name: each for each in self.built.tensors}
 
     def run(self) -> Draft:
-        """Return a draft that the built model passes: by its closed form, else by its lock and its budget.
+        """Return a draft with which the built model passes the gate, by its closed form, else by its lock and budget.
 
         :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
         """
