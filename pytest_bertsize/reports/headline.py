@@ -165,7 +165,7 @@ def describe_run(report: RunReport) -> str:
 
 
 def describe_news(report: RunReport) -> str:
-    """Return the second line for several models: how many changed, what was not compared, and the largest change."""
+    """Return the line below a headline on several models: count of changes, missing comparisons, the largest change."""
     if report.only_model:
         return ""
     base, changed = report.base, [model for model in report.models if model.is_compared and not model.is_unchanged]

@@ -289,7 +289,7 @@ BOLD, RED = "1", "31"
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
     """Draw a row for each model; if many passed, rows for failed ones and a line for each pattern of names.
 
-    :param patterns: the name of the table of each model whose table declares several, as in ``"bert-{stem}"``.
+    :param patterns: by model, the name of its table if that declares several models, as in ``"bert-{stem}"``.
     """
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []

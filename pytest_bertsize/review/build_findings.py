@@ -200,7 +200,7 @@ def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
 def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
     """Note the origin of published configs: a name may mean another config on another machine, or tomorrow.
 
-    :param key: the key of the model's table that names the configs, or the code that does.
+    :param key: ``"config"`` if the table names the configs, ``"factory"`` if the project's code does.
     """
     what = "from_pretrained({!r}) got a config" if key == "factory" else "the published config {} is"
     notes = []

@@ -154,7 +154,7 @@ class Gate:
         return self.find_requests(self.settings.names)
 
     def find_requests(self, names: Iterable[str]) -> dict[str, Request]:
-        """Return the requests to build these models, and to build them again with former values of changed keys."""
+        """Return the requests to build the models ``names``, and again with the former values of changed keys."""
         names = () if self._result is None else tuple(names)
         subjects = {name: self.subject(name) for name in names}
         found = {
