@@ -132,7 +132,7 @@ def _recurrent(gates: int) -> Callable[..., Shapes]:
     def list_shapes(
         inputs: Count, hidden: Count, *, layers: int = 1, bidirectional: bool = False, bias: bool = True
     ) -> Shapes:
-        """List the parameters of all layers; every layer after the first reads all directions of the layer before."""
+        """List the parameters of all layers; a layer after the first reads the outputs of the layer before."""
         directions = ("", "_reverse") if bidirectional else ("",)
         found: dict[str, tuple[Count, ...]] = {}
         for layer in range(layers):

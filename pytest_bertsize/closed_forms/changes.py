@@ -50,7 +50,7 @@ def change_tensors(
     If the layers of a list now differ, their number in a term is an integer, not a symbol.
 
     :param change: returns the terms that replace a tensor, from its full name and its term; an empty result removes it.
-    :param places: the new indices of modules in lists that have lost a module, by the old paths of the modules.
+    :param places: the new index of each module in a list that has lost a module, by the module's old path.
     """
     found: list[tuple[list[str], Term]] = []
     split: set[str] = set()
@@ -84,7 +84,7 @@ def _are_alike(one: Term, other: Term) -> bool:
 
 
 def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
-    """Return a term with an integer, not a symbol, as its number of copies in each list whose layers now differ."""
+    """Return a term whose number of copies is an integer, not a symbol, in each list whose layers now differ."""
     copies = (
         each._replace(times=int(each.times)) if is_split else each
         for each, is_split in zip(term.copies, are_split, strict=True)

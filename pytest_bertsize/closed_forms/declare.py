@@ -83,7 +83,7 @@ def family(
     :param trees: trees and parts of trees by name, beside those of ``like``: ``<part>`` or ``{part}`` in a text is
         replaced by the text with that name.
     :param derive: a function that derives missing keys from the written ones, as the config class does.
-    :param tree_rules: further rules for classes that have a tree, by the tree's name, as :func:`read_rules` reads them.
+    :param tree_rules: more rules by the name of a tree, for classes with this tree, as :func:`read_rules` reads them.
     :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
     named = {*ConfigKeys.__struct_fields__, "activations"}
@@ -132,7 +132,7 @@ def _read_class(
     """Read the line of one class.
 
     :param absent: ``False`` for every argument that any class of the family gives to a tree.
-    :param asked: rules for the classes that have a tree, by the tree's name.
+    :param asked: rules by the name of a tree, for the classes with this tree.
     :raises BadExpression: for a line that names no tree of the family.
     """
     row, _, since = row.partition(" since ")

@@ -61,7 +61,7 @@ class Family(Struct, frozen=True):
     arguments: frozenset[str] = frozenset()
     """The arguments that a class may give a tree."""
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = {}
-    """Further rules for classes that have a tree, by the tree's name."""
+    """Further rules by the name of a tree, for the classes with this tree."""
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None
     """A function that derives missing keys from the written ones, as the config class does."""
 
@@ -192,7 +192,7 @@ class ClosedForm(Inventory):
 
     @property
     def symbolic(self) -> Sequence[Term]:
-        """The :attr:`terms` made again with symbols."""
+        """The :attr:`terms` with symbols in place of sizes."""
         from pytest_bertsize.closed_forms.symbols import symbolic
 
         return self.architecture.terms(symbolic(self.dims))

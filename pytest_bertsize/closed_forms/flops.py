@@ -35,7 +35,7 @@ ANGLES = (5, 16)
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order", "head.projection")
 """Components that get one vector for each text, not one for each token."""
 POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
-"""Ends of the names of classes whose whole head runs once for a text, except in decoders, which score each token."""
+"""Ends of class names: the head of such a class runs once for a text, except in decoders, which score each token."""
 UNUSED = "encoder.cross_attention"
 """The component that a text alone does not use: cross-attention needs another model's states."""
 LINEAR = ("linear", "quantised_linear")
@@ -121,7 +121,7 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
 
 
 def _find_components(inventory: Inventory) -> dict[str, str]:
-    """Return the component that the matrices in each module share; adapters count only in modules with nothing else."""
+    """Return, for each module, the component that its matrices share; adapters count only if nothing else does."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]

@@ -180,7 +180,7 @@ _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
 
 
 class _Text:
-    """Writes formulas in Unicode, with sizes in place of their symbols if they are given."""
+    """Writes formulas in Unicode, with numbers in place of symbols if sizes are given."""
 
     times = "·"
 

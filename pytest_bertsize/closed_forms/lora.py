@@ -60,7 +60,7 @@ class Module(NamedTuple):
     pattern: str
     """The path of the module, with a star for the index of each list."""
     kind: str = ""
-    """One of the closed forms' kinds; ``""`` for a module that only contains others."""
+    """The kind of the module in the closed form; ``""`` for a module that only contains others."""
     component: str = ""
 
 
@@ -214,7 +214,7 @@ class _Targets:
         return _insert_part(pattern, len(path.split(".")), "base_layer") if path in self.paths else pattern
 
     def _list_lora(self, weight: Term, path: str, r: Count) -> Iterator[Term]:
-        """Yield the matrices beside a weight: r·(in + out)."""
+        """Yield the terms of the adapter's matrices beside a weight: r·(in + out)."""
         pattern = weight.name.rpartition(".")[0]
         # Conv1D has its inputs first, as an embedding has: V words, each of D numbers
         shapes: dict[str, tuple[Count, ...]]

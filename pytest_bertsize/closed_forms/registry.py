@@ -57,7 +57,7 @@ class Registry:
         self._contributed.append((origin, family))
 
     def without(self, origins: Collection[str]) -> Registry:
-        """Return the registry without the contributions of some sources."""
+        """Return the registry without the contributions from ``origins``."""
         rest = [(origin, family) for origin, family in self._contributed if origin not in origins]
         return Registry(rest, release=self.release, installed=self._installed)
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
-"""The ends of the names of classes that sentence-transformers makes from a config, by task."""
+"""The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
 """The class for each family of which sentence-transformers uses only the encoder."""
 MODULES = {
@@ -118,12 +118,12 @@ class Several(Family, frozen=True, kw_only=True):
         return [term for part in self.parts for term in part.list_terms(dims)]
 
     def with_keys(self, asked: Iterable[str]) -> Self:
-        """Return the family with further keys of its parts' configs as sizes."""
+        """Return the family with the keys ``asked`` of its parts' configs as further sizes."""
         asked = tuple(asked)
         return self.with_parts(_add_keys(part, asked) for part in self.parts)
 
     def with_parts(self, parts: Iterable[Part]) -> Self:
-        """Return the family of these parts."""
+        """Return the family with ``parts`` in place of its own."""
         parts = tuple(parts)
         own = [part.keys for part in parts]
         lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")

@@ -259,7 +259,7 @@ def list_of_adapter(derivation: Derivation, limits: Sequence[Limit]) -> list[str
 
 
 def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
-    """Return a few near shapes within a budget's limits on counts and FLOPs, if the closed form exceeds one of them.
+    """Return a few near shapes within a budget's limits on counts and FLOPs, if the closed form exceeds a limit.
 
     No shape has more parameters than the present one, so limits on bytes need no check. Growth is not checked.
     """
@@ -307,7 +307,7 @@ class _Search:
         self.axes.stacks = [key for key in self.axes.stacks if self._is_free(key)]
 
     def _is_free(self, stack: str) -> bool:
-        """Return whether the number of layers in ``stack`` can change and any limit depends on it.
+        """Return whether the number of layers in ``stack`` can change and a limit depends on this number.
 
         The number cannot change if a list of the config has an entry for each layer, or if the table names single
         layers, so that the number is in no formula.
@@ -425,7 +425,7 @@ class _Search:
                     yield shape
 
     def _list_candidates(self, furthest: float) -> Iterator[Shape]:
-        """Yield the shapes under every limit in which no size can grow by one more step, the nearest first."""
+        """Yield the shapes that are under every limit and in which no size can grow by a step, the nearest first."""
         bodies = []
         for width, wider in zip_longest(self.axes.widths, self.axes.widths[1:]):
             networks = self.axes.list_networks(width)

@@ -118,7 +118,7 @@ def divide(one: Sum, other: Sum) -> Sum:
 
 
 def raise_to(terms: Sum, exponent: int) -> Sum:
-    """Raise a sum to a power; a divisor of several terms is not expanded."""
+    """Raise a sum to a power; a negative power of several terms is not expanded."""
     if exponent > 0:
         return multiply(*[terms] * exponent)
     if len(terms) > 1:

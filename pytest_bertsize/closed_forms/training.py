@@ -2,8 +2,8 @@
 
 A trainable parameter has a gradient and two moments of its own dtype (``torch.optim.AdamW`` makes ``exp_avg`` and
 ``exp_avg_sq`` with ``zeros_like``). Each trainable tensor also has a ``step`` in float32. With weights in float32 that
-is 16 bytes a parameter and 4 a tensor. Autocast changes none of this, as it casts activations, and copies of
-weights while a layer runs. A frozen parameter takes only its own bytes.
+is 16 bytes a parameter and 4 a tensor. Autocast changes none of this, as it casts only activations and, while a layer
+runs, copies of weights. A frozen parameter takes only its own bytes.
 """
 
 from __future__ import annotations

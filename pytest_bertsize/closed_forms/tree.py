@@ -113,7 +113,7 @@ def fill(text: str, /, **parts: str) -> str:
 
 
 class Tree(Struct, frozen=True, dict=True):
-    """The text of the modules of a model, or of a part of it."""
+    """The text that describes a model's modules, or those of a part of a model."""
 
     text: str
 

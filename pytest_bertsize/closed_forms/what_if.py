@@ -113,7 +113,7 @@ class Variants(Struct, frozen=True, dict=True):
 
 
 def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
-    """Return the costs of usual changes, such as one more layer or 1,000 more tokens, unless a change costs nothing."""
+    """Return the costs of usual changes, such as one more layer or 1,000 more tokens, without free ones."""
     variants = Variants(derivation)
     found = []
     for what, changes in _list_usual_changes(variants):
@@ -215,7 +215,7 @@ def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -
 
 
 def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
-    """Return the note at the total's limit, else at the limit of a component that would grow."""
+    """Return a note that points to the total's limit, else to the limit of a component that would grow."""
     growing = [
         each
         for each in budget

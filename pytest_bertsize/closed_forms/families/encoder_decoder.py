@@ -156,7 +156,7 @@ _ENDINGS = {
     "encoder": ("Model", "Encoder"),
     "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
 }
-"""Ends of the names of the classes that the library chooses for a side (its Auto mappings)."""
+"""The ends of a class's name for each side, as the library's Auto mappings choose the class."""
 
 
 def _find_class(side: str, family: Family) -> Architecture | None:

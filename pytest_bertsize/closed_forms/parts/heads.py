@@ -14,7 +14,7 @@ from pytest_bertsize.config.keys import Choice, hidden_act
 def decoder(bias: str, *, width: str = "D") -> str:
     """Return the decoder to words: no parameters if it is tied, else V·width + V.
 
-    Before transformers 5 its bias is always tied to the head's
+    Before transformers 5 its bias is always tied to the head's bias
     (https://github.com/huggingface/transformers/pull/42191).
     """
     ties = f"weight={{under}}.embeddings.word_embeddings.weight if {TIES}, bias={bias} if {TIES} or before(5)"
@@ -123,7 +123,7 @@ RULES = {
       write "cls_index", for example
     """
 }
-"""Rules for the classes that have a tree, by the tree's name, in all families."""
+"""Rules by the name of a tree, for the classes of all families with this tree."""
 
 COMMON = {
     "next_sentence": NEXT_SENTENCE,
