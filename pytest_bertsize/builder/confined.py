@@ -38,17 +38,17 @@ class Refused(Exception):
 
 
 class NetworkRefused(Refused):
-    """An attempt to reach another machine."""
+    """The error for an attempt to reach another machine."""
 
 
 REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
 
 
 class Counted:
-    """The model for which code of the project runs; ``check_model`` passes it to :meth:`take`."""
+    """A holder for the model that the project's code makes; ``check_model`` calls :meth:`take` with name and model."""
 
     def __init__(self, name: str | None) -> None:
-        """:param name: the name with which ``check_model`` ends the code; ``""`` for any, ``None`` if no name does."""
+        """:param name: the name with which ``check_model`` ends the code; ``""`` for any name, ``None`` for none."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
         self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
@@ -99,7 +99,7 @@ def answer_one_question(find_answer: Callable[[Any], object]) -> NoReturn:
 
 
 def keep_to_oneself() -> None:
-    """Keep other processes of this user from this one's descriptors and memory.
+    """Keep other processes of this user from the descriptors and memory of this process.
 
     A descendant whose parent has exited becomes this process's child, so that :func:`end_below` finds it.
     """
@@ -185,7 +185,7 @@ def close_all_but(kept: int) -> None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector during imports: imported objects stay, and its runs take a tenth of the time.
+    """Pause the garbage collector during imports: it would take a tenth of their time and find little to free.
 
     Afterwards the new objects are in the collector's oldest generation, unless other code has called ``gc.freeze``.
     """
@@ -218,7 +218,7 @@ def describe_error(error: BaseException, root: str = "") -> str:
 
 
 def find_place(error: BaseException, root: str) -> str:
-    """Return the last line of the project's code in the error's traceback: `` (own.py:7)``."""
+    """Return the last place of the error's traceback that is in the project's code: `` (own.py:7)``; else ``""``."""
     import traceback
 
     inside = [

@@ -12,7 +12,7 @@ from pytest_bertsize.wording import printable, shown
 
 LONGEST_REASON = 700  # characters of a failure that are shown: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
-"""Fields of :class:`Built` whose text stays as it is, because their names are matched with other lists."""
+"""Fields of :class:`Built` that are not escaped, because names in them are compared with other lists of names."""
 
 
 _CONTENTS: Mapping[str, Any] = {
@@ -91,7 +91,7 @@ _LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
     "seconds": ((120, "120"), (600, "600")),
 }
-"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, ascending, each as TOML too."""
+"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, ascending: the number and its TOML."""
 _IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
 _ANYWHERE: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.memory import Memory
 
 CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
-"""The number of forks at once on Linux; elsewhere it is 1, because libraries of macOS may crash in forks."""
+"""The most forks at once: up to 8 on Linux, 1 elsewhere, because libraries of macOS may crash in forks."""
 
 
 class Limits(Struct, frozen=True):
@@ -41,10 +41,10 @@ class Limits(Struct, frozen=True):
     building: float = 30.0  # seconds for one model
     memory: int = 160 * MEGABYTE  # bytes for one model, beside those for the import of its class
     own_memory: int = 1024 * MEGABYTE
-    """The most bytes that a build by a factory may take; the factory may import any library meanwhile."""
+    """The most bytes that a build by a factory may take, including libraries that the factory imports meanwhile."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
-    """The most bytes of another interpreter's helper process, without its forks; importing torch takes a tenth."""
+    """The most bytes of another interpreter's helper process, without its forks; torch needs a tenth of this limit."""
 
     def find_memory(self, request: Request) -> int:
         """Return the most bytes of memory that the build of a requested model may take."""
@@ -150,7 +150,7 @@ class Helper(Struct, eq=False):
         self._tasks, self._child = {}, None
 
     def _hand_out(self) -> Child:
-        """Send the helper process as many models as it may build at once, and return it."""
+        """Send the helper process as many models as it may build at once, and return the process."""
         self.start()
         assert self._child
         while self._waiting and len(self._tasks) < self._at_once:
@@ -173,7 +173,7 @@ class Helper(Struct, eq=False):
             self._check_limits(child, now)
 
     def _take_frame(self, frame: Frame) -> None:
-        """Record what a frame reports of the helper process or a fork; ignore it if the fork's model was given up."""
+        """Record the report of the helper process or a fork; ignore a report on a model that was given up."""
         from pytest_bertsize.builder.failures import read_content
 
         content, task = read_content(frame), self._tasks.get(frame.number)

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     """Seconds since the epoch."""
     versions: Mapping[str, str]
     stamps: str
-    """The checksum of its list of stamps, which is also the name of the list's file."""
+    """The checksum of the build's list of stamps, which is also the name of the list's file."""
     built: Built
     """The build, without its tensors if it equals the closed form."""
 

@@ -78,7 +78,7 @@ class ConfigSaid(NamedTuple):
     """The values in a config object, which the class of the config makes from the file."""
 
     said: Mapping[str, Any]
-    """The object's values of the wanted keys: plain values and lists of these; in place of any other, its type."""
+    """The object's values of the wanted keys: plain values, lists of these, and for any other value its type."""
     read: tuple[str, ...] = ()  # keys of the file that were left out, and that its class has
     by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class of the project
 
@@ -103,7 +103,7 @@ class Finished(NamedTuple):
 
 
 OF_DISK = ("its folder", "its file")
-"""The origin of a config whose name is the path of a folder, and of one whose name is the path of a file."""
+"""The origins of a config that code reads by the path of a folder, and by the path of a file."""
 
 
 class Answered(NamedTuple):
@@ -135,15 +135,15 @@ class Built(NamedTuple):
     """The FLOPs of each module in a forward pass, without those of its inner modules."""
     problems: Mapping[str, str] = {}  # the reason for a missing :attr:`loading` or :attr:`flops` that was asked for
     config: ConfigSaid | None = None
-    """``None`` if no key was wanted, as for a model that a function of the project builds."""
+    """Values of the config object; ``None`` if no key was wanted, as for a model that the project's function builds."""
     loading: Loading | None = None
-    """The way that transformers loads the checkpoint; ``None`` without one, or for a class of another library."""
+    """The way that transformers loads the checkpoint; ``None`` without a checkpoint, or for another library's class."""
     transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
     """The class names of torch's own modules in a model that the project's code builds, by the modules' paths."""
     stood_in: tuple[str, ...] = ()
-    """Sentences about all that the project's code lacks, by kind: ``not installed and not used: wandb, apex``."""
+    """A sentence for each kind of missing or replaced code: ``not installed and not used: wandb, apex``."""
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()

@@ -29,7 +29,7 @@ HUB_CACHE = "the hub cache"
 MAIN = "main"  # the revision of a name without one
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
-"""Organisations, like those of :data:`MOVED`, that the hub added to older names: ``almanach/camembert-base``."""
+"""Organisations that the hub added to older names, as in ``almanach/camembert-base``; :data:`MOVED` has others."""
 _WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
 _NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
 """A name as the hub allows it (``validate_repo_id`` of huggingface_hub), of any length."""
@@ -64,7 +64,7 @@ def normalize_name(name: str) -> str:
 
 
 def is_without(name: str, file: str) -> bool:
-    """Return whether ``name`` has no organisation, and ``file`` has a suffix that no file of such a model has."""
+    """Return whether a model with a bare name surely lacks ``file``, by its suffix; ``False`` for any other name."""
     return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 

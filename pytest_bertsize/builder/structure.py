@@ -43,7 +43,7 @@ def find_components(
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
     :param former: tensors of the base, which get a component too; a component with no tensor of today is empty.
-    :raises NoComponent: for a named component that is empty, has another's tensor, or the name of a module.
+    :raises NoComponent: for a named component that is empty, has a tensor of another component, or a module's name.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}
@@ -96,7 +96,7 @@ def _is_meant(pattern: str, name: str) -> bool:
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """Return the modules that get a row: the outermost and limited ones; then, up to ``most``, those in the largest."""
+    """Return modules as components: the outermost, the limited and, up to ``most`` in all, those inside the largest."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
@@ -124,7 +124,7 @@ def list_modules(names: Iterable[str]) -> Iterator[str]:
 def inventory_of(
     built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
 ) -> Inventory:
-    """Return the tensors of a build with their components; one that the closed form lacks gets that of its neighbours.
+    """Return a build's tensors with components; a tensor that the closed form lacks gets its neighbours' component.
 
     :param expected: the tensors of the closed form; ``None`` without one.
     :param components: the component of each tensor without a closed form, by name; ``None`` to take the modules.
@@ -150,7 +150,7 @@ def inventory_of(
 
 
 def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:
-    """Return, for each further name of a tensor, the name that owns it in the closed form; ``None`` for the owner."""
+    """Map the names of a tensor with several names to its owner by the closed form, the owner itself to ``None``."""
     groups: dict[str, list[str]] = {}
     for tensor in tensors:
         groups.setdefault(tensor.tied_to or tensor.name, []).append(tensor.name)

@@ -40,10 +40,10 @@ SAVED_BY = {
     "qa_outputs.": "ForQuestionAnswering",
     "classifier.": "ForSequenceClassification or …ForTokenClassification",
 }
-"""Modules of heads, each with the end of the names of the classes that save such a head; the most specific first."""
+"""Modules of heads, each with the suffix of its classes' names; the most specific module is first."""
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
-"""The config's key for the number of rows of each table of embeddings."""
+"""Keys of the config that give the rows of embeddings, by component."""
 TABLE = 2
 """The number of dimensions of a table of embeddings."""
 
@@ -89,7 +89,7 @@ def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, 
 
 
 def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[tuple[Tensor, Tensor, str]]:
-    """Rename each tied tensor in ``filed`` to its owner's name; if the owner is there with the same shape, drop it.
+    """Rename each tied tensor in ``filed`` to its owner's name; drop a tensor whose owner is there with its shape.
 
     :returns: for each tensor that was dropped: its owner, the dropped tensor and the dropped tensor's component.
     """

@@ -28,13 +28,13 @@ LARGEST_TEXT = 16 * 1024 * 1024
 LARGEST_ID = 2**40
 """The lowest number that is refused as an id; no real vocabulary reaches it."""
 MULTIPLES = (128, 64, 32, 16, 8)
-"""Numbers to a multiple of which rows are often padded for fast products; a finding names the largest that fits."""
+"""Multiples to which the number of rows is often padded, for speed; a finding names the largest that explains it."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
 """Pattern of a vocab.txt that fairseq wrote, with the count of each token (BERTweet, PhoBERT). The pattern never
 backtracks, because that would take memory for each line."""
 AGAIN = "write the tokenizer again, with save_pretrained"
 FAIRSEQ_SPECIALS = 5
-"""``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer adds their ids to the file's."""
+"""The number of ids that BertweetTokenizer adds to the file's: ``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``."""
 
 
 class Vocabulary(NamedTuple):

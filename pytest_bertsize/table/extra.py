@@ -134,12 +134,12 @@ class Extra(Struct, frozen=True):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of torch's class, beside the sizes, that the table has."""
+        """The arguments in the table, other than the sizes, for torch's class."""
         written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in written.items() if value is not None}
 
     def with_numbers(self, numbers: Mapping[str, Any]) -> Extra:
-        """Return the extra with each key in its sizes replaced by the key's whole number in ``numbers``, if any."""
+        """Return the extra with its sizes' keys replaced by their values in ``numbers``, if these are whole numbers."""
         known = {key: value for key, value in numbers.items() if type(value) is int}
 
         def write(size: Any) -> Any:

@@ -158,7 +158,7 @@ class Budget(NamedTuple):
     """All limits of a model, and whether a limit that the base already exceeded passes."""
 
     limits: tuple[Limit, ...] = ()
-    """Empty for ``"report-only"``."""
+    """All limits; empty for ``"report-only"``."""
     passes_already_over: bool = False
     """True if a limit that the base exceeded passes, provided that the excess is no larger than the base's."""
 
@@ -340,7 +340,7 @@ def share_of(written: object) -> Fraction | None:
 
 
 def most_growth(written: object, before: int) -> int:
-    """Return how many parameters a limit on growth lets a change add to ``before``; a share of it is rounded down."""
+    """Return how many parameters a limit on growth lets a change add to ``before``; a share is rounded down."""
     share = share_of(written)
     return parse_count(written) if share is None else share * before // 1
 

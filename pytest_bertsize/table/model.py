@@ -310,7 +310,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str:
-        """The file, folder or name of the hub in ``config``; ``""`` if code or the table itself has the config."""
+        """The file, the folder or the name on the hub in ``config``; ``""`` if code or the table has the config."""
         elsewhere = self.inline is not None or self.is_made_by_code
         return "" if elsewhere else self.config.partition("#")[0]
 
@@ -328,7 +328,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def init_command(self) -> str:
-        """Return the ``bertsize init`` command for the factory; ``""`` without one, or if a key has no option there."""
+        """Return the ``bertsize init`` command for the factory; ``""`` without a factory, or if a key has no option."""
         if self.factory is None or self.adapter is not None or any(self.backbones.values()):
             return ""
         words = ["bertsize", "init", self.factory]
@@ -360,7 +360,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes"}
-"""Keys whose value may be a table, each with the field of :class:`Model` that has the value if it is one."""
+"""Keys whose value may be a table, each with the field of :class:`Model` that gets such a table."""
 
 
 def read_model(written: object) -> Model:

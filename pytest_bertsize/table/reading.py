@@ -29,7 +29,7 @@ class Mistake(ValueError):
 
 
 class Key(NamedTuple):
-    """An annotation that says how a key is read; a function, as annotation, only checks what msgspec has converted."""
+    """An annotation that says how a key is read. An annotation that is a function only checks the converted value."""
 
     read: Callable[[Any], Any] | None = None
     """A function that converts the written value in place of msgspec."""

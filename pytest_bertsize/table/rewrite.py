@@ -76,7 +76,7 @@ def raised(changes: Iterable[Change]) -> list[Change]:
 
 
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
-    """Return the changes that lower a maximum; if models share a table, each has to ask for one, the highest counts."""
+    """Return the changes that lower a maximum. If models share a table, all must ask, and the highest value counts."""
     everything = list(changes)
     found = []
     for change in raised(everything):

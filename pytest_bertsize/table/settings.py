@@ -60,13 +60,13 @@ class Settings(Struct, frozen=True, dict=True):
     table: Mapping[str, Any] = {}
     """The parsed table."""
     removed: Mapping[str, str] = {}
-    """Reasons for models that are no longer in the table, by name."""
+    """The reason for each model that is no longer in the table, by the model's name."""
     interpreter: Interpreter | None = None
     """The interpreter that builds the models, from the table or an option; ``None`` for the one that runs pytest."""
     transformers: str | None = None
     """The release of transformers that the project runs, for an environment without transformers."""
     hub: Mapping[str, str] = {}
-    """The project's config files by the names of models on the hub that they replace."""
+    """The project's config files, by the names of the models on the hub whose configs they replace."""
     lock: Lock | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
@@ -155,7 +155,10 @@ def parse(
 
 
 def find_table(folder: Path) -> Path:
-    """Return the nearest pyproject.toml, upwards, that has ``[tool.bertsize]`` or a misspelling; else ``folder``'s."""
+    """Return the nearest pyproject.toml, from ``folder`` upwards, with ``[tool.bertsize]``; else the one in ``folder``.
+
+    A table whose name is misspelt counts too, and so does a file that cannot be read.
+    """
     for each in (folder, *folder.absolute().parents):
         path = each / "pyproject.toml"
         try:

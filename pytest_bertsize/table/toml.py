@@ -27,7 +27,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class CannotReplace(Exception):
-    """The value cannot be replaced without changing the text around it."""
+    """The error for a value that cannot be replaced without a change of the text around it."""
 
 
 class _Layout(NamedTuple):

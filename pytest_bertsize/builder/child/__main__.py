@@ -57,7 +57,7 @@ class Fork:
         self._frames = Frames(pipe)
 
     def pass_on(self, answers: int) -> bool:
-        """Send the fork's messages on to the gate; after its last, kill the fork and return ``True``."""
+        """Send the fork's messages on to the gate; after the last message, kill the fork and return ``True``."""
         kind, content = "nonsense", b"null"
         try:
             while (frame := self._frames.read()) and frame.kind == "begun":
@@ -130,8 +130,8 @@ def serve(asked: int, answers: int) -> None:
 def start_fork(number: int, request: Request, answers: int, missing: Sequence[str] = ()) -> Fork:
     """Fork a process that inherits no open file except the pipe for its answers, and builds the model.
 
-    If the project's code imports names that are not installed, the fork answers with these names. They are the
-    ``missing`` ones of the next fork, which puts stand-ins in their places before it builds.
+    If the project's code imports names that are not installed, the fork answers with these names. The next fork
+    gets the names as ``missing``, and puts stand-ins in their places before it builds.
     """
     if not request.runs_own_code:
         with contextlib.suppress(Exception):  # the fork reports the error; all forks share what is imported here
@@ -153,7 +153,7 @@ def start_fork(number: int, request: Request, answers: int, missing: Sequence[st
 
 
 def _import_libraries() -> dict[str, str]:
-    """Import torch and transformers, and return their versions; without transformers, torch's alone."""
+    """Import torch and, if it is installed, transformers; return the versions of the imported libraries."""
     import torch
 
     try:
@@ -205,7 +205,7 @@ def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
 
 
 def list_loaded() -> tuple[str, ...]:
-    """Return the files that the build depends on, and the folders where Python looks for others.
+    """Return the files that the build depends on, and the folders in which Python searches for modules.
 
     The result is empty if torch, transformers or PEFT is not from a wheel: an editable install may change at any time.
     """

@@ -36,7 +36,7 @@ TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
 
 class Uncountable(Refused):
-    """A model whose FLOPs cannot be counted; the message is the reason, one sentence."""
+    """The error for a model whose FLOPs cannot be counted; its message is one sentence with the reason."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(printable(sentence))

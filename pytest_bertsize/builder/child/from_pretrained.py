@@ -129,7 +129,7 @@ def _name_at(name: str, revision: str | None) -> str:
 
 
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
-    """Find a config and its folder by its name in ``hub``, the catalogue or the cache; ``None`` if none has it.
+    """Find a model's config by the model's name, in ``hub``, the catalogue or the cache; ``None`` if none has the name.
 
     :raises Refused: if ``hub`` names a file that cannot be read.
     """
@@ -143,7 +143,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find a config and its folder by its name, as :func:`_find_published` does, and note the answer.
+    """Find a model's config by the model's name, as :func:`_find_published` does, and note the answer.
 
     :raises Refused: if nothing has that name.
     """
@@ -273,7 +273,7 @@ def _refuse_adapter(hub: Hub, name: Any, revision: str | None = None, subfolder:
 
 
 def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | None:
-    """Return the folder with the files of the model that has this name; a name that is an existing path is returned."""
+    """Return the folder with the files of a model; a ``name`` that is an existing path is returned as it is."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
     found = _find_published(hub, os.fspath(name), revision)
@@ -314,7 +314,7 @@ def _download(
     subfolder: str | None = None,
     **named: Any,
 ) -> str:
-    """Return the local path of a repository's file, or of its folder, in place of the hub's download functions.
+    """Return the local path of a repository's file or folder, as the hub's download functions do, but download nothing.
 
     If only the config is known, as for a model in the catalogue, the config is first written to a new folder.
     """

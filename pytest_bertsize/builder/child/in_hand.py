@@ -1,4 +1,4 @@
-"""List a module in the process that trains it: without its wrappers, as the helper process lists a built one.
+"""List the tensors of a module in the process that trains it, under the names that they have without wrappers.
 
 This code imports no library that the process has not imported already.
 """
@@ -52,7 +52,7 @@ class InHand(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Return whether the model's class is from another module than transformers."""
+        """Return whether the model's class is from another package than transformers."""
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
     @property
@@ -139,7 +139,7 @@ def _call_default(built: Built, held: InHand) -> Built:
 
 
 def _refuse_shards(modules: Mapping[str, Any]) -> None:
-    """Refuse tensors that are split over several processes: their shapes here are those of a part."""
+    """Refuse tensors that are split over several processes: this process sees only the shape of a shard."""
     for path, module in modules.items():
         if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
             raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", BEFORE)

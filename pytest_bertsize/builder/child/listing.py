@@ -1,4 +1,4 @@
-"""List the parameters of a module by name, its ties and its buffers; refuse all that would make the list wrong."""
+"""List a module's parameters, ties and buffers; refuse a module whose list would be wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WRAPPERS = frozenset({"torch", "deepspeed"})
 """Libraries that wrap a model."""
 WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
-"""Classes whose ``module`` is a whole model in each process."""
+"""Classes of wrappers whose attribute ``module`` is the whole model, in each of several processes."""
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
@@ -106,7 +106,7 @@ def unwrap(module: nn.Module) -> nn.Module:
 
 
 def _find_wrapped(module: nn.Module) -> nn.Module | None:
-    """Return the only child of a library's wrapper; a class of the project is no wrapper, even with such a child."""
+    """Return the only child of a wrapper from a library in :data:`WRAPPERS`; ``None`` for any other module."""
     library, inner = type(module).__module__.partition(".")[0], module._modules  # noqa: SLF001
     if library not in WRAPPERS or len(inner) != 1 or module._parameters:  # noqa: SLF001
         return None
@@ -231,7 +231,7 @@ def declared_ties(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
 
 
 def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[str]]) -> Ties:
-    """Return the ties of classes of transformers 4, which list patterns of tied names, and no source for a name.
+    """Return the ties that classes of transformers 4 declare: a list of patterns of tied names, without their sources.
 
     A dict replaced the list in https://github.com/huggingface/transformers/pull/42191. ``save_pretrained`` leaves a
     listed name out if it shares a tensor. If the config ties the embeddings, a listed name that shares no tensor is
@@ -345,7 +345,7 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
 INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
 WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
 WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
-"""Attributes by which a class declares ties to transformers 5 (``WAYS_OF_4``: to 4), each with its reader."""
+"""Attributes that declare ties for transformers 5 (in ``WAYS_OF_4``: for 4), each with the function that reads it."""
 
 
 # refusals of parameters that the list would count wrongly
@@ -390,7 +390,7 @@ def is_distributed(tensor: Any) -> bool:
 
 
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
-    """Refuse integer buffers, which may be weights that GPTQ packed, if their numbers exceed 1 % of the parameters."""
+    """Refuse integer buffers with over 1 % as many elements as the parameters: they may be weights that GPTQ packed."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
@@ -430,7 +430,7 @@ def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
 
 
 def _suggest_place(where: str, value: Any) -> str:
-    """Suggest code in place of an attribute that hides parameters."""
+    """Suggest how to register the modules or parameters that an attribute hides."""
     import torch
 
     if isinstance(value, (torch.nn.Module, torch.nn.Parameter)):

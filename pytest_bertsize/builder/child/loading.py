@@ -34,7 +34,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
     The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
     device: rename, collect tensors to convert (three matrices into one, say), convert, skip as the class does.
 
-    :param filed: the file's tensors, names and shapes.
+    :param filed: the names and shapes of the file's tensors.
     """
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key

@@ -54,7 +54,7 @@ def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str])
 
 
 def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each second or later name of a tensor, with the tensor's first name, unless ``declared`` has it."""
+    """Yield each name that is neither a tensor's first name nor in ``declared``, with the tensor's first name."""
     first: dict[int, str] = {}
     for name, parameter in adapted.named_parameters(remove_duplicate=False):
         owner = first.setdefault(id(parameter), name)

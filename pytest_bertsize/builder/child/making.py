@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
-"""Families with a decoder, each with the class of its encoder, which sentence-transformers takes."""
+"""Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
 LONGEST_TEXT = 200  # characters of a config's value
 LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
@@ -152,7 +152,7 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
 
 
 def _find_off_the_path(error: BaseException, request: Request, text: str) -> tuple[str, str, str]:
-    """Find a missing module in a file of the project; return its name, a clause and a fix, or three ``""``.
+    """Look for a missing module in the project; return its name, its place in words and a fix, or three ``""``.
 
     :param text: names the place of the error; a file beside it is preferred.
     """

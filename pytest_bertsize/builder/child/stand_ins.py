@@ -91,7 +91,7 @@ class StandIn:
 
 
 class Result(StandIn):
-    """The result of a stand-in that is called at import; a model may not have it as an attribute: it may be a layer."""
+    """The result of a stand-in that is called at import; no model may have it, as the real result could be a layer."""
 
 
 for _operation in OPERATIONS:
@@ -229,7 +229,7 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complete_init_weights() -> None:
-    """Let ``self.init_weights()`` find the ties, which transformers 5 does only in ``self.post_init()``."""
+    """Let ``self.init_weights()`` find the ties; transformers 5 finds them only in ``self.post_init()``."""
     base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
     if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
         return
@@ -264,7 +264,7 @@ SPECIAL: Mapping[str, tuple[str, ...]] = {
     "albert": ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
     "gpt2": ("<|endoftext|>",),
 }
-"""Families whose tokenizers have as many tokens as their word embeddings have rows, and their special tokens.
+"""Special tokens by family, for families whose tokenizers have as many tokens as the word embeddings have rows.
 
 Other families have other numbers: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5
 32,128 for 32,100 (#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn

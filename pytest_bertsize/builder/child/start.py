@@ -1,4 +1,4 @@
-"""Start the helper process in another interpreter than the gate's: it imports this package, and nothing beside it.
+"""Start the helper process in another interpreter than the gate's. Of the gate's packages it can import only this one.
 
 The files of this folder and all modules that they import, such as ``confined`` and ``published``, run on Python 3.9;
 this file runs on any Python 3, so that an interpreter that is too old can say so.
