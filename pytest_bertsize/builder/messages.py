@@ -149,7 +149,7 @@ class Built(NamedTuple):
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()
-    """The files of libraries that the build depends on; empty if these are unknown."""
+    """The files and folders that the build depends on; empty if they are unknown."""
     seconds_ago: int | None = None
     """Seconds since an earlier run built it; ``None`` if this run did."""
     agreed: bool = False

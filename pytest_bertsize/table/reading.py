@@ -34,7 +34,7 @@ class Key(NamedTuple):
     read: Callable[[Any], Any] | None = None
     """A function that converts the written value in place of msgspec."""
     written: Any = None
-    """The type of the written value, if the struct's field has another."""
+    """The type of the value as written, if it differs from the type of the struct's field."""
     says: str = ""
     """The end of the message for a text that does not match the pattern of the key's type."""
     missing: str = ""

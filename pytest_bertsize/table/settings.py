@@ -302,7 +302,7 @@ def limits_from(
 ) -> tuple[Limit, ...]:
     """Convert limits that are keyword arguments of a marker or fixture.
 
-    :param by: what gives the limits, in the words of a message: ``"a marker"``.
+    :param by: the source of the limits, in words for a message: ``"a marker"``.
     :raises SettingsError: if a limit is wrong; the message names its component.
     """
     limits = []
@@ -318,10 +318,10 @@ def limits_from(
 
 
 def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str = "a marker") -> Limit:
-    """Return ``limit``, of a marker or fixture, with the measure of the table's limit on the same component, if any.
+    """Return the limit of a marker or fixture; if the table limits the same component, with the measure of that limit.
 
     :param place: the limit's place, for a message.
-    :raises SettingsError: if it is looser than the table's limit, or has another measure; both limits are named.
+    :raises SettingsError: if ``limit`` is looser than the table's, or has another measure; both limits are named.
     """
     declared = next((each for each in model.limits if each.component == limit.component), None)
     if declared is None:

@@ -19,7 +19,7 @@ Row = tuple[str, Optional[str], tuple[int, ...]]
 
 
 def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
-    """Ask transformers how it loads a file; ``None`` if the model is no ``PreTrainedModel``."""
+    """Ask transformers how it loads a file; return ``None`` if the model is no ``PreTrainedModel``."""
     transformers = sys.modules.get("transformers")  # a project with its own classes may lack it
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
@@ -29,7 +29,7 @@ def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
 
 
 def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
-    """Yield the row of each tensor of a file, as ``from_pretrained`` loads it, by the library's own renaming.
+    """Yield a :data:`Row` for each tensor of a file, with the name that the library's own code gives it on loading.
 
     The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
     device: rename, collect tensors to convert (three matrices into one, say), convert, skip as the class does.
@@ -61,7 +61,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
 
 def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
-    """Yield the row of each tensor of a file for transformers 4, which only renames tensors.
+    """Yield a :data:`Row` for each tensor of a file, as transformers 4 loads it, which only renames tensors.
 
     The steps are those of ``_load_pretrained_model`` (modeling_utils.py, 4.40 to 4.57): rename TensorFlow's norms, and
     add or remove the base model's prefix.
@@ -93,7 +93,7 @@ NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in co
 
 
 def _defer_tensor(shape: tuple[int, ...]) -> Any:
-    """Return a function that makes a tensor, as the library expects."""
+    """Return a function that makes a tensor of this shape; the library's converters call it."""
     import torch
 
     return lambda: torch.empty(shape, device="meta")
