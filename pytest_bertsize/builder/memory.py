@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -33,6 +34,7 @@ LARGEST = 32 * 1024 * 1024
 _READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
+_NAME = re.compile("[0-9a-f]{64}")
 
 Stamp = tuple[str, int, int]
 """Path, size, and time of the last change in nanoseconds; size and time are -1 if nothing is at the path."""
@@ -65,8 +67,17 @@ class Memory:
 
     def has_entries(self) -> bool:
         with contextlib.suppress(OSError):
-            return any(each.suffix == ".json" for each in self.folder.iterdir())
+            return bool(self._list_files(".json"))
         return False
+
+    def clear(self) -> None:
+        with contextlib.suppress(OSError):
+            for each in (*self._list_files(".json"), *self._list_files(".stamps")):
+                each.unlink(missing_ok=True)
+
+    def _list_files(self, suffix: str) -> list[Path]:
+        """Return the files of the cache with this suffix; the folder may have files of others."""
+        return [path for path in self.folder.iterdir() if path.suffix == suffix and _NAME.fullmatch(path.stem)]
 
     def recall(self, request: Request, command: Sequence[str]) -> tuple[Built, Mapping[str, str]] | None:
         """Return a build of an earlier run and the versions that built it; ``None`` in any doubt."""
@@ -131,7 +142,7 @@ class Memory:
         return name or checksum
 
     def _drop_oldest(self, suffix: str, most: int) -> None:
-        entries = [*self.folder.glob(f"*{suffix}")]
+        entries = self._list_files(suffix)
         if len(entries) >= most:
             for each in sorted(entries, key=lambda path: path.stat().st_mtime_ns)[: most // 10]:
                 each.unlink(missing_ok=True)

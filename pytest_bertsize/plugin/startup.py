@@ -44,7 +44,9 @@ def _make_helper(config: pytest.Config, given: Namespace) -> Helper:
     """Return a helper that ends with the run; start it now if the run probably builds and the store has no build."""
     helper = Helper(memory=_find_memory(config, given))
     config.add_cleanup(helper.stop)
-    is_first = helper.memory is None or getattr(given, "cacheclear", False) or not helper.memory.has_entries()
+    if helper.memory and getattr(given, "cacheclear", False):
+        helper.memory.clear()  # pytest clears its own folder, which --bert-budget-cache may not be in
+    is_first = helper.memory is None or not helper.memory.has_entries()
     if is_first and _builds_here(config, given):
         helper.start()
     return helper

@@ -271,6 +271,18 @@ def test_an_entry_is_a_file_and_no_link_to_one(tmp_path: Path, library: Path) ->
     assert memory.recall(REQUEST, COMMAND) is None
 
 
+def test_files_of_others_in_the_folder_stay(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(memories.MOST_FILES, ".json", 2)
+    others = [tmp_path / name for name in ("doc.json", "doc2.json", "notes.stamps")]
+    for path in others:
+        path.write_text("mine")
+    memory = remember(tmp_path, library)
+    assert memory.has_entries()
+    memory.clear()
+    assert not memory.has_entries()
+    assert all(path.read_text() == "mine" for path in others)
+
+
 def test_a_folder_that_cannot_be_written_fails_no_run(tmp_path: Path, library: Path) -> None:
     (tmp_path / "memory").touch()  # a file in its place; root may write in any folder
     assert not remember(tmp_path / "memory", library).has_entries()
@@ -300,4 +312,5 @@ def test_a_library_beside_no_record_of_a_wheel_may_change_at_any_time(
     (tmp_path / "peft-1.0.dist-info").mkdir()
     record = tmp_path / "peft-1.0.dist-info" / "RECORD"
     record.touch()
-    assert {str(record), package.__file__, sys.executable, pytest.__file__} <= {*list_loaded()}
+    beside = {package.__file__, str(Path(package.__file__).parent)}
+    assert {str(record), *beside, sys.executable, pytest.__file__} <= {*list_loaded()}

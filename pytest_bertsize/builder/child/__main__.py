@@ -215,8 +215,10 @@ def list_loaded() -> tuple[str, ...]:
         if len(records) != 1:
             return ()
         files.append(str(records[0]))
-    modules = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
-    return (*files, *(file for file in modules if isinstance(file, str)))
+    modules = [(name.partition(".")[0], getattr(module, "__file__", None)) for name, module in [*sys.modules.items()]]
+    files += [file for _, file in modules if isinstance(file, str)]
+    files += [str(Path(file).parent) for name, file in modules if name in {"transformers", "peft"} and file]
+    return tuple(dict.fromkeys(files))
 
 
 def _count_flops(model: Any, request: Request) -> Any:
