@@ -31,7 +31,7 @@ MOST_FILES = {".json": 1_000, ".stamps": 100}
 """The most files of each kind in the cache, by suffix: entries, and lists of stamps."""
 LARGEST = 32 * 1024 * 1024
 """The most bytes of a file; the entry of a model of 1,000 layers has 2 MB."""
-_READ = ("CUDA", "HF_", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
+_READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
@@ -152,16 +152,17 @@ _STARTED = time_ns()
 
 
 def _hash_key(request: Request, command: Sequence[str]) -> str:
-    key = json.dumps((request._replace(name="", declared=None), [*command], _hash_surroundings()))
-    return sha256(key.encode()).hexdigest()
+    variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
+    program = _stamp(command[0])  # it may be a script that starts another interpreter
+    of_run = [*command], program, os.getcwd(), variables, _hash_surroundings()  # noqa: PTH109  (as it is)
+    return sha256(json.dumps((request._replace(name="", declared=None), *of_run)).encode()).hexdigest()
 
 
 @cache
 def _hash_surroundings() -> str:
-    """Return a hash of what affects every build: Python, the machine, environment variables and our own files."""
-    variables = sorted((name, value) for name, value in os.environ.items() if name.startswith(_READ))
+    """Return a hash of Python, the machine and our own files, which affect every build."""
     own = sorted(_stamp(str(path)) for path in _OWN.rglob("*.py"))
-    found = sys.version, platform.machine(), platform.release(), variables, own
+    found = sys.version, platform.machine(), platform.release(), own
     return sha256(json.dumps(found).encode()).hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import site
 import sys
 from collections.abc import Callable
 from hashlib import sha256
@@ -119,6 +120,27 @@ def test_another_request_is_another_build(tmp_path: Path, library: Path, other: 
 
 def test_another_interpreter_is_another_build(tmp_path: Path, library: Path) -> None:
     assert remember(tmp_path / "memory", library).recall(REQUEST, (*COMMAND, "/other/python")) is None
+
+
+def test_an_interpreter_that_is_a_script_is_another_if_the_script_changes(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "python"
+    script.write_text("exec one")
+    monkeypatch.setattr(sys.modules[__name__], "COMMAND", (str(script), "-m", "helper"))
+    memory = remember(tmp_path / "memory", library)
+    assert memory.recall(REQUEST, COMMAND) is not None
+    script.write_text("exec another")
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+def test_another_working_folder_is_another_build(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path in ``PYTHONPATH`` leads elsewhere."""
+    memory = remember(tmp_path / "memory", library)
+    monkeypatch.chdir(library)
+    assert memory.recall(REQUEST, COMMAND) is None
 
 
 @pytest.mark.parametrize(
@@ -313,4 +335,5 @@ def test_a_library_beside_no_record_of_a_wheel_may_change_at_any_time(
     record = tmp_path / "peft-1.0.dist-info" / "RECORD"
     record.touch()
     beside = {package.__file__, str(Path(package.__file__).parent)}
-    assert {str(record), *beside, sys.executable, pytest.__file__} <= {*list_loaded()}
+    others = {sys.executable, pytest.__file__, site.getusersitepackages()}
+    assert {str(record), *beside, *others} <= {*list_loaded()}

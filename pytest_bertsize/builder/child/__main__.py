@@ -15,6 +15,7 @@ import platform
 import resource
 import selectors
 import signal
+import site
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -209,7 +210,7 @@ def list_loaded() -> tuple[str, ...]:
 
     The result is empty if torch, transformers or PEFT is not from a wheel: an editable install may change at any time.
     """
-    files = [sys.executable, str(Path(sys.prefix, "pyvenv.cfg")), *sys.path]
+    files = [sys.executable, str(Path(sys.prefix, "pyvenv.cfg")), site.getusersitepackages(), *sys.path]
     for name in {"torch", "transformers", "peft"} & {*sys.modules}:
         records = [*Path(str(sys.modules[name].__file__)).parents[1].glob(f"{name}-*.dist-info/RECORD")]
         if len(records) != 1:
