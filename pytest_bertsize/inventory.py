@@ -143,8 +143,8 @@ class Inventory:
         :raises KeyError: for a component that no model of the family has.
         """
         if component not in {TOTAL, TRAINABLE, *self.components} and component not in self.list_known():
-            there = did_you_mean(component, self.components, f"there are {', '.join(self.components)}")
-            raise KeyError(f"no component {component!r}: {there}")
+            there = did_you_mean(component, self.components, f"the components are {', '.join(self.components)}")
+            raise KeyError(f"there is no component {component!r}; {there}")
         return self.count_of(component)
 
     def count_of(self, component: str) -> int:

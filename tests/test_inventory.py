@@ -79,13 +79,13 @@ def test_a_tied_tensor_counts_once_and_is_stored_twice_and_a_component_counts_wh
 
 
 def test_a_component_that_nothing_has_is_no_zero() -> None:
-    with pytest.raises(KeyError, match="no component 'embedings': did you mean 'embeddings'"):
+    with pytest.raises(KeyError, match="there is no component 'embedings'; did you mean 'embeddings'"):
         MODEL["embedings"]
-    with pytest.raises(KeyError, match=r"no component 'lstm': there are embeddings, embeddings.word"):
+    with pytest.raises(KeyError, match=r"there is no component 'lstm'; the components are embeddings, embeddings.word"):
         MODEL["lstm"]
     form = closed_form(str(Path(__file__).parents[1] / "examples" / "d-bert-base-chinese" / "config.json"))
     assert form["pooler"] == 0  # BertForMaskedLM has none, and others of the family have one
-    with pytest.raises(KeyError, match="no component 'haed': did you mean 'head'"):
+    with pytest.raises(KeyError, match="there is no component 'haed'; did you mean 'head'"):
         form["haed"]
 
 

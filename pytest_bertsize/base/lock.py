@@ -280,7 +280,7 @@ def _read_tensors(written: object, counter: Iterator[int]) -> tuple[Tensor, ...]
                 if next(counter) > MOST_TENSORS:
                     raise ValueError(f"the lock has more than {MOST_TENSORS:,} tensors")
                 if tensor.name in found:
-                    raise ValueError(f"{shown(tensor.name)} is there twice")
+                    raise ValueError(f"this model has the tensor {shown(tensor.name)} twice")
                 found[tensor.name], rows[tensor.name] = tensor, row
     for name, tensor in found.items():
         if tensor.tied_to is not None:

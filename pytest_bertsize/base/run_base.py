@@ -150,7 +150,7 @@ def replace_interpreter(today: Settings, asked: str | None, option: str) -> Sett
     if asked is None:
         return today
     if not asked:
-        raise SettingsError(f'{option}="": names no interpreter; write its path, as in {option}=.venv/bin/python')
+        raise SettingsError(f'{option}="" names no interpreter; write the path of one, as in {option}=.venv/bin/python')
     return replace(today, interpreter=in_folder(Path.cwd(), asked))
 
 

@@ -50,7 +50,7 @@ def read_answer(content: bytes) -> Built | NotBuilt:
             detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix, LONGEST_REASON)
         )
     if built is None or not _has_bounds(built):
-        raise ValueError("neither a model nor why there is none")
+        raise ValueError("the answer has neither a model nor the reason why there is none")
     if not built.tensors:
         return NotBuilt(Why.RAISED, "it has no parameters")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):

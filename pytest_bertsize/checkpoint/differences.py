@@ -176,8 +176,8 @@ def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
         named = listed([printable(each.name) for each in tensors], MOST_NAMED)
         yield Finding(
             "checkpoint-differs",
-            f"the built model's class ignores {what}, when it loads: {named}",
-            f"nothing has to be done; save the model again for a file without {'them' if tensors[1:] else 'it'}",
+            f"when the built model's class loads the file, the class ignores {what}: {named}",
+            f"leave the file as it is, or save the model again to remove {'them' if tensors[1:] else 'it'}",
             severity="note",
             expected=0,
             actual=count,

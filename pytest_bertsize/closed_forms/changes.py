@@ -303,7 +303,8 @@ def _choose_indices(key: str, part: str, path: str, names: Collection[str], writ
         at = int(first)
         taken = there[at : at + 1 or None]
     if not taken:
-        raise _make_refusal(key, f"{shown(written)} names no layer: {printable(path)} has {there[0]} to {there[-1]}")
+        has = f"the layers {there[0]} to {there[-1]}" if there[1:] else f"only layer {there[0]}"
+        raise _make_refusal(key, f"{shown(written)} names no layer: {printable(path)} has {has}")
     return taken
 
 

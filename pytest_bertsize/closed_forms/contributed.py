@@ -135,7 +135,7 @@ def families_in(content: bytes) -> Iterator[Family]:
     except (ValueError, RecursionError) as error:
         raise BadExpression(f"it is not TOML: {error}") from None
     if not tables:
-        raise BadExpression("it has no table; write a table [MODEL_TYPE] with classes and trees")
+        raise BadExpression('it has no table; write a table [MODEL_TYPE] with the keys "classes" and "trees"')
     for name, table in tables.items():
         try:
             yield _read_family(name, table)
@@ -145,7 +145,7 @@ def families_in(content: bytes) -> Iterator[Family]:
 
 def _read_family(name: str, table: object) -> Family:
     if not isinstance(table, dict):
-        raise BadExpression(f"it is {shown(table)}, not a table with classes and trees")
+        raise BadExpression(f'it is {shown(table)}, not a table with the keys "classes" and "trees"')
     _check_types(table)
     like = table.get("like", name if name in FAMILIES else None)
     if like is not None and like not in FAMILIES:

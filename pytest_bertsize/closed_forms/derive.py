@@ -38,7 +38,7 @@ TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
-    "describe a class of your own by factory, backbone and extra; contribute a closed form "
+    "describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]); '
     "or write closed_form = false to check its budget alone"
 )
@@ -104,7 +104,9 @@ def _counted_once(model: Model) -> Iterator[Finding]:
     """Yield a note for each backbone that is tied to another."""
     for one, other in model.tied.items():
         if {one, other} <= {*model.backbones}:
-            yield Finding("untied", f"{printable(one)} is {printable(other)}, and is counted once", "", "note")
+            yield Finding(
+                "untied", f"{printable(one)} is tied to {printable(other)}, and is counted with it", "", "note"
+            )
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:

@@ -53,7 +53,7 @@ class Scope(Struct, frozen=True):
             if name in known:
                 return known[name]
         raise BadExpression(
-            f"there is no size or switch {name}; there are {', '.join([*self.dims.sizes, *self.formulas])}"
+            f"there is no size or switch {name}; the names are {', '.join([*self.dims.sizes, *self.formulas])}"
         )
 
     def get(self, name: str) -> Any:

@@ -268,12 +268,12 @@ class _Saving:
         """:raises ValueError: for a module that cannot be saved."""
         said = f"modules_to_save = {shown(list(self.ends))}"
         if path in self.modules.lists:
-            raise ValueError(f"{said} has {printable(path)}, a list of modules, which PEFT cannot save as one")
+            raise ValueError(f"{said} has {printable(path)}, a list of modules, which PEFT cannot save as one module")
         if f"{path}.base_layer" in self.modules.by_path:
             by_task = not path.endswith(tuple(self.adapter.modules_to_save))
             because = f", to which task_type {self.adapter.task_type} adds it" if by_task else ""
             raise ValueError(
-                f"{printable(path)} gets an adapter and is one of the modules to save{because}: PEFT refuses both; "
+                f"{printable(path)} gets an adapter and is one of the modules to save{because}: PEFT refuses that; "
                 f"write exclude_modules = [{shown(path.rsplit('.', 1)[-1])}]"
             )
         if inner:
@@ -281,7 +281,7 @@ class _Saving:
             write = f"; write {shown(path)}" if both and "." in path else "; leave one of them out"
             raise ValueError(
                 f"{said} matches {printable(inner[0])} and also {printable(path)} around it: PEFT compares the "
-                f"ends of names, and would save it twice{write}"
+                f"ends of names, and would save {printable(inner[0])} twice{write}"
             )
 
     def add_copies(self) -> Sequence[Term]:
@@ -416,7 +416,7 @@ def _note_untrained_head(targets: _Targets, saving: _Saving) -> Iterator[Finding
         yield Finding(
             "dead-weight",
             f"{printable(path)} does not train: its {count:,} parameters keep their initial values",
-            f"write modules_to_save = [{shown(outer)}], or the task_type that it is for",
+            f"write modules_to_save = [{shown(outer)}], or the task_type of this head",
             "warning",
             "adapters",
             actual=count,

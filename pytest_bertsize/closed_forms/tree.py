@@ -235,7 +235,7 @@ def _read_ties(text: str) -> Iterator[tuple[str, str, Evaluate]]:
     for each in _split_words(text, ","):
         found = _TIE.fullmatch(each)
         if found is None:
-            raise BadExpression(f"{each!r} is not a tie; write tied weight=NAME.OF.THE.TENSOR")
+            raise BadExpression(f"{each!r} is not a tie; write a tie as in 'tied weight=shared.weight'")
         yield found["leaf"], found["owner"], compile_size(found["condition"] or "True")
 
 

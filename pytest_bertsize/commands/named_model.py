@@ -206,7 +206,7 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     if named.architecture or named.family or named.options or named.keys:
         name = printable(named.config.rpartition(DECLARED)[2])
         message = f"{name} is a declared model: its table has the family, architecture and options"
-        raise refuse(message, "name its config in place of it, or leave the options out")
+        raise refuse(message, "name the path of its config in place of its name, or leave the options out")
     settings = None
     if declaration.revision:
         model, config, adapter, locked = read_model_at(declaration.revision, declaration.name)

@@ -328,11 +328,11 @@ class _Reading:
             self.note("lora_bias", message, "write false, or leave init_lora_weights out")
         if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
             message = f"layers_to_transform is set beside target_modules = {shown(adapter.target_modules)}"
-            fix = "write a list of targets, or leave it out"
+            fix = "write a list of targets, or leave layers_to_transform out"
             self.note("layers_to_transform", f"{message}: PEFT refuses that", fix)
         if adapter.layers_pattern and not adapter.layers_to_transform:
             message = "layers_pattern is set without layers_to_transform"
-            self.note("layers_pattern", message, "write layers_to_transform too, or leave it out")
+            self.note("layers_pattern", message, "write layers_to_transform too, or leave layers_pattern out")
 
 
 def at_the_end(pattern: str) -> str:

@@ -276,9 +276,13 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
 
 def refuse_missing_key(path: Sequence[str], there: Iterable[str] | None, file: str) -> NoReturn:
     """:param there: the keys of the object that lacks the last key of the path; ``None`` if there is no object."""
-    keys = "no object" if there is None else ", ".join(map(shown, [*there][:12])) or "an empty object"
-    message = f"the file has no {printable('.'.join(path))}; at that place it has {keys}"
-    fail(file, message, "correct the keys after the #")
+    *outer, key = path
+    where = shown(".".join(outer)) if outer else "the file"
+    message = f"{where} is not an object, so it has no key {shown(key)}"
+    if there is not None:
+        keys = ", ".join(map(shown, [*there][:12]))
+        message = f"{where} has no key {shown(key)}; {f'it has {keys}' if keys else 'it is an empty object'}"
+    fail(file, message, "correct the keys after the #" if key else "remove the empty key after the #")
 
 
 def describe_kind(value: object) -> str:
@@ -307,7 +311,7 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     for alias, path in paths.items():
         outer = next((aliases[path[:depth]] for depth in range(1, len(path)) if path[:depth] in aliases), None)
         if outer is not None:
-            message = f"keys names both {printable(outer)} and {printable(alias)}, which is a part of it"
+            message = f'"keys" has both {shown(outer)} and {shown(alias)}, which is a part of {shown(outer)}'
             wrong.append(_make_finding(alias, message, "keep one of them"))
             continue
         try:
@@ -318,8 +322,8 @@ def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     first: dict[str, str] = {}
     for alias, target in keys.items():
         if first.setdefault(target, alias) != alias:
-            both = f"{printable(first[target])} and {printable(alias)}"
-            wrong.append(_make_finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them"))
+            both = f"{shown(first[target])} and {shown(alias)}"
+            wrong.append(_make_finding(alias, f'"keys" has both {both} for {shown(target)}', "keep one of them"))
         elif target in left and alias in found:
             line = config.line(target)
             at = f", on line {line}" if line else ""
@@ -351,9 +355,10 @@ def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, o
 
 
 def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
-    message = f"keys names {printable(alias)}, which is not in {config.reference}"
+    message = f'"keys" has {shown(alias)}, which is not in {config.reference}'
     if target in config.data:
-        return _make_finding(alias, f"{message}, and {printable(target)} is", f"remove {printable(alias)} from keys")
+        message = f"{message}: the config has {shown(target)} itself"
+        return _make_finding(alias, message, f'remove {shown(alias)} from "keys"')
     below = (f"{key}.{name}" for key, inner in config.data.items() if isinstance(inner, dict) for name in inner)
     names = [name for name in (*config.data, *below) if name != target] if hint else ()
     write = "write the name that the file has"

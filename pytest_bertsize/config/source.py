@@ -248,9 +248,8 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
             there = listed([path or "the whole" for path in by_path], 4) or "none"
             message = f"the built model {lack}; there is {printable(there)}"
             key = "backbone" if backbone else "factory"
-            raise Unusable(
-                Finding("unknown-closed-form", message, "correct backbone and architecture", table_key=(key,))
-            )
+            fix = "correct the keys 'backbone' and 'architecture'"
+            raise Unusable(Finding("unknown-closed-form", message, fix, table_key=(key,)))
         made_by = f"{model.factory}()" if model.factory and not model.command else "model"
         file = f"{made_by}{f'.{backbone}' if backbone else ''}.config"
         said = {key: value for key, value in found.config.items() if key != "architectures"}

@@ -27,7 +27,7 @@ from pytest_bertsize.config.vocabulary import (
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.release import NEWEST, Release
 from pytest_bertsize.table.model import YAML
-from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
+from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -44,7 +44,7 @@ MOST_NAMED = 8
 LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
 """Keys that give the number of labels: an override of one key replaces all of them in the file."""
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
-TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
+TOO_SMALL = "{key} is {value}: a size is at least {least}", "write a size, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
 """A message for a wrong size, and its fix, as in the three constants above; a run and the what-if page use all four."""
@@ -66,7 +66,7 @@ class Dims(Struct, frozen=True):
         for table in (self.sizes, self.switches):
             if name in table:
                 return table[name]
-        raise AttributeError(f"no size or switch {name!r}; there are {', '.join([*self.sizes, *self.switches])}")
+        raise AttributeError(f"no size or switch {name!r}; the names are {', '.join([*self.sizes, *self.switches])}")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -137,8 +137,8 @@ class _Reading:
             key = aliases[alias]
             self._aliases[key] = alias
             if key in own and own[key] != written[alias]:
-                message = f"{key} is {shown(own[key])} and {alias}, another name for it, {shown(written[alias])}"
-                self.note(key, message, "keep one of them")
+                also = f"{alias}, another name of the same key, is {shown(written[alias])}"
+                self.note(key, f"{key} is {shown(own[key])}, and {also}", "keep one of them")
             own[key] = written[alias]
         return own
 
@@ -189,7 +189,7 @@ class _Reading:
         for key, value in self.config.data.items():
             number = write_number(value) if isinstance(value, str) and key not in self.overrides else ""
             if number and key in self._handed_over - self.keys.meaningful:
-                self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as one", f"write {key}: {number}")
+                self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as text", f"write {key}: {number}")
 
     def _check_other_keys(self) -> None:
         """Note every key of file and table that the family does not read, with the key that is probably meant."""
@@ -386,16 +386,16 @@ class _Reading:
             return named or self.keys.labels
         count = self._read_whole_number("num_labels", self.keys.labels, MOST_LABELS)
         if named not in {None, count} and "num_labels" not in self.wrong:
-            builds = f"transformers 4 builds {named:,}, and 5 builds {count:,}"
-            self.note(
-                "num_labels", f"num_labels is {count:,} and id2label names {named:,}: {builds}", "make them agree"
-            )
+            builds = f"transformers 4 builds {named:,}, and transformers 5 builds {count:,}"
+            message = f"num_labels is {count:,}, and id2label names {plural(named or 0, 'label')}: {builds}"
+            self.note("num_labels", message, "make the two keys agree")
         return count
 
     def _count_label_names(self, value: object) -> int | None:
         example = 'write {"0": "no", "1": "yes"}'
         if not isinstance(value, dict) or not value:
-            self.note("id2label", f"id2label is {shown(value)}, which names no label", example)
+            what = "which names no label" if value == {} else "not an object"
+            self.note("id2label", f"id2label is {shown(value)}, {what}", example)
         elif len(value) > MOST_LABELS:
             message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
             self.note("id2label", message, "name fewer", "config-refused")

@@ -100,7 +100,7 @@ def read_verb(config: pytest.Config) -> Verb | None:
     option = "--bert-budget-update" if updates else "--bert-budget-tighten"
     if updates and tightens:
         both = f"{option} and --bert-budget-tighten"
-        raise SettingsError(f"{both}: one raises budgets and the other lowers them; run one of them")
+        raise SettingsError(f"{both}: one raises budgets and the other lowers them; use only one of the two options")
     if config.getoption("bert_budget_no_build"):
         raise SettingsError(f"{option} needs a build: only a built count may change a budget")
     refuse_ci(option)

@@ -43,7 +43,7 @@ def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
     if imported == asked:
         return []
     message = f"transformers {built.transformers} built the model, but the closed form describes {asked}"
-    return [Finding("build-failed", message, "keep only one transformers in the environment that builds it")]
+    return [Finding("build-failed", message, "keep only one transformers in the environment that builds the model")]
 
 
 def find_read_otherwise(values: Values, config: ModelConfig, library: ConfigSaid, *, is_off: bool) -> Iterator[Finding]:

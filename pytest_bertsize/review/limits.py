@@ -64,7 +64,7 @@ def refuse_unknown_component(component: str, limit: Limit, review: Review, measu
     family, names = review.subject.family, [TOTAL, TRAINABLE, *measures, *review.known_components]
     lacking = f"no {family} model has" if family else f"{review.subject.architecture} does not have"
     message = f"the budget names the component {shown(component)}, which {lacking}"
-    hint = did_you_mean(component, names, f"there are {', '.join(names)}")
+    hint = did_you_mean(component, names, f"a budget can name {', '.join(names)}")
     return limit.make_finding("config-invalid", message, hint)
 
 

@@ -147,9 +147,9 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     raise BadValue(
-        "the config has a quantization_config, which quantises only the weights of linear layers: the model has "
-        f"{exact(bytes_of(actual.unique, dtype))} bytes with all parameters in {dtype}, {exact(nearer)} with those "
-        f"weights in {dtype} and the rest in float16, and neither number includes scales",
+        "the config has a quantization_config, which quantises only the weights of linear layers, so no dtype "
+        f"gives the bytes: all parameters in {dtype} are {exact(bytes_of(actual.unique, dtype))} bytes, and weights "
+        f"of linear layers in {dtype} with the rest in float16 are {exact(nearer)} bytes, both without scales",
         f"write the dtype before quantisation, as in budget.{name} = {{ {example} }}",
     )
 
@@ -217,7 +217,7 @@ def _read_dtype(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadValue(f"{key} is {shown(value)}, not the name of a dtype", EXAMPLE)
     if value == "auto":
-        raise BadValue(f'{key} is "auto", the unknown dtype of the weights', EXAMPLE)
+        raise BadValue(f'{key} is "auto", which does not name the dtype of the weights', EXAMPLE)
     name = value.removeprefix("torch.")
     try:
         bits_of(name)

@@ -164,7 +164,8 @@ class Extra(Struct, frozen=True):
         if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is not the path of a module: write name = "classifier", for example')
         if self.name.count("*") > (self.count is not None):
-            raise ValueError(f"{shown(self.name)} may have one *, and only with the length of a list: write count = 6")
+            only = "only if the key count gives the length of a list"
+            raise ValueError(f'{shown(self.name)} may have one "*", and {only}: write count = 6, for example')
         blocks = [block for block in SIZES if getattr(self, block) is not None]
         if len(blocks) != 1:
             says = f"has {' and '.join(blocks)}" if blocks else "has no block"

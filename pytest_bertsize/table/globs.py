@@ -178,7 +178,7 @@ def _list_folder(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
 def _split_pattern(pattern: str) -> tuple[str, ...]:
     parts = tuple(part for part in pattern.split("/") if part not in {"", "."})
     if pattern.startswith("/") or re.match(r"[A-Za-z]:", pattern) or ".." in parts:
-        raise Mistake("it leaves the project: write it relative to pyproject.toml, without ..")
+        raise Mistake('it leaves the project: write it relative to pyproject.toml, without ".."')
     if "\\" in pattern:
         raise Mistake("write / between folders, not \\")
     if any("**" in part and part != "**" for part in parts):

@@ -30,16 +30,15 @@ class Interpreter(NamedTuple):
     def check(self) -> None:
         """Check that the interpreter can be run; raise :class:`NoInterpreter` if it cannot."""
         written = shown(self.written)
-        make_one = "make that environment, or name the interpreter of another one"
         if "\0" in self.written:
             raise NoInterpreter(f"{written} is not a path; write the path of an interpreter")
         if self.path.is_dir():
             example = shown(f"{self.written.rstrip('/')}/bin/python")
             raise NoInterpreter(f"{written} is a folder; name the interpreter in it, as in {example}")
         if not self.path.is_file():
-            raise NoInterpreter(f"there is no file {written}; {make_one}")
+            raise NoInterpreter(f"there is no file {written}; create its environment, or name another interpreter")
         if not os.access(self.path, os.X_OK):
-            raise NoInterpreter(f"{written} may not be executed; {make_one}")
+            raise NoInterpreter(f"{written} may not be executed; name a Python interpreter")
 
 
 def in_folder(folder: Path, written: str) -> Interpreter:

@@ -217,7 +217,8 @@ def _read_bounds(component: str, written: dict[str, object]) -> Limit:
     values = read_keys(unit.measure, written, dict.fromkeys(BOUNDS, parse))
     low, high, only = (values.pop(bound, None) for bound in BOUNDS)
     if only is not None and (low is not None or high is not None):
-        raise ValueError("exact excludes min and max: remove them")
+        others = " and ".join(f'"{bound}"' for bound in ("min", "max") if bound in written)
+        raise ValueError(f'a limit with "exact" cannot also have {others}: remove {others}')
     if low is None and high is None and only is None:
         raise ValueError(f"an empty limit checks nothing: write {unit.example}")
     if low is not None and high is not None and low > high:

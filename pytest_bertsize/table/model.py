@@ -86,7 +86,7 @@ def check_factory(written: str) -> None:
             raise ValueError(f'{shown(written)} is not a Python command: write factory = "python {script[0]}"')
         if shell := re.search(r"(?<!\S)\S+\.sh(?!\S)", written):
             message = f"{shown(written)} is not a Python command"
-            raise ValueError(f'{message}: write the one that {shell[0]} runs, as in factory = "python train.py"')
+            raise ValueError(f'{message}: write the command in {shell[0]}, as in factory = "python train.py"')
         if other := next((char for char in written if not char.isascii()), ""):
             raise ValueError(f"{shown(written)} has the letter {shown(other)} (U+{ord(other):04X}): write it in ASCII")
         module = re.fullmatch(r"(?:src/)?([\w/]+)\.py:(\w+)", written, re.ASCII)
@@ -103,7 +103,8 @@ def read_components(written: object) -> dict[str, tuple[str, ...]]:
             raise ValueError(f"{shown(name)} is not the name of a component: write {example}, for example")
         patterns = value if isinstance(value, list) else [value]
         if not patterns or not all(isinstance(each, str) and each for each in patterns):
-            raise ValueError(f'{name} is {shown(value)}: write {name} = "vision.*", a path or a pattern, or several')
+            what = f"{name} is {shown(value)}, not a path, a pattern or a list of them"
+            raise ValueError(f'{what}: write {name} = "vision.*", for example')
         found[name] = tuple(patterns)
     return found
 
@@ -412,7 +413,8 @@ def _check_together(values: Mapping[str, Any]) -> None:
             raise Mistake(message, key)
     for name in classes if isinstance(classes, dict) else ():
         if name not in several:
-            raise Mistake(f"{shown(name)} is not a backbone of this model: use the names in backbone", "architecture")
+            message = f"{shown(name)} is not a backbone of this model: use the names of the key 'backbone'"
+            raise Mistake(message, "architecture")
 
 
 class BertsizeTable(Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def name_no_table(value: object) -> str:
 
 def refuse_unknown(key: str, known: Collection[str]) -> None:
     if key not in known:
-        there_are = f"there are {', '.join(known)}"
+        there_are = f"the keys are {', '.join(known)}"
         if "budget" in known and key in {TOTAL, TRAINABLE, *CANONICAL, "bytes", "flops"}:
             there_are = f"did you mean 'budget.{key}'?"
         raise ValueError(f"unknown key; {did_you_mean(key, known, there_are)}")

@@ -106,10 +106,10 @@ def settings_after(
             text = set_text(text, path, reason, (*path[:-1], "budget"))
         found = parse(text, settings.path)
     except CannotReplace as error:
-        raise SettingsError(f"{settings.path}: {error}, and nothing was changed; edit it by hand: {by_hand}") from None
+        raise SettingsError(f"{settings.path}: {error}, and nothing was changed; write by hand: {by_hand}") from None
     has_all_models = settings.models.keys() <= found.models.keys()
     if not has_all_models or not _has_only_changed(settings.text, found.text, {**by_path, **said}):
-        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place; edit it by hand: {by_hand}")
+        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place; write by hand: {by_hand}")
     return found
 
 

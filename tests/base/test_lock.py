@@ -83,7 +83,7 @@ ANEW = 'restore x.lock (git checkout -- x.lock), or remove it, and run bertsize 
         ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is not a tensor of this model, or is tied itself'),
         ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is not a name: a range goes up'),
         ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is not a name: a range is written [0:12]'),
-        ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" is there twice'),
+        ("layer[0:11].v", "layer.3.w", 'x.lock:13: this model has the tensor "layer.3.w" twice'),
         ('"out.w"', r'"out\u001b[31m"', r'x.lock:14: "out\u001b[31m" is not a name: a range is written [0:12]'),
         ("[2, 4]", "[1000000000, 1000000000]", "x.lock:14: [1000000000, 1000000000] is not a shape"),
         ("lock = 1", "lock = true", "x.lock:3: its format is true, and this release reads 1"),

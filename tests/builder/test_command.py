@@ -107,13 +107,14 @@ CASES = {
     "no call": Case("python ends.py", f'python ends.py ended without check_model(model, "line"); {CALL_IT}'),
     "no call, of what a decorator would have called": Case(
         "python decorated.py",
-        'python decorated.py ended without check_model(model, "line"); hydra_absent.main is not installed, and was called; '
+        'python decorated.py ended without check_model(model, "line"); the environment lacks hydra_absent.main, which the code called; '
         f"install it there {THERE}",
     ),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
     "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
     "code that catches the end": Case(
-        "python catches.py", "this code caught the exception by which check_model ends it; catch Exception alone"
+        "python catches.py",
+        "this code caught the exception with which check_model ends the code; catch Exception alone",
     ),
     "no module": Case("python none.py", "*check_model takes a torch.nn.Module, not an int*"),
     "no script": Case(

@@ -367,8 +367,8 @@ def test_what_a_class_passes_over_when_it_loads_is_a_note(tmp_path: Path, name: 
     assert loads_clean(tmp_path, model)
     assert said(compare(tmp_path, model)) == [
         (
-            "note checkpoint-differs: the built model's class ignores 1 tensor of the file, 128 parameters, when it loads: "
-            f"{tensor} → nothing has to be done; save the model again for a file without it"
+            "note checkpoint-differs: when the built model's class loads the file, the class ignores 1 tensor of the file, 128 parameters: "
+            f"{tensor} → leave the file as it is, or save the model again to remove it"
         )
     ]
 

@@ -165,7 +165,7 @@ def test_a_key_that_the_library_reads_and_a_contributed_form_does_not_know_is_an
 # mistakes
 
 MISTAKES = {
-    "": "it has no table; write a table [MODEL_TYPE] with classes and trees",
+    "": 'it has no table; write a table [MODEL_TYPE] with the keys "classes" and "trees"',
     "bert": "it is not TOML: *",
     "\udcff": "it is not TOML: *",
     "[bert]": '[bert]: it has no classes; write classes = "NAME   body + head"',
@@ -226,7 +226,7 @@ DOUBLING = "\n".join(["X0 := V + D", *(f"X{at + 1} := X{at} * X{at} + X{at} * X{
 @pytest.mark.parametrize(
     ("projection", "says"),
     [
-        ("linear D X bias=False", "there is no size or switch X; there are V, D, L"),
+        ("linear D X bias=False", "there is no size or switch X; the names are V, D, L"),
         ("linear D W//0 bias=False", "ZeroDivisionError"),
         ("linear D range(W*W) bias=False", "a list of 16,384 items is longer than 10,000"),
         ("linear D 2**W bias=False", "a power is 128, and must be from 0 to 16"),

@@ -358,7 +358,7 @@ def test_a_forward_pass_with_other_arguments_is_refused() -> None:
         def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
             return tokens * mask
 
-    assert said_about(Other()) == "its forward takes (tokens, mask), and is given input_ids and nothing else"
+    assert said_about(Other()) == "its forward takes (tokens, mask), and is given only input_ids"
 
 
 def fail(_: Heads, __: torch.Tensor) -> torch.Tensor:

@@ -151,8 +151,8 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
         ("bert.embedings", 'the model has no bert.embedings; did you mean "bert.embeddings"?'),
         ("bert.encoder.layers[:2]", 'the model has no bert.encoder.layers; did you mean "bert.encoder.layer[:2]"?'),
         ("encoder.layer[:2]", 'the model has no encoder; did you mean "bert.encoder.layer[:2]"?'),
-        ("bert.encoder.layer[4:]", '"bert.encoder.layer[4:]" names no layer: bert.encoder.layer has 0 to 3'),
-        ("bert.encoder.layer[7]", '"bert.encoder.layer[7]" names no layer: bert.encoder.layer has 0 to 3'),
+        ("bert.encoder.layer[4:]", '"bert.encoder.layer[4:]" names no layer: bert.encoder.layer has the layers 0 to 3'),
+        ("bert.encoder.layer[7]", '"bert.encoder.layer[7]" names no layer: bert.encoder.layer has the layers 0 to 3'),
         (
             "bert.pooler[0:4:2]",
             '"[0:4:2]" in "bert.pooler[0:4:2]" is not a slice; write [:6], [6:], [2:4], [0] or [-2:]',

@@ -119,7 +119,7 @@ def test_one_module_under_two_names_counts_once_and_the_report_says_so(tmp_path:
     review = checked(tmp_path, table, of(question_model=held, ctx_model=held))
     actual = passing(review)
     assert actual.unique == BERT + POOLER
-    assert [each.message for each in review.findings] == ["ctx_model is question_model, and is counted once"]
+    assert [each.message for each in review.findings] == ["ctx_model is tied to question_model, and is counted with it"]
     other_way_round = of(ctx_model=held, question_model=held)
     assert errors(checked(tmp_path, table, other_way_round)) == []
 
@@ -206,7 +206,7 @@ def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overr
         ("backbone = { a = 3 }", "3 is not a config of a: write a ="),
         (
             f'{TWO}architecture = {{ other = "BertModel" }}',
-            '"other" is not a backbone of this model: use the names in backbone',
+            "\"other\" is not a backbone of this model: use the names of the key 'backbone'",
         ),
         (f'{TWO}architecture = {{ ctx_model = "" }}', "an empty string has no effect"),
     ],

@@ -103,7 +103,10 @@ def test_what_does_not_train_is_named_as_the_class_has_it(tmp_path: Path) -> Non
     [
         ("bert.poler", 'without: the model has no bert.poler; did you mean "bert.pooler"?'),
         ("embeddings.positon", 'without: the model has no embeddings.positon; did you mean "embeddings.position"?'),
-        ("bert.encoder.layer[2:]", 'without: "bert.encoder.layer[2:]" names no layer: bert.encoder.layer has 0 to 1'),
+        (
+            "bert.encoder.layer[2:]",
+            'without: "bert.encoder.layer[2:]" names no layer: bert.encoder.layer has the layers 0 to 1',
+        ),
         ("bert", "without: nothing is left of the backbone"),
         ("total", "without: the model has no total; it has bert"),
     ],

@@ -133,7 +133,7 @@ def test_an_object_in_it_is_named_as_in_a_file(root: Path) -> None:
     config = made(root, "def make(): return {'model': {'bert': {'hidden_size': 4}}}", "pkg.cfg:make#model.bert")
     assert (config.data, config.reference) == ({"hidden_size": 4}, "pkg.cfg:make#model.bert")
     finding = refused(root, "def make(): return {'model': 1}", "pkg.cfg:make#bert")
-    assert finding.message == 'the file has no bert; at that place it has "model"'
+    assert finding.message == 'the file has no key "bert"; it has "model"'
 
 
 def test_the_code_runs_in_the_project_and_without_input(root: Path) -> None:

@@ -251,18 +251,15 @@ def test_the_keys_behind_the_hash_lead_to_an_object(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "missing", "there"),
+    ("keys", "message"),
     [
-        ("bert.vocab_size", "bert", '"lr", "model"'),
-        ("model.text.x", "model.text.x", "no object"),
-        ("model.bert_config.x.y", "model.bert_config.x.y", "an empty object"),
+        ("bert.vocab_size", 'the file has no key "bert"; it has "lr", "model"'),
+        ("model.text.x", '"model.text" is not an object, so it has no key "x"'),
+        ("model.bert_config.x.y", '"model.bert_config.x" has no key "y"; it is an empty object'),
     ],
 )
-def test_a_key_that_is_not_in_the_file_is_named_with_those_that_are(
-    root: Path, keys: str, missing: str, there: str
-) -> None:
+def test_a_key_that_is_not_in_the_file_is_named_with_those_that_are(root: Path, keys: str, message: str) -> None:
     write(root / "train.json", NESTED)
-    message = f"the file has no {missing}; at that place it has {there}"
     assert refused(root, f"train.json#{keys}").message == message
 
 
@@ -377,10 +374,10 @@ def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
 
 def test_an_alias_that_the_file_lacks_is_refused() -> None:
     assert refused_keys({"num_blk": "num_hidden_layers", "encoder.head": "n", "zzz": "z", "dim.x": "y"}) == [
-        ("keys names num_blk, which is not in train.json#train", 'did you mean num_blks = "num_hidden_layers"?', ("keys", "num_blk")),
-        ("keys names encoder.head, which is not in train.json#train", 'did you mean encoder.heads = "n"?', ("keys", "encoder.head")),
-        ("keys names zzz, which is not in train.json#train", "write the name that the file has", ("keys", "zzz")),
-        ("keys names dim.x, which is not in train.json#train", 'did you mean dim = "y"?', ("keys", "dim.x")),
+        ('"keys" has "num_blk", which is not in train.json#train', 'did you mean num_blks = "num_hidden_layers"?', ("keys", "num_blk")),
+        ('"keys" has "encoder.head", which is not in train.json#train', 'did you mean encoder.heads = "n"?', ("keys", "encoder.head")),
+        ('"keys" has "zzz", which is not in train.json#train', "write the name that the file has", ("keys", "zzz")),
+        ('"keys" has "dim.x", which is not in train.json#train', 'did you mean dim = "y"?', ("keys", "dim.x")),
     ]  # fmt: skip
 
 
@@ -391,14 +388,14 @@ def test_a_file_that_has_both_names_is_refused() -> None:
 
 
 def test_two_names_for_one_key_are_refused() -> None:
-    message = "keys names both num_blks and dim for num_hidden_layers"
+    message = '"keys" has both "num_blks" and "dim" for "num_hidden_layers"'
     keys = {"num_blks": "num_hidden_layers", "dim": "num_hidden_layers"}
     assert refused_keys(keys) == [(message, "keep one of them", ("keys", "dim"))]
 
 
 @pytest.mark.parametrize("keys", [{"encoder": "a", "encoder.heads": "b"}, {"encoder.heads": "b", "encoder": "a"}])
 def test_an_object_and_a_part_of_it_are_refused(keys: dict[str, str]) -> None:
-    message = "keys names both encoder and encoder.heads, which is a part of it"
+    message = '"keys" has both "encoder" and "encoder.heads", which is a part of "encoder"'
     assert refused_keys(keys) == [(message, "keep one of them", ("keys", "encoder.heads"))]
 
 

@@ -327,7 +327,7 @@ def test_a_number_that_the_class_would_get_as_text_is_refused() -> None:
     with pytest.raises(Unusable) as unusable:
         resolve(bert.BERT.keys, config, {}, bert.BERT.architectures[0])
     (finding,) = unusable.value.findings
-    said = "layer_norm_eps is a text, because YAML 1.1 reads 1e-12 as one; write layer_norm_eps: 1.0e-12"
+    said = "layer_norm_eps is a text, because YAML 1.1 reads 1e-12 as text; write layer_norm_eps: 1.0e-12"
     assert finding.sentence == f"train.yaml:2: {said}"
     resolve(bert.BERT.keys, config, {"layer_norm_eps": 1e-12}, bert.BERT.architectures[0])
 

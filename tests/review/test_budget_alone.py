@@ -29,7 +29,7 @@ REFORMER = {
 }
 """A family of transformers that there is no closed form for."""
 OUT = (
-    "describe a class of your own by factory, backbone and extra; contribute a closed form "
+    "describe a class of your own by the keys factory, backbone and extra; contribute a closed form "
     '(closed_forms = ["sizes/forms.toml"]); '
     "or write closed_form = false to check its budget alone"
 )
@@ -104,7 +104,7 @@ def test_a_component_is_a_module_by_its_name_and_an_unknown_one_names_those_ther
     printed = one_line(project(table("heat = 9"), REFORMER).runpytest("--bert-budget").stdout.str())
     assert 'the budget names the component "heat", which no reformer model has' in printed
     assert (
-        "there are total, trainable, bytes, flops, training_bytes, growth, embeddings, embeddings.word_embeddings"
+        "a budget can name total, trainable, bytes, flops, training_bytes, growth, embeddings, embeddings.word_embeddings"
         in printed
     )
 

@@ -176,8 +176,8 @@ def test_a_config_of_the_table_wins_and_one_of_the_built_model_that_says_otherwi
 @pytest.mark.parametrize(
     ("was", "written", "message", "fix"),
     [
-        ('backbone = "bert"', 'backbone = "encoder"', "at encoder; there is bert", "correct backbone and architecture"),
-        ('backbone = "bert"', "", "the built model is not a model of transformers itself; there is bert", "correct backbone and architecture"),
+        ('backbone = "bert"', 'backbone = "encoder"', "at encoder; there is bert", "correct the keys 'backbone' and 'architecture'"),
+        ('backbone = "bert"', "", "the built model is not a model of transformers itself; there is bert", "correct the keys 'backbone' and 'architecture'"),
         ('"BertModel"', '"RobertaModel"', "is a class of the family 'roberta', but the model's family is 'bert'", "did you mean 'BertModel'?"),
         ("add_pooling_layer", "pooling", 'no constructor argument "pooling"', "write one that it has: add_pooling_layer"),
         ("2*hidden_size + 1", "dim", 'is sized by "dim"', 'write "dim" in the config, or a number in its place'),

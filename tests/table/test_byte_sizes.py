@@ -62,7 +62,7 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
     [
         (
             {"dtype": "auto"},
-            'dtype is "auto", the unknown dtype of the weights: write, for example, "float16"',
+            'dtype is "auto", which does not name the dtype of the weights: write, for example, "float16"',
         ),
         ({"torch_dtype": 16}, 'torch_dtype is 16, not the name of a dtype: write, for example, "float16"'),
         ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not the full name of a dtype: write "float16"'),

@@ -124,8 +124,8 @@ def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path)
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("/etc/*.json", "it leaves the project: write it relative to pyproject.toml, without .."),
-        ("a/../*.json", "it leaves the project: write it relative to pyproject.toml, without .."),
+        ("/etc/*.json", 'it leaves the project: write it relative to pyproject.toml, without ".."'),
+        ("a/../*.json", 'it leaves the project: write it relative to pyproject.toml, without ".."'),
         ("configs\\*.json", "write / between folders, not \\"),
         ("configs/**.json", "write ** alone between two /: it matches whole folders"),
     ],

@@ -157,7 +157,7 @@ def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
         signature.bind(**inputs)
     except TypeError:
         taken, given = ", ".join(signature.parameters), " and ".join(inputs)
-        raise Uncountable(f"its forward takes ({taken}), and is given {given} and nothing else") from None
+        raise Uncountable(f"its forward takes ({taken}), and is given only {given}") from None
     return inputs
 
 

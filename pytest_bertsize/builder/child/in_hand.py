@@ -112,8 +112,8 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
         ties = name_ties(held.module, held.base, declared_ties(dict(walk_modules(held.base, wrapped=True)), ()))
     built = take_inventory(held.module, own=own or held.is_own, in_hand=True, ties=ties)
     if built.lost_ties() and any(each.is_meta for each in held.module.parameters()):
-        parted = "moving it to the meta device, by .to or by offloading, untied its tied tensors"
-        raise Refused(parted, "call check_model before that, or make the model under torch.device('meta')")
+        parted = "moving the model to the meta device, by .to or by offloading, untied its tied tensors"
+        raise Refused(parted, "call check_model before the move, or make the model under torch.device('meta')")
     return _call_default(built, held) if held.is_adapted else built
 
 
@@ -122,7 +122,7 @@ def _call_default(built: Built, held: InHand) -> Built:
     names = [*held.module.peft_config]
     if len(names) > 1:
         raise Refused(
-            f"the model has {len(names)} adapters ({', '.join(names)}), and a table declares one", "delete the others"
+            f"the model has {len(names)} adapters ({', '.join(names)}), and a table has only one", "delete the others"
         )
 
     def rename(name: str) -> str:

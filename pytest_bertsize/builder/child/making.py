@@ -347,7 +347,8 @@ def _take_module(made: object, request: Request) -> nn.Module:
     if request.command:
         ended = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")'
         if called := STOOD_IN.get(CALLED_AT_IMPORT):
-            raise Refused(f"{ended}; {', '.join(called)} is not installed, and was called", f"install it there {THERE}")
+            lacks = f"the environment lacks {', '.join(called)}, which the code called"
+            raise Refused(f"{ended}; {lacks}", f"install what the environment lacks {THERE}")
         raise Refused(ended, CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
@@ -372,7 +373,7 @@ def _run_until_handed(request: Request) -> Any:
         if counted.model is None:
             raise
     if counted.model is not None:
-        raise Refused("this code caught the exception by which check_model ends it", "catch Exception alone")
+        raise Refused("this code caught the exception with which check_model ends the code", "catch Exception alone")
     return returned
 
 

@@ -117,7 +117,7 @@ M2M_100 = family(
     sizes="V 128112",
     rules="""
     d_model // 2 != 1
-      d_model {d_model} gives one frequency of sinusoidal positions, and the class divides by that number minus one
+      d_model {d_model} gives one frequency of positions, and the class divides by the number of frequencies minus one
       write 4 or more
     """,
     activations="activation_function relu",

@@ -25,8 +25,8 @@ each adapter has width 0
 FREE_NAMES = Rule(
     ("languages",),
     lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
-    "languages {languages} has a name that torch's modules reserve: the class refuses it",
-    "write it with a region, as in to_TO",
+    "one name in languages {languages} is reserved by torch's modules: the class refuses this name",
+    "write the name with a region, as in to_TO",
 )
 
 XMOD = family(

@@ -284,5 +284,5 @@ def write_count(count: Sum, names: Mapping[str, str]) -> str:
 
     above, below = write_fraction(count)
     if below != "1n":
-        raise ValueError("a count is a whole number, and this one is an unrounded quotient")
+        raise ValueError("a count must be a whole number, and this one is a quotient that is not rounded")
     return above
