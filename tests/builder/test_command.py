@@ -108,7 +108,7 @@ CASES = {
     "no call, of what a decorator would have called": Case(
         "python decorated.py",
         'python decorated.py ended without check_model(model, "line"); the environment lacks hydra_absent.main, which the code called; '
-        f"install it there {THERE}",
+        f"install what the environment lacks {THERE}",
     ),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
     "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
