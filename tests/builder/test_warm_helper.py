@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,12 @@ def test_it_answers_what_the_real_one_does(
     told = warm["where"]
     assert isinstance(told, NotBuilt)
     assert told.reason.startswith(f"ValueError: {own.resolve()} what the run has set None ''")
+
+
+def test_a_helper_is_forked_and_not_started(warm: Warm) -> None:
+    process = warm_helper.started(warm, Helper().command)
+    assert not isinstance(process, subprocess.Popen)
+    own_process.end_process(process)
 
 
 def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:

@@ -73,7 +73,7 @@ class Warm:
 
 def started(warm: Warm, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
     """Instead of ``own_process.start_process``: the helper is forked where it may be; all else starts as it does."""
-    if command != Helper.command or not warm.serves():
+    if command != Helper().command or not warm.serves():
         return own_process.start_process(command, folder)
     return cast("subprocess.Popen[bytes]", warm_process.fork(warm.socket()))
 
