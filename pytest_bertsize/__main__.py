@@ -104,14 +104,14 @@ def _find_project() -> Path:
     return find_table(Path.cwd()).parent
 
 
-def _find_memory(root: Path, folder: Path | None) -> Memory | None:
+def _find_memory(root: Path, folder: str | None) -> Memory | None:
     """Return the store of earlier builds, in ``folder`` or ``.pytest_cache``; ``None`` in CI without ``folder``."""
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
-    if folder is None and sign_of_ci():
+    if not folder and sign_of_ci():
         return None
-    return Memory(folder or root / ".pytest_cache" / FOLDER)
+    return Memory(Path(folder) if folder else root / ".pytest_cache" / FOLDER)
 
 
 def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -> Helper:
@@ -242,7 +242,6 @@ class _Command(NamedTuple):
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
-    "--cache": {"type": Path},
     "name": {"type": _read_test_id},
     "names": {"type": _read_test_id},
     "--kwargs": {"type": _read_arguments, "default": {}},

@@ -24,7 +24,7 @@ MOST_NAMES = 200_000
 
 
 def split_indices(name: str) -> tuple[str, Indices]:
-    """Split ``layer.3.weight`` into ``layer.*.weight``, with a NUL in place of the ``*``, and ``(3,)``."""
+    """Split ``layer.3.weight`` into ``layer.*.weight`` and ``(3,)``; a NUL is in the place of the ``*``."""
     return _INDEX.sub(_HOLE, name), tuple(int(found[0]) for found in _INDEX.finditer(name))
 
 

@@ -49,10 +49,18 @@ def read_answer(content: bytes) -> Built | NotBuilt:
         return failed._replace(
             detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix, LONGEST_REASON)
         )
-    if built is None or not _has_bounds(built):
+    if built is None:
         raise ValueError("the answer has neither a model nor the reason why there is none")
-    if not built.tensors:
-        return NotBuilt(Why.RAISED, "it has no parameters")
+    return check_built(built) if built.tensors else NotBuilt(Why.RAISED, "it has no parameters")
+
+
+def check_built(built: Built) -> Built | NotBuilt:
+    """Return a build with its texts escaped, or the failure of one that has an unprintable name.
+
+    :raises ValueError: for a negative number, and for a config with a dict or an object.
+    """
+    if not _has_bounds(built):
+        raise ValueError("a build has a negative number or a value that is not plain")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
         return NotBuilt(Why.RAISED, f"it has a parameter named {shown(odd)}")
     escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}

@@ -22,7 +22,8 @@ from pathlib import Path
 from time import time, time_ns
 from typing import Any, NamedTuple
 
-from pytest_bertsize.builder.messages import Built, Request  # noqa: TC001  (msgspec reads the annotations)
+from pytest_bertsize.builder.failures import check_built
+from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.files import open_regular, replace_file
 
 FOLDER = "d/bertsize"
@@ -35,6 +36,8 @@ _READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TR
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
+_LONGEST_AGO = 10**10
+"""Seconds since an entry was written: more than 300 years are a mistake."""
 
 Stamp = tuple[str, int, int]
 """Path, size, and time of the last change in nanoseconds; size and time are -1 if nothing is at the path."""
@@ -50,6 +53,8 @@ class Entry(NamedTuple):
     """The checksum of the build's list of stamps, which is also the name of the list's file."""
     built: Built
     """The build, without its tensors if it equals the closed form."""
+    key: str
+    """The hash of the key, which is also the name of the entry's file."""
 
 
 class Memory:
@@ -84,14 +89,17 @@ class Memory:
         if request.runs_own_code:
             return None
         try:
-            entry: Entry = self._read(_hash_key(request, command), ".json", Entry)
-            is_unchanged = self._is_unchanged(entry.stamps)
+            key = _hash_key(request, command)
+            entry: Entry = self._read(key, ".json", Entry)
+            built, is_unchanged = check_built(entry.built), self._is_unchanged(entry.stamps)
         except (OSError, ValueError, RecursionError):
             return None
         seconds = round(time() - entry.built_at)
-        if not is_unchanged or seconds < 0:
+        if not isinstance(built, Built) or not (built.agreed or built.tensors):
             return None
-        return entry.built._replace(seconds_ago=seconds), entry.versions
+        if not is_unchanged or entry.key != key or not 0 <= seconds < _LONGEST_AGO:
+            return None
+        return built._replace(seconds_ago=seconds), entry.versions
 
     def keep(self, request: Request, command: Sequence[str], built: Built, versions: Mapping[str, str]) -> Built:
         """Keep a build of this run, if every file that it loaded is older than the run.
@@ -107,7 +115,8 @@ class Memory:
             self.folder.mkdir(parents=True, exist_ok=True)
             listed = self._write(stamps, ".stamps")
             rest = built._replace(loaded=(), tensors=() if built.agreed else built.tensors)
-            self._write(Entry(time(), versions, listed, rest), ".json", _hash_key(request, command))
+            key = _hash_key(request, command)
+            self._write(Entry(time(), versions, listed, rest, key), ".json", key)
         return built
 
     def _compare_stamps(self, name: str) -> bool:

@@ -74,7 +74,7 @@ class Listing(NamedTuple):
     separator: str = ""
     """The separator of words in a file that writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
-    """The key of a list of the same length; if this list is missing or ``null``, each of its entries is 1."""
+    """The key of another list; if the list of ``key`` is missing or ``null``, it is as long, and each entry is 1."""
     may_be_empty: bool = True
 
     def takes(self, entries: Sequence[object]) -> bool:

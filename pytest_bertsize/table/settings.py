@@ -374,7 +374,7 @@ def _read_text(path: Path) -> str:
 def decoded(content: bytes, file: str) -> str:
     """Decode a pyproject.toml.
 
-    :param content: the file's bytes; for a file of more than :data:`LARGEST` bytes, one byte more than that is enough.
+    :param content: the file's bytes, or only its first ``LARGEST + 1`` bytes, which show that it is too large.
     :raises SettingsError: if it is too large or is not UTF-8.
     """
     if len(content) > LARGEST:

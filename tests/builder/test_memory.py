@@ -234,6 +234,13 @@ def _sealed(entry: object) -> bytes:
     return sha256(content).hexdigest().encode() + b"\n" + content
 
 
+def altered(entry: bytes, place: int, value: object) -> bytes:
+    """The entry with another value in one of its fields."""
+    fields = json.loads(entry[65:])
+    fields[place] = value
+    return _sealed(fields)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -241,10 +248,14 @@ def _sealed(entry: object) -> bytes:
         lambda content: content[:-1],
         lambda _: b"",
         lambda _: b"\xff\n{}",
-        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:3], None]),
-        lambda content: _sealed([9e18, *json.loads(content.partition(b"\n")[2])[1:]]),
-        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], "none", [[], {}]]),
-        lambda content: _sealed([*json.loads(content.partition(b"\n")[2])[:2], "../README", [[], {}]]),
+        lambda content: altered(content, 3, None),
+        lambda content: altered(content, 0, 9e18),
+        lambda content: altered(content, 0, -1e308),
+        lambda content: altered(content, 2, "none"),
+        lambda content: altered(content, 2, "../README"),
+        lambda content: altered(content, 4, "0" * 64),
+        lambda content: _sealed(json.loads(content[65:].replace(b"[101,48]", b"[-1,48]"))),
+        lambda content: _sealed(json.loads(content[65:].replace(b"embeddings.w", b"\\u001b[31mw"))),
         lambda _: _sealed("[" * 100_000),
         lambda content: content.partition(b"\n")[0] + b"\n" + b" " * memories.LARGEST,
     ],
@@ -255,8 +266,12 @@ def _sealed(entry: object) -> bytes:
         "no text",
         "no model",
         "of the future",
+        "of long ago",
         "no files",
         "files elsewhere",
+        "of another model",
+        "a negative size",
+        "an escape",
         "deep",
         "long",
     ],
@@ -266,6 +281,14 @@ def test_a_broken_entry_is_a_build(tmp_path: Path, library: Path, change: Callab
     path = find_entry(memory)
     path.write_bytes(change(path.read_bytes()))
     assert memory.recall(REQUEST, COMMAND) is None
+
+
+def test_an_entry_that_only_was_sealed_again_is_recalled(tmp_path: Path, library: Path) -> None:
+    """So that the changes above are what makes an entry a broken one."""
+    memory = remember(tmp_path / "memory", library)
+    path = find_entry(memory)
+    path.write_bytes(altered(path.read_bytes(), 0, time_ns() // 10**9 - 5))
+    assert memory.recall(REQUEST, COMMAND) is not None
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def _check_names(names: str, chosen: Explained) -> None:
     known = ", ".join(VOCABULARIES)
     if names not in VOCABULARIES:
         fix = did_you_mean(names, VOCABULARIES, f"write one of {known}", written=str)
-        raise refuse(f"--names {shown(names)} is not a vocabulary", fix)
+        raise refuse(f"--names {shown(names)} is not known", fix)
     if names != "transformers" and chosen.derivation.family.name != FAMILY:
         family = chosen.derivation.family.name
         message = f"--names {names} has names for the family {FAMILY!r}, but the model's family is {family!r}"
