@@ -141,7 +141,7 @@ class _Targets:
         return {path for path in found if isinstance(said, str) or path in said or self._is_in_its_layers(path)}
 
     def _find_all_linear(self) -> set[str]:
-        """Find every linear layer except the output layer ``head.decoder`` or, without one, the classifier of SEQ_CLS."""
+        """Find every linear layer except the output layer ``head.decoder`` or, without one, SEQ_CLS's classifier."""
         linear = {path: each for path, each in self.modules.by_path.items() if each.kind in LINEAR}
         outputs = [each.pattern for each in linear.values() if each.component == "head.decoder"]
         if any(".tail." in path for path in outputs):  # an adaptive softmax is not a linear layer
