@@ -32,8 +32,8 @@ _SAFELY = (
     *("-c", "core.fsmonitor="),
     *("-c", f"core.hooksPath={os.devnull}"),
 )
-"""Options that override each setting of a repository that could run a program. The settings left out cannot here:
-no command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
+"""Options that override each setting of a repository with which a command of this module could run a program: no
+command here writes, asks another repository, hashes files of the work tree, or shows a difference as text."""
 _OF_ANOTHER_REPOSITORY = {
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),

@@ -43,7 +43,8 @@ def find_components(
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and the content of each: paths of modules, or patterns of tensors' names.
     :param former: tensors of the base, which get a component too; a component with no tensor of today is empty.
-    :raises NoComponent: for a named component that is empty, has a tensor of another component, or a module's name.
+    :raises NoComponent: for a named component that is empty or shares a tensor with another one, or that has the name
+        of a module without all of its tensors.
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}

@@ -150,7 +150,7 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
         "the config has a quantization_config, which quantises only the weights of linear layers, so no dtype "
         f"gives the bytes: all parameters in {dtype} are {exact(bytes_of(actual.unique, dtype))} bytes, and weights "
         f"of linear layers in {dtype} with the rest in float16 are {exact(nearer)} bytes, both without scales",
-        f"write the dtype before quantisation, as in budget.{name} = {{ {example} }}",
+        f"write the dtype that the weights have before they are quantised, as in budget.{name} = {{ {example} }}",
     )
 
 

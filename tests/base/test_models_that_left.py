@@ -33,7 +33,7 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     status, said = change.check("r.json", "r.md", "r.html")
     assert status == FOUND
     assert f"ERROR: {SAID}, {SAY_WHY}" in said
-    assert "1 configured, 1 checked, 1 failed" in said
+    assert "1 configured, 1 checked, 0 failed, 1 removed without a reason" in said
     report = json.loads((change.folder / "r.json").read_text())
     assert (report["failed"], report["checked"], report["complete"]) == (1, 1, True)
     assert report["commit"] == report["base"]["commit"]
@@ -50,7 +50,10 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
     ]
     markdown = (change.folder / "r.md").read_text()
     assert "## ❌ 1 model left the table without a reason" in markdown
-    assert "<sub>Model size: 1 configured, 1 checked, 1 failed; not compared with a build. " in markdown
+    assert (
+        "<sub>Model size: 1 configured, 1 checked, 0 failed, 1 removed without a reason; not compared with a build. "
+        in markdown
+    )
     assert f"- ❌ {FORMER}; if you meant to remove it, give the reason" in markdown
     page = (change.folder / "r.html").read_text()
     assert '<h1 class="bad">1 model left the table without a reason: fits' in page
@@ -63,7 +66,9 @@ def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -
     found.declare(OTHER)
     result = pytester.runpytest("--bert-budget", "--bert-budget-no-build", "--bert-budget-base=main")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"{SAID}, and this table does not; *", "1 configured, 1 checked, 1 failed*"])
+    result.stdout.fnmatch_lines(
+        [f"{SAID}, and this table does not; *", "1 configured, 1 checked, 0 failed, 1 removed without a reason*"]
+    )
 
 
 def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:

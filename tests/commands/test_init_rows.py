@@ -159,8 +159,8 @@ def blank() -> nn.Module:
             lambda: Derived(many()),
             "BertModel and extra do not describe it",
             (
-                "other is a BertModel in a class that is a model of the library itself; with a class that holds both as "
-                "attributes, each has its closed form"
+                "other is a BertModel in a class that is a model of the library itself; if a class has both as attributes, "
+                "each of them has a closed form"
             ),
         ),
         (

@@ -124,7 +124,7 @@ def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
     with torch.device("meta"):
         made_there = make()
     assert check_model(made_there, "encoder").verdict == "passed"
-    assert "moving it to the meta device, by .to or by offloading, untied" in fail(make().to("meta"), "encoder")
+    assert "moving the model to the meta device, by .to or by offloading, untied" in fail(make().to("meta"), "encoder")
 
 
 class Beside(nn.DataParallel):  # type: ignore[misc]

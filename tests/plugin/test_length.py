@@ -56,6 +56,7 @@ def test_a_layer_more_than_at_the_base(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     committed(tmp_path, tiny, declare(count, step=1)).write("config.json", {**tiny, "num_hidden_layers": 4})
+    monkeypatch.chdir(tmp_path)
     out = io.StringIO()
     assert check(tmp_path, None, base="main", out=out, err=out) == FOUND
     lines = out.getvalue().splitlines()

@@ -131,7 +131,7 @@ class Project(Struct, frozen=True):
             return replace_keys(text, table, values)
         except CannotReplace as error:
             lines = "\n".join(f"{key(name)} = {value}" for name, value in values.items() if value)
-            raise SettingsError(f"{self.path.name}: {error}: write there\n\n{lines}") from None
+            raise SettingsError(f"{self.path.name}: {error}; write these lines into it yourself\n\n{lines}") from None
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
