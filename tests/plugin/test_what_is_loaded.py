@@ -164,6 +164,7 @@ def test_who_writes_no_table_loads_nothing_that_does(project: Project, monkeypat
     assert "tomlkit" not in modules_of_pytest(pytester, "--bert-budget", "--bert-budget-update")
 
 
+@cold  # the one that is forked imports what starts a helper
 def test_a_run_of_other_tests_reads_no_table(project: Project) -> None:
     pytester = project(f"bert_budget = true\n{FITS}", test_a="def test_it(): pass")
     loaded = modules_of_pytest(pytester, "test_a.py")
