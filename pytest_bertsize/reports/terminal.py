@@ -51,8 +51,6 @@ MOST_PLACES = 3
 """The most places in files that are shown for a finding of several models."""
 URGENT = {"budget-loosened", "differs-from-lock"}
 """The kinds of notes that are shown without ``-v``."""
-OF_SERVICES = frozenset(("bytes", limit) for limit in NAMED.values())
-"""Pairs of a component and its limit that a service such as GitHub sets: no project can raise them."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
@@ -231,18 +229,21 @@ def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str
     return draw(style, *lines)
 
 
+def _can_be_accepted(model: ModelReport) -> bool:
+    """Return whether a command can raise a limit that fails the model, and nothing but limits and its lock fail it."""
+    errors = [row for row in model.findings if row.severity == "error"]
+    of_services = {row.name for row in model.measures if row.limit in NAMED}  # which no project can raise
+    budgets = {*BROKEN, "budget-loosened"}
+    is_any_raised = any(row.kind in budgets and row.component not in of_services for row in errors)
+    return is_any_raised and {row.kind for row in errors} <= {*budgets, "differs-from-lock"}
+
+
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
     """Draw the command that raises budgets, if a model fails only for its budget, or for budget and lock; else ``""``.
 
     :param root: the project's folder; the command names it if the working directory is outside of it.
     """
-    errors = ([row for row in model.findings if row.severity == "error"] for model in models)
-    budgets = {*BROKEN, "budget-loosened"}
-    acceptable = any(
-        {row.kind for row in rows} <= {*budgets, "differs-from-lock"}
-        and any(row.kind in budgets and (row.component, row.limit) not in OF_SERVICES for row in rows)
-        for rows in errors
-    )
+    acceptable = any(map(_can_be_accepted, models))
     since = f" --base {shlex.quote(base.revision)}" if base else ""
     folder = os.path.relpath(root)
     project = "" if {*Path(folder).parts} <= {os.pardir} else f" --project {shlex.quote(folder)}"

@@ -14,9 +14,10 @@ from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.outcome import Line, Outcome, name_unchecked, summarize_run
+from pytest_bertsize.reports.report import Measure
 from pytest_bertsize.table.limits import NAMED
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
-from tests.support.model_reports import finding
+from tests.support.model_reports import blank, finding
 from tests.support.run_reports import compared, gone, passing
 
 if TYPE_CHECKING:
@@ -145,8 +146,14 @@ def test_where_budgets_alone_are_broken_and_somebody_looks_there_is_the_command_
     off = replace_field(finding("encoder: off"), kind="off-closed-form")
     assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
     service = replace_field(finding("encoder: 400 MB"), component="bytes", limit=NAMED["github-file"])
-    assert ACCEPT not in lines(outcome(found("encoder", "failed", service)))
-    assert ACCEPT in lines(outcome(found("encoder", "failed", service, finding("encoder: total"))))
+    of_service, of_project = (
+        [blank(Measure, name="bytes", limit=written)] for written in ("github-file", f"{NAMED['github-file']}")
+    )
+    over_service = found("encoder", "failed", service)
+    assert ACCEPT not in lines(outcome(replace(over_service, measures=of_service)))
+    assert ACCEPT in lines(outcome(replace(over_service, measures=of_project)))  # of the same number
+    both = found("encoder", "failed", service, finding("encoder: total"))
+    assert ACCEPT in lines(outcome(replace(both, measures=of_service)))
     monkeypatch.setenv("CI", "true")
     assert ACCEPT not in lines(outcome(over_budget()))
 

@@ -150,22 +150,25 @@ def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publish
     revision = arguments.get("revision")
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
     asked = f"from_pretrained({name!r}{at})"
-    copied = f'name a committed copy: hub = {{ {json.dumps(name)} = "configs/config.json" }} in [tool.bertsize]'
-    fix = f"write the path of a folder with a {CONFIG}, from the project's root, or a name of the hub, or {copied}"
-    lacking = Refused(f"{asked} names no file or folder that exists", fix)
     if not is_name(name) and find_in(hub, _name_at(name, revision)) is None:
-        raise lacking
+        raise _explain_lack(asked, name)
     if arguments.get("subfolder"):
         refuse(Refused(f"from_pretrained({name!r}, subfolder=…) asks for a folder on the hub", COPY.format(name)))
     if (found := _find_published(hub, name, revision)) is None:
         if os.path.isdir(name.partition("/")[0]):  # noqa: PTH112  (a name, as the library takes it)
-            raise lacking
+            raise _explain_lack(asked, name)
         places = f"neither hub in [tool.bertsize], nor {'' if at else 'the catalogue, nor '}the hub cache"
         fetching = suggest_fetching(name, revision if at else None).sentence
         fix = f"{fetching}, with each other name that the code asks for"
         refuse(Refused(f"{places} has the config of {asked}", fix))
     _note_answer(_name_at(name, revision), found.origin, by_hub=found.by_hub)
     return found
+
+
+def _explain_lack(asked: str, name: str) -> Refused:
+    copied = f'name a committed copy: hub = {{ {json.dumps(name)} = "configs/config.json" }} in [tool.bertsize]'
+    fix = f"write the path of a folder with a {CONFIG}, from the project's root, or a name of the hub, or {copied}"
+    return Refused(f"{asked} names no file or folder that exists", fix)
 
 
 def _get_config_dict(

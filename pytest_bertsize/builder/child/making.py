@@ -159,11 +159,11 @@ def _find_off_the_path(error: BaseException, request: Request, text: str) -> tup
     found: dict[bool, tuple[str, str, str]] = {}
     missing = [name for name, each in cast("dict[str, object]", sys.modules).items() if isinstance(each, StandIn)]
     missing += [error.name] if isinstance(error, ModuleNotFoundError) and error.name else []
+    on_path = {*request.paths, *sys.path, *(() if request.command else (request.root,))}  # a script has its own
     for folder, inner, _ in itertools.islice(os.walk(request.root), MOST_FOLDERS) if missing else ():
         inner[:] = sorted(each for each in inner if not each.startswith(".") and each != "site-packages")
         for name, end in itertools.product(missing, (".py", "/__init__.py")):
             file = f"{folder}/{name.replace('.', '/')}{end}"
-            on_path = {*request.paths, *sys.path, *(() if request.command else (request.root,))}  # a script has its own
             if folder not in on_path and os.path.isfile(file):  # noqa: PTH113
                 paths = [os.path.relpath(each, request.root) for each in (*request.paths, folder)]
                 place = f"{name} is in {os.path.relpath(file, request.root)}, and {paths[-1]} is not on the import path"

@@ -101,13 +101,16 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         found = discovery.run()
         if found.extra:
             found = _write_keys(discovery, found, request, helper, err)
-        copies = _list_copies(discovery, found)
+        uncommitted = _find_uncommitted(discovery, found)
+        copies = _list_copies(discovery, found, uncommitted)
         if wish.writes:
             _write_files(discovery, found, lock, copies)
     except SettingsError as error:
         return print_mistakes([str(error)], err)
     finally:
         helper.stop()
+    for line in _list_notes(discovery, found, lock, uncommitted, copies):
+        say(wrap_text(line, "- ", "  "), err)
     _say_found(discovery, found, lock, copies, wish, out, err)
     return GOOD
 
@@ -116,8 +119,6 @@ def _say_found(
     discovery: Discovery, found: Draft, lock: Lock, copies: Copies, wish: Wish, out: TextIO, err: TextIO
 ) -> None:
     project = discovery.project
-    for line in _list_notes(discovery, found, lock, copies):
-        say(wrap_text(line, "- ", "  "), err)
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         before = project.settings.models.get(found.name)
@@ -190,7 +191,9 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies)
     )
 
 
-def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str]]:
+def _list_copies(
+    discovery: Discovery, found: Draft, uncommitted: Mapping[str, Uncommitted]
+) -> dict[str, tuple[str, str]]:
     """Return, by name, the copy's path and the text of each config that a checkout lacks and ``--write`` copies.
 
     Such a config is in the hub cache, outside the project, or ignored by git.
@@ -198,10 +201,11 @@ def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str
     project, copies = discovery.project, {}
     if project.settings.hub or found.name in project.settings.models:
         return {}
-    for name, (read, _, copy) in _find_uncommitted(discovery, found).items():
-        file = project.root / read
-        if name and not (project.root / copy).exists():
-            copies[name] = copy, (file / CONFIG if file.is_dir() else file).read_text("utf-8", "replace")
+    for name, lacking in uncommitted.items():
+        file = project.root / lacking.path
+        if name and not (project.root / lacking.copy).exists():
+            text = (file / CONFIG if file.is_dir() else file).read_text("utf-8", "replace")
+            copies[name] = lacking.copy, text
     for each in discovery.built.answered:
         path = f"configs/{each.name}/{CONFIG}"
         cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
@@ -210,7 +214,9 @@ def _list_copies(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str
     return copies
 
 
-def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> Iterator[str]:
+def _list_notes(
+    discovery: Discovery, found: Draft, lock: Lock, uncommitted: Mapping[str, Uncommitted], copies: Copies
+) -> Iterator[str]:
     """Yield the notes on the model that are printed beside its table."""
     built, root = discovery.built, discovery.project.root
     for each in built.answered:
@@ -234,20 +240,27 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
         yield f"{file} pins transformers {version}, but {built.transformers} built it: {python}"
     if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
-    for name, (_, where, copy) in _find_uncommitted(discovery, found).items():
+    for name, (_, where, copy) in uncommitted.items():
         key = f"hub = {inline({name: copy})}" if name else f"config = {inline(copy)}"
         fix = f"commit a copy of the config as {copy}, and write {key}"
         yield f"{where}, so a checkout lacks it: {f'--write copies it to {copy}' if name in copies else fix}"
 
 
-def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, tuple[str, str, str]]:
-    """Return path, reason and copy's path for each config that is outside the project or that git ignores.
+class Uncommitted(NamedTuple):
+    """A config that is outside the project, or that git ignores."""
 
-    The keys are the names for which the code asks, and ``""`` for the table's config. The reason is a clause.
-    """
+    path: str
+    where: str
+    """A clause: ``git ignores out``."""
+    copy: str
+    """The path of a copy that the project can commit."""
+
+
+def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, Uncommitted]:
+    """Return each such config by the name for which the code asks, and by ``""`` for the table's config."""
     root, hub = discovery.project.root, discovery.project.settings.hub
     top = _find_top(root)
-    uncommitted: dict[str, tuple[str, str, str]] = {}
+    uncommitted: dict[str, Uncommitted] = {}
     by_name = [each for each in discovery.built.answered if each.by_hub or each.origin in OF_DISK]
     read = {"": found.config.partition("#")[0]}
     read |= {each.name: hub.get(find_in(hub, each.name) or "", each.name) for each in by_name}
@@ -256,7 +269,7 @@ def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, tuple[str
         if is_outside or (path and _is_ignored(root, path)):
             where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
             number = f"-{len(uncommitted) + 1}" if uncommitted else ""
-            uncommitted[name] = path, where, f"configs/{found.name}{number}.json"
+            uncommitted[name] = Uncommitted(path, where, f"configs/{found.name}{number}.json")
     return uncommitted
 
 

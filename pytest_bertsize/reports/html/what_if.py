@@ -57,7 +57,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
 
     :raises Unusable: if its closed form cannot be computed for other sizes.
     """
-    found = follow_all_sizes(derivation)
+    found, variants = follow_all_sizes(derivation), Variants(derivation)
     facts = list_facts(found, model, derivation)
     script = "\n".join(["'use strict'", write_constants(found, facts), *map(read_script, SCRIPTS)])
     digest = b64encode(sha256(script.encode()).digest()).decode()
@@ -72,8 +72,8 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             facts=facts,
             fixed=list(_list_fixed(found, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
-            unsure=Variants(derivation).why_unsure,
-            kept=Variants(derivation).kept_numbers,
+            unsure=variants.why_unsure,
+            kept=variants.kept_numbers,
             declared=model.name,
             version=version("pytest-bertsize"),
             script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
