@@ -41,6 +41,8 @@ class NetworkRefused(Refused):
     """The error for an attempt to reach another machine."""
 
 
+DOWNLOADS = "download below check_model, or let the factory replace the function that downloads"
+
 REFUSED: list[Refused] = []  # refusals that fail a model even if its code catches the exception
 
 
@@ -77,7 +79,7 @@ def refuse(refusal: Refused) -> NoReturn:
 
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
     if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to its connected peer
-        refusal = NetworkRefused(f"it tried to use the network ({event})")
+        refusal = NetworkRefused(f"it tried to use the network ({event})", DOWNLOADS)
         if event == "socket.bind":  # libraries bind a socket to test for IPv6
             raise refusal
         refuse(refusal)

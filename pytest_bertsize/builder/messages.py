@@ -321,7 +321,8 @@ def note_environment() -> None:
 def hide_secrets(message: Any) -> Any:
     """Replace secrets in a message: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
 
-    A value is found as it is, as ``repr`` writes it, and with its white space folded.
+    A value is found as it is, as ``repr`` writes it, and with its white space folded. Names of modules keep a value of
+    small letters alone: ``SORT_KEY=word_embeddings`` would turn a tensor into another.
     """
     note_environment()
     words: dict[str, str] = {}
@@ -330,18 +331,17 @@ def hide_secrets(message: Any) -> Any:
             forms = (value, repr(value)[1:-1], " ".join(value.split()))
             said = f"(the value of {name} is left out)"
             words.update(dict.fromkeys((each for each in forms if len(each) >= _SHORTEST_SECRET), said))
-    if not words:
-        return message
-    secret = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
 
-    def hide(value: Any) -> Any:
+    def hide(value: Any, secrets: list[str]) -> Any:
         if isinstance(value, str):
-            return secret.sub(lambda found: words[found[0]], value)
+            return re.sub("|".join(map(re.escape, secrets)), lambda found: words[found[0]], value)
+        if isinstance(value, Built):
+            secrets = [each for each in secrets if not re.fullmatch("[a-z_.]+", each)]
         if isinstance(value, Mapping):
-            return {hide(key): hide(each) for key, each in value.items()}
-        return [*map(hide, value)] if isinstance(value, (list, tuple)) else value
+            return {hide(key, secrets): hide(each, secrets) for key, each in value.items()}
+        return [hide(each, secrets) for each in value] if isinstance(value, (list, tuple)) and secrets else value
 
-    return hide(message)
+    return hide(message, sorted(words, key=len, reverse=True)) if words else message
 
 
 def encode_frame(kind: str, number: int, message: object) -> bytes:

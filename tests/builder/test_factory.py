@@ -221,7 +221,7 @@ FAILS: dict[str, tuple[str, str]] = {
     # the network
     "looks_up_a_name": (
         "import socket; socket.getaddrinfo('example.org', 443)",
-        "it tried to use the network (socket.getaddrinfo) (own.py:*)",
+        "it tried to use the network (socket.getaddrinfo) (own.py:*); download below check_model, or *",
     ),
     "connects": (
         "import socket; socket.create_connection(('127.0.0.1', 9))",

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_bertsize.builder.child import from_pretrained
 from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.confined import REFUSED, Refused
 from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request, Why
 from tests.builder.conftest import ask_helper
 from tests.conftest import TINY
@@ -356,6 +356,30 @@ return AutoModel.from_pretrained("acme/tiny")
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
         "put the file into the folder of the config that hub names for 'acme/tiny'",
     )
+
+
+def test_a_loader_may_go_on_without_a_file_that_the_hub_cache_knows_to_be_absent(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As CrossEncoder of sentence-transformers does; huggingface_hub notes such a file under ``.no_exist``."""
+    cached, commit = tmp_path / "hub" / "models--acme--cross", "abc" + "0" * 37
+    for path, text in {
+        "refs/main": commit,
+        f"snapshots/{commit}/config.json": json.dumps(TINY),
+        f".no_exist/{commit}/modules.json": "",
+    }.items():
+        (cached / path).parent.mkdir(parents=True)
+        (cached / path).write_text(text, "utf-8")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    body = """
+import huggingface_hub
+try: huggingface_hub.hf_hub_download("acme/cross", "modules.json")
+except Exception: pass
+return AutoModel.from_pretrained("acme/cross")
+"""
+    before = [*REFUSED]
+    build(body)
+    assert before == REFUSED
 
 
 def test_a_name_that_nothing_here_has_fails_the_model_though_the_code_goes_on_with_another(tmp_path: Path) -> None:

@@ -360,12 +360,13 @@ def test_no_value_of_the_environment_that_is_secret_leaves_the_helper(
         "after it wrote '401 for (the value of acme_key is left out)' to stderr",
     }
     environment = {"ACME_TOKEN": "hf_1234567", "acme_key": "of two\nlines", "SHORT_PASSWORD": "1234567"}
-    for name, value in {**environment, "OTHER": "no secret"}.items():
+    for name, value in {**environment, "OTHER": "no secret", "SORT_KEY": "word_embeddings"}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "own.py").write_text(TELLS)
     found = ask_helper([ask_for_factory(tmp_path, each) for each in (*told, "built")])
     assert {name: getattr(found[name], "detail", "") for name in told} == told
     assert isinstance(found["built"], Built)
+    assert found["built"].tensors[0].name == "m.embeddings.word_embeddings.weight"
     assert "hf_1234567" not in repr(found)
     asked = {"root": str(tmp_path), "reference": "own:config", "inner": [], "paths": []}
     said = own_process.answer_of("pytest_bertsize.config.by_code", asked, tmp_path, Allowed(20.0, 2 * 10**9, 1000))

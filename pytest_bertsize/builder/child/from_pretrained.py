@@ -337,6 +337,7 @@ def _download(
         raise Refused(f"{repo_id!r} has no {filename}")
     fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
     refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)
-    if path is None or filename == "modules.json":  # without it sentence-transformers goes on, and counts less
-        refuse(refused)
+    absent = folder.parents[1] / ".no_exist" / folder.name / filename if folder else None  # as huggingface_hub notes it
+    if path is None or (filename == "modules.json" and not (absent and absent.is_file())):
+        refuse(refused)  # without that file, sentence-transformers goes on, and counts less
     raise refused
