@@ -52,7 +52,6 @@ TESTS_OF = {
         "bad_input/test_bad_runs.py::test_bad_tables",
     ],
     "table/limits": [
-        "table/test_growth.py",
         "table/test_budget.py",
         "table/test_byte_sizes.py",
         "review/test_review.py",

@@ -96,9 +96,12 @@ def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:
 
 
 @given(inventories())
-def test_the_own_counts_and_the_uppermost_components_sum_to_the_total(inventory: Inventory) -> None:
+def test_own_counts_uppermost_components_and_folded_rows_sum_to_the_total(inventory: Inventory) -> None:
     assert sum(inventory.own.values()) == inventory.unique == inventory["total"]
     assert sum(count for name, count in inventory.components.items() if "." not in name) == inventory.unique
+    rows = fold(inventory.tensors)
+    assert sum(row.owned for row in rows) == inventory.unique
+    assert sum(row.times for row in rows) == len(inventory.tensors)
 
 
 # levels and their order
@@ -154,26 +157,14 @@ def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None
     ]
 
 
-@given(inventories())
-def test_the_folded_rows_sum_to_the_total_and_stand_for_every_tensor(inventory: Inventory) -> None:
-    rows = fold(inventory.tensors)
-    assert sum(row.owned for row in rows) == inventory.unique
-    assert sum(row.times for row in rows) == len(inventory.tensors)
-
-
-def test_a_component_that_stands_once_in_each_layer_is_so_many_layers() -> None:
+def test_a_component_that_stands_once_in_each_layer_is_so_many_layers_and_any_other_is_one() -> None:
     assert [Inventory(layered(count)).layers("encoder") for count in (1, 2, 12)] == [1, 2, 12]
-
-
-def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
     final = Tensor("encoder.final_norm.weight", (768,), "encoder.norm")
-    inventory = Inventory((*layered(12), final))
-    assert inventory.layers("encoder") == 1
+    assert Inventory((*layered(12), final)).layers("encoder") == 1
     assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
 
 
 def test_a_closed_form_is_of_a_file() -> None:
-    with pytest.raises(
-        TypeError, match="config is the path of a file, not a dict; pass a model in hand to check_model"
-    ):
+    said = "config is the path of a file, not a dict; pass a model in hand to check_model"
+    with pytest.raises(TypeError, match=said):
         closed_form({"hidden_size": 48})  # type: ignore[arg-type]

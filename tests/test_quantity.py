@@ -151,11 +151,15 @@ def test_room_left_is_short_and_its_digits_are_those_of_the_exact_number(left: i
 @given(COUNTS, COUNTS)
 @example(10**15 + 1, 10**15)
 @example(10**15 - 1, 10**15)
-def test_the_share_that_is_used_tells_over_from_within(actual: int, limit: int) -> None:
+@example(9, 1)
+def test_the_share_that_is_used_tells_over_from_within_and_never_flatters(actual: int, limit: int) -> None:
     shown = percent_used(actual, limit)
     assert len(shown) <= 4
+    assert (shown == ">9x") == (actual > 9 * limit)
     assert (shown == ">9x" or int(shown.removesuffix("%")) > 100) == (actual > limit)
     assert (shown == "100%") == (actual == limit > 0)
+    if limit < actual <= 9 * limit:
+        assert Fraction(int(shown.removesuffix("%")), 100) >= Fraction(actual, limit)
 
 
 # write

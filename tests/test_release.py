@@ -21,17 +21,10 @@ def test_what_is_no_release_is_refused_with_an_example(written: str) -> None:
         parse_release(written)
 
 
-@pytest.mark.parametrize(
-    ("version", "release"),
-    [
-        ("5.24.0.dev0", Release(5, 24)),
-        ("4.57.6", Release(4, 57, 6)),
-        ("5.20.2+local", Release(5, 20, 2)),
-        ("6", Release(6)),
-    ],
-)
-def test_metadata_may_say_more_than_numbers(version: str, release: Release) -> None:
-    assert read_version(version) == release
+def test_metadata_may_say_more_than_numbers() -> None:
+    versions = {"5.24.0.dev0": Release(5, 24), "4.57.6": Release(4, 57, 6), "5.20.2+local": Release(5, 20, 2)}
+    for version, release in {**versions, "6": Release(6)}.items():
+        assert read_version(version) == release
 
 
 def test_what_is_older_than_the_oldest_is_refused() -> None:
@@ -47,15 +40,7 @@ def test_every_5_0_is_refused_by_name(version: str) -> None:
         read_version(version)
 
 
-@pytest.mark.parametrize(
-    ("written", "version", "same"),
-    [
-        ("4.57", "4.57.6", True),
-        ("4.57.6", "4.57.6", True),
-        ("4.57.5", "4.57.6", False),
-        ("4.5", "4.57.6", False),
-        ("5.24", "5.24.0.dev0", True),
-    ],
-)
-def test_a_release_is_said_by_as_many_numbers_as_are_written(written: str, version: str, *, same: bool) -> None:
-    assert is_said_by(written, version) is same
+def test_a_release_is_said_by_as_many_numbers_as_are_written() -> None:
+    assert all(is_said_by(written, "4.57.6") for written in ("4.57", "4.57.6"))
+    assert not any(is_said_by(written, "4.57.6") for written in ("4.57.5", "4.5"))
+    assert is_said_by("5.24", "5.24.0.dev0")

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import tomli
 from hypothesis import strategies as st
 
 # values
@@ -200,33 +199,3 @@ JSON_LAYOUTS = st.builds(
     indent=st.none() | st.integers(0, 2),
     separators=st.tuples(st.sampled_from([",", ",\n", "  ,\r\n"]), st.sampled_from([":", " : ", ":\n", ": \n\n"])),
 )
-TOML_KEYS = st.lists(KEYS.map(json.dumps) | st.sampled_from("ab"), min_size=1, max_size=3)
-TOML_STATEMENTS = st.builds(
-    str.format,
-    st.sampled_from(
-        [
-            *("[{}]", "  [ {} ]  # [a]", "[{}]\n", "[[{}]]", "\t[[{}]]\n\n", "# a = 1", "\n  \n# [b]"),
-            *("{} = 1", "{}=nan # b = 1", "{}\t=  1979-05-27 07:32:00", "  {} = '# no'", '{} = "[a]\\n"'),
-            *('{} = """\na = 1\n[b]\n"""', "{} = '''\n\n'''", '{} = """a \\\n  b"""', '{} = ["""\n"""]'),
-            *("{} = [\n1, # c\n[2]\n]", "{} = {{}}", "{} = {{ a = 1, b.c = 'd' }}", '{} = {{b.c = """\n\n"""}}'),
-        ]
-    ),
-    st.builds(str.join, st.sampled_from([".", ".", " . "]), TOML_KEYS),
-)
-
-
-@st.composite
-def toml_layouts(draw: st.DrawFn) -> str:
-    """A TOML text in any layout: of the statements drawn, those that go together."""
-    text = ""
-    for statement in draw(st.lists(TOML_STATEMENTS, max_size=8)):
-        more = f"{text}{statement}\n"
-        text = text if parse_toml(more) is None else more
-    return text.removesuffix(draw(st.sampled_from(["", "\n"])))
-
-
-def parse_toml(text: str) -> dict[str, Any] | None:
-    try:
-        return tomli.loads(text)
-    except tomli.TOMLDecodeError:
-        return None

@@ -28,23 +28,13 @@ from typing import Any
 import pytest
 import tomli
 
+from tests.conftest import TINY
+from tests.support.starting_projects import GOOGLE
 from tests.support.untidy import untidy
 
 Project = Callable[..., pytest.Pytester]
 
-TINY: dict[str, Any] = {
-    "model_type": "bert",
-    "architectures": ["BertForMaskedLM"],
-    "vocab_size": 101,
-    "hidden_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 72,
-    "max_position_embeddings": 40,
-    "type_vocab_size": 5,
-}
-GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
-BASES = {"tiny": TINY, "google": GOOGLE}
+BASES = {"tiny": {"model_type": "bert", **TINY}, "google": GOOGLE}
 WIDTH = 400
 """Columns of the terminal: no line of the output is longer."""
 LONGEST_HEADLINE = 1_000

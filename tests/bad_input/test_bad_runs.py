@@ -8,6 +8,7 @@ said of them, and what a lax gate does.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -24,6 +25,7 @@ import tomlkit
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.commands.check import check
 from pytest_bertsize.plugin import session
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.support.untidy import untidy
@@ -120,14 +122,11 @@ CASES = {topic: _cases(topic) for topic in TOPICS}
 
 
 def _parametrized(topic: str) -> pytest.MarkDecorator:
-    cases = [pytest.param(case, id=case.name, marks=_marks(topic, case)) for case in CASES[topic]]
-    return pytest.mark.parametrize("case", cases)
-
-
-def _marks(topic: str, case: Case) -> tuple[pytest.MarkDecorator, ...]:
     """A helper and its surroundings are such a test's subject; so are workers of xdist that run tests."""
-    own = topic == "surroundings" or (topic == "markers" and "-n2" in case.args)
-    return (pytest.mark.process,) if own else ()
+    processes = [topic == "surroundings" or (topic == "markers" and "-n2" in case.args) for case in CASES[topic]]
+    marks = [[pytest.mark.process] if process else [] for process in processes]
+    cases = [pytest.param(case, id=case.name, marks=each) for case, each in zip(CASES[topic], marks, strict=True)]
+    return pytest.mark.parametrize("case", cases)
 
 
 BUILT: dict[str, Built | NotBuilt] = {}
@@ -231,15 +230,19 @@ def lay_out(case: Case, tiny: dict[str, Any]) -> None:
 
 
 def refused(case: Case) -> tuple[int, list[str], list[str]] | None:
-    """What a run ends with where the reader refuses the table: its words. One table in ten is run all the same."""
-    if case not in CASES["tables"] or case.args != ["--bert-budget"] or CASES["tables"].index(case) % 10 == 0:
+    """What a run ends with where the reader refuses the table: its words. One table in twenty is run all the same."""
+    if case not in CASES["tables"] or case.args != ["--bert-budget"] or CASES["tables"].index(case) % 20 == 0:
         return None
     try:
         load(Path("pyproject.toml").absolute())
     except SettingsError as error:
         pytest_refuses = re.search(": not TOML: | is already defined by a line above: ", str(error)) is not None
         return None if pytest_refuses else (pytest.ExitCode.USAGE_ERROR, [], f"ERROR: {error}".splitlines())
-    return None
+    if case.above or case.pyproject or case.files or case.wrote or case.env:
+        return None
+    out = io.StringIO()
+    status = check(Path.cwd(), Helper(), out=out, err=out)
+    return (status, out.getvalue().splitlines(), []) if status in (0, 1) else None
 
 
 def run(case: Case, pytester: pytest.Pytester, warm: Warm | None) -> tuple[int, list[str], list[str]]:

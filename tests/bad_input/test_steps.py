@@ -16,16 +16,11 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.table.toml import line_in_toml
 
 MODEL = "[tool.bertsize.models.a]\nconfig = 'config.json'\nbudget.total = '1M'\n"
-OF_THE_BUDGET = "[tool.bertsize.models.a]\nconfig = 'config.json'\n[tool.bertsize.models.a.budget]\n"
-ADAPTER = "[tool.bertsize.models.a.adapter]\ntarget_modules = ['query']\n"
-TABLES: dict[str, tuple[str, str]] = {
+TABLES = {
     "overrides": (f"{MODEL}[tool.bertsize.models.a.overrides]\n", "odd{} = 1\n"),
-    "keys": (f"{MODEL}[tool.bertsize.models.a.keys]\n", "odd{} = 'vocab_size'\n"),
     "options": (f"{MODEL}[tool.bertsize.models.a.options]\n", "odd{} = true\n"),
-    "budget": (OF_THE_BUDGET, "odd{} = 1\n"),
-    "adapter": (f"{MODEL}{ADAPTER}", "odd{} = 1\n"),
-    "of the model": (MODEL, "odd{} = 1\n"),
-    "of a limit": (f"{OF_THE_BUDGET}[tool.bertsize.models.a.budget.head]\n", "odd{} = 1\n"),
+    "budget": ("[tool.bertsize.models.a]\nconfig = 'config.json'\n[tool.bertsize.models.a.budget]\n", "odd{} = 1\n"),
+    "adapter": (f"{MODEL}[tool.bertsize.models.a.adapter]\ntarget_modules = ['query']\n", "odd{} = 1\n"),
 }
 FEW, STEP = 20, 60
 

@@ -21,54 +21,46 @@ NUMBERS = {
     "accelerate's `init_empty_weights()`, and the sum": "118,537,744 ✗",
 }
 """bert-base-chinese, its tied decoder counted once; where the tie breaks, 21,128·768 + 21,128 more."""
-TABLES = (
+TABLES = [
     "the gate",
     "what one would do instead",
     "growth",
     "import of a plugin, pytest being loaded",
     "memory",
     "inside",
-)
-
-
-@pytest.fixture
-def printed() -> str:
-    command = [sys.executable, "benchmarks/speed.py", "--quick"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+]
 
 
 @pytest.mark.tool
-def test_at_reduced_size_every_line_is_printed_and_every_count_holds(printed: str, subtests: pytest.Subtests) -> None:
-    blocks = [block for block in printed.split("\n\n") if block.startswith("|")]
+def test_at_reduced_size_every_line_is_printed_and_every_count_holds(subtests: pytest.Subtests) -> None:
+    command = [sys.executable, "benchmarks/speed.py", "--quick"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    blocks = [block for block in ended.stdout.split("\n\n") if block.startswith("|")]
     tables = dict(map(table_of, blocks))
-    with subtests.test("machine and versions stand above the tables"):
-        assert re.match(MACHINE, printed)
-    with subtests.test("every table is there, and has lines"):
-        assert tuple(tables) == TABLES
+    gate, instead = tables["the gate"], tables["what one would do instead"]
+    with subtests.test("machine and versions stand above the tables, and each table has lines of as many cells"):
+        assert re.match(MACHINE, ended.stdout)
+        assert [*tables] == TABLES
         assert all(tables.values())
-    with subtests.test("every line has a cell for each column"):
         assert [len({line.count("|") for line in block.splitlines()}) for block in blocks] == [1] * len(TABLES)
-    with subtests.test("each number is said to be right or wrong"):
-        number = {what: cells[4] for title in TABLES[:2] for what, cells in tables[title].items()}
+    with subtests.test("each number is said to be right or wrong, and a peer without one says why"):
+        number = {what: cells[4] for what, cells in {**gate, **instead}.items()}
         assert {what: said for what, said in number.items() if said.endswith(("✓", "✗"))} == NUMBERS
-    with subtests.test("a peer without a number says why"):
-        without = {cells[4] for what, cells in tables["what one would do instead"].items() if what not in NUMBERS}
+        without = {cells[4] for what, cells in instead.items() if what not in NUMBERS}
         assert without <= {"left out at reduced size", "torchinfo is not installed", "fvcore is not installed"}
-    with subtests.test("several models are all checked"):
-        several = [cells[4] for what, cells in tables["the gate"].items() if what.endswith("3 models")]
-        assert several == ["3 checked, 0 failed"] * 5
-    with subtests.test("a size that is refused says so"):
-        for what in ("labels, no build", "labels, full"):
-            assert re.fullmatch(
-                r"2: [^()]+ · 100,000: [^()]+ · 1,000,000: [^()]+ \(refused\)", tables["growth"][what][0]
-            )
-    with subtests.test("models of one config are built once"):
+    with subtests.test(
+        "several models are all checked, those of one config built once, and a size that is refused says so"
+    ):
+        assert [cells[4] for what, cells in gate.items() if what.endswith("3 models")] == ["3 checked, 0 failed"] * 5
         assert tables["inside"]["builds for 3 models of one config"][0] == "1"
-    with subtests.test("without a build neither torch nor transformers is loaded"):
+        refused = r"2: [^()]+ · 100,000: [^()]+ · 1,000,000: [^()]+ \(refused\)"
+        for what in ("labels, no build", "labels, full"):
+            assert re.fullmatch(refused, tables["growth"][what][0])
+    with subtests.test(
+        "without a build no library is loaded, and the plugin brings no module but its package and itself"
+    ):
         assert tables["inside"]["of torch, transformers, numpy and sympy among them"][0] == "0"
-    with subtests.test("the plugin brings no module along but its package and itself"):
         assert tables["import of a plugin, pytest being loaded"]["`import pytest_bertsize.plugin`"][2] == "2"
 
 

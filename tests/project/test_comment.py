@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import yaml
 from pytest_bertsize.reports.files import render_json
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
+from tests.support.paths import path_to, run_as_job
 from tests.support.run_reports import failing, passing, run
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +45,7 @@ GATE, COMMENT = read_gate(), yaml.safe_load((HOW_TO / "size-comment.yml").read_t
 
 @pytest.fixture
 def artifact(tmp_path: Path) -> Path:
-    """What the gate's run has left."""
+    """The folder for what the gate's run has left."""
     folder = tmp_path / "artifact"
     folder.mkdir()
     return folder
@@ -66,16 +65,10 @@ def posted(artifact: Path, *, earlier: str = "", numbers: str = "7", status: int
     (folder / "gh").chmod(0o755)
     given = {"GH_TOKEN": "t", "GH_REPO": "o/r", "RUN": "1", "SHA": "a" * 40, "HEAD": "o:change", "LC_ALL": "C.UTF-8"}
     assert given.keys() == STEP["env"].keys()
-    desk = {"PATH": f"{folder}:{os.environ['PATH']}", "TOLD": "told", "ARTIFACT": str(artifact)}
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEP["run"]],  # noqa: S607
-        cwd=folder,
-        env={**given, **desk, "OPEN": numbers, "EARLIER": earlier},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
+    answers = {"TOLD": "told", "ARTIFACT": str(artifact), "OPEN": numbers, "EARLIER": earlier}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEP["run"]]
+    done = run_as_job(command, folder, path_to(folder), **given, **answers)
+    assert done.returncode == status, done.stdout
     told = (folder / "told").read_text("utf-8").splitlines()
     return [line for line in told if "body=@" in line]
 
@@ -87,16 +80,10 @@ REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/be
 @pytest.mark.parametrize(
     ("model", "earlier", "numbers", "calls"),
     [
-        (failing, "41 42", "7", [REPLACED]),
-        (passing, "", "7", []),
-        (passing, "41", "7", [REPLACED]),
-        (failing, "", "", []),
-    ],
-    ids=[
-        "an earlier comment is replaced",
-        "where nothing changed nothing is posted",
-        "a comment on what was taken back does not stay",
-        "a request that went on is not told of what it was",
+        pytest.param(failing, "41 42", "7", [REPLACED], id="an earlier comment is replaced"),
+        pytest.param(passing, "", "7", [], id="where nothing changed nothing is posted"),
+        pytest.param(passing, "41", "7", [REPLACED], id="a comment on what was taken back does not stay"),
+        pytest.param(failing, "", "", [], id="a request that went on is not told of what it was"),
     ],
 )
 def test_a_report_is_posted_where_it_has_news(

@@ -37,19 +37,7 @@ def parsed(path: Path) -> dict[Any, Any]:
     return found
 
 
-def jobs() -> list[Any]:
-    return [
-        pytest.param(job, id=f"{path.stem}-{name}") for path in WORKFLOWS for name, job in parsed(path)["jobs"].items()
-    ]
-
-
-def steps() -> list[Any]:
-    return [
-        pytest.param(step, id=f"{path.stem}-{name}-{number}")
-        for path in WORKFLOWS
-        for name, job in parsed(path)["jobs"].items()
-        for number, step in enumerate(job.get("steps", []), 1)
-    ]
+JOBS = {f"{path.stem}-{name}": job for path in WORKFLOWS for name, job in parsed(path)["jobs"].items()}
 
 
 # what GitHub reads
@@ -77,34 +65,25 @@ USES = re.compile(r"^ +(?:- )?uses: (\S+)(.*)$", re.MULTILINE)
 CALLERS = [*WORKFLOWS, ROOT / "action.yml"]
 
 
-@pytest.mark.parametrize("path", CALLERS, ids=lambda path: path.stem)
-def test_an_action_is_pinned_by_its_commit_with_its_version_beside_it(path: Path) -> None:
-    foreign = [used for used in USES.findall(path.read_text("utf-8")) if not used[0].startswith("./")]
-    assert foreign
-    for action, comment in foreign:
+def test_an_action_is_pinned_by_its_commit_with_its_version_beside_it_and_has_one_pin_everywhere() -> None:
+    used = [each for path in CALLERS for each in USES.findall(path.read_text("utf-8")) if not each[0].startswith("./")]
+    for action, comment in used:
         assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action), action
         assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action + comment
+    assert len({action.partition("@")[0] for action, _ in used}) == len({action for action, _ in used}) > 0
 
 
-def test_an_action_has_one_pin_everywhere() -> None:
-    used = {action for path in CALLERS for action, _ in USES.findall(path.read_text("utf-8"))}
-    assert len({action.partition("@")[0] for action in used}) == len(used)
-
-
-@pytest.mark.parametrize("job", jobs())
-def test_a_job_may_read_and_only_the_one_that_publishes_may_more(job: dict[str, Any]) -> None:
-    if "environment" in job:
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_a_job_may_read_alone_keeps_no_credentials_and_runs_no_text_of_a_pull_request(job: dict[str, Any]) -> None:
+    if "environment" in job:  # the one that publishes
         assert job["environment"]["name"] == "pypi"
         assert job["permissions"] == {"id-token": "write"}
     else:
         assert job["permissions"] in ({}, {"contents": "read"})
-
-
-@pytest.mark.parametrize("step", steps())
-def test_a_step_keeps_no_credentials_and_runs_no_text_of_a_pull_request(step: dict[str, Any]) -> None:
-    if step.get("uses", "").startswith("actions/checkout@"):
-        assert step["with"]["persist-credentials"] is False
-    assert "${{" not in step.get("run", "")
+    for step in job.get("steps", []):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        assert "${{" not in step.get("run", "")
 
 
 # what CI runs
@@ -115,17 +94,11 @@ def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
     assert named == PYTHONS == parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"]
 
 
-def environments_of_workflows() -> set[str]:
-    text = "".join(path.read_text("utf-8") for path in WORKFLOWS)
-    listed = ",".join(re.findall(r"environment: \[(.*)\]", text) + re.findall(r"environment: ([\w-]+)", text))
-    called = re.findall(r"tox run -e ([\w,-]+)", text)
-    return {name.strip() for name in ",".join([listed, *called]).split(",")}
-
-
 def test_a_workflow_calls_environments_of_tox_that_there_are() -> None:
-    found = environments_of_workflows()
-    assert {"lint", "whole", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found
-    assert found <= ENVIRONMENTS
+    text = "".join(path.read_text("utf-8") for path in WORKFLOWS)
+    called = re.findall(r"environment: \[(.*)\]|environment: ([\w-]+)|tox run -e ([\w,-]+)", text)
+    found = {name.strip() for names in called for name in "".join(names).split(",")}
+    assert {"lint", "whole", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found <= ENVIRONMENTS
 
 
 def pins(name: str) -> dict[str, str]:
@@ -133,22 +106,15 @@ def pins(name: str) -> dict[str, str]:
     return dict(line.split("==") for line in lines)
 
 
-def lowest(requirements: list[str]) -> dict[str, str]:
-    found = {each.name: each for each in map(Requirement, requirements)}
-    bounds = {
-        name: [bound.version for bound in each.specifier if bound.operator == ">="] for name, each in found.items()
-    }
-    return {name: bound for name, (bound,) in bounds.items()}
-
-
 def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:
-    extras = PYPROJECT["project"]["optional-dependencies"]
-    bounds = lowest([*PYPROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())])
+    extras = chain.from_iterable(PYPROJECT["project"]["optional-dependencies"].values())
+    needed = {each.name: each for each in map(Requirement, [*PYPROJECT["project"]["dependencies"], *extras])}
     pinned = pins("constraints-lowest.txt")
-    assert pinned.keys() == bounds.keys()
+    assert pinned.keys() == needed.keys()
     assert pinned.pop("torch") == pins("constraints.txt")["torch"]
     for name, version in pinned.items():
-        assert re.fullmatch(re.escape(bounds[name]) + r"(\.0)*", version), name
+        (bound,) = (each.version for each in needed[name].specifier if each.operator == ">=")
+        assert re.fullmatch(re.escape(bound) + r"(\.0)*", version), name
 
 
 # a release
@@ -170,66 +136,39 @@ def test_what_is_published_was_built_apart_and_has_passed_all_of_ci() -> None:
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-30\n"
 
 
-@pytest.mark.parametrize(
-    ("tag", "version", "wrong"),
-    [
-        ("v1.2.0", "1.2.0", []),
-        (
-            *("v1.2.1", "1.2.0"),
-            ["the tag is v1.2.1, and the version in pyproject.toml is 1.2.0: tag v1.2.0, or change it there"],
-        ),
-        (
-            *("v1.3.0", "1.3.0"),
-            ["CHANGELOG.md has no section [1.3.0]: rename [Unreleased], and start a new one above it"],
-        ),
-    ],
-)
-def test_a_tag_of_this_version_that_the_changelog_has_is_released(tag: str, version: str, wrong: list[str]) -> None:
-    assert mistakes(tag, version, CHANGELOG) == wrong
+def test_a_tag_of_this_version_that_the_changelog_has_is_released() -> None:
+    assert mistakes("v1.2.0", "1.2.0", CHANGELOG) == []
+    said = "the tag is v1.2.1, and the version in pyproject.toml is 1.2.0: tag v1.2.0, or change it there"
+    assert mistakes("v1.2.1", "1.2.0", CHANGELOG) == [said]
+    said = "CHANGELOG.md has no section [1.3.0]: rename [Unreleased], and start a new one above it"
+    assert mistakes("v1.3.0", "1.3.0", CHANGELOG) == [said]
 
 
 # what contributors read
 
 
-def test_contributing_tells_each_environment_of_tox_and_no_other() -> None:
-    named = re.findall(r"tox run -e ([\w-]+)", CONTRIBUTING)
-    assert set(named) == ENVIRONMENTS
-
-
-NAMED_FILES = sorted(
-    {
+def test_contributing_tells_each_environment_of_tox_and_files_that_are_there() -> None:
+    assert {*re.findall(r"tox run -e ([\w-]+)", CONTRIBUTING)} == ENVIRONMENTS
+    named = {
         *re.findall(r"\]\(([^)#]+)\)", CONTRIBUTING),
         *re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:txt|md|toml))`", CONTRIBUTING),
         *re.findall(r"\b(?:tests|benchmarks|examples|pytest_bertsize)/[\w./-]+\w", CONTRIBUTING),
-    }
-    - {"dist/", "pytest_bertsize/closed_forms/families/NAME.py"}
-)
+    } - {"dist/", "pytest_bertsize/closed_forms/families/NAME.py"}
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("path", NAMED_FILES)
-def test_a_file_that_contributing_names_is_there(path: str) -> None:
-    assert (ROOT / path).exists()
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_a_command_that_a_form_asks_for_runs(
-    path: Path,
-    tmp_path: Path,
-    tiny: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(tiny))
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
-    )
+    table = '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
+    (tmp_path / "pyproject.toml").write_text(table)
     monkeypatch.chdir(tmp_path)
-    asked = re.findall(r"`bertsize ([^`]+)`", path.read_text("utf-8"))
-    assert asked
-    for line in asked:
-        arguments = (
-            line.replace("pyproject.toml::NAME", "pyproject.toml::tiny").replace("CONFIG", "config.json").split()
-        )
-        monkeypatch.setattr(sys, "argv", ["pytest_bertsize", *arguments])
-        assert commands.main(arguments) == 0
-        assert "59,549" in capsys.readouterr().out
+    for path in FORMS:
+        asked = re.findall(r"`bertsize ([^`]+)`", path.read_text("utf-8"))
+        assert asked, path
+        for line in asked:
+            arguments = line.replace("::NAME", "::tiny").replace("CONFIG", "config.json").split()
+            monkeypatch.setattr(sys, "argv", ["pytest_bertsize", *arguments])
+            assert commands.main(arguments) == 0
+            assert "59,549" in capsys.readouterr().out

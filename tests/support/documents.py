@@ -199,12 +199,11 @@ def _command(line: str, shown: str, story: Story) -> str | None:
 
 
 def _can_be_installed(match: re.Match[str]) -> str | None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    extras = project["project"]["optional-dependencies"]
-    own = {project["project"]["name"], *(f"{project['project']['name']}[{extra}]" for extra in extras)}
-    known = own | {
-        re.split(r"[^\w-]", each)[0] for each in project["dependency-groups"]["test"] if isinstance(each, str)
-    }
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    name = whole["project"]["name"]
+    tested = [each for each in whole["dependency-groups"]["test"] if isinstance(each, str)]
+    known = {name, *(f"{name}[{extra}]" for extra in whole["project"]["optional-dependencies"])}
+    known |= {re.split(r"[^\w-]", each)[0] for each in tested}
     unknown = [each for each in match[1].replace("'", "").split() if each not in known]
     return f"{', '.join(unknown)}: neither this project, with its extras, nor what its tests use" if unknown else None
 
@@ -249,25 +248,17 @@ def list_wrong_uses(content: Any) -> Iterator[str]:
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
     for each in _objects(content):
         if "/pytest-bertsize@" in str(each.get("uses", "")):
-            yield from (
-                f"action.yml has no input {name}" for name in each.get("with", {}) if name not in action["inputs"]
-            )
+            given = each.get("with", {})
+            yield from (f"action.yml has no input {name}" for name in given if name not in action["inputs"])
         if str(each.get("repo", "")).endswith("/pytest-bertsize"):
             yield from (f"there is no hook {hook['id']}" for hook in each["hooks"] if hook["id"] not in hooks)
-        for line in (each.get("run"), *_listed(each.get("script"))):
-            yield from _wrong_command(str(line or ""))
-
-
-def _wrong_command(line: str) -> Iterator[str]:
-    for arguments in re.findall(r"(?:-m pytest_|^)bertsize (.+)", line):
-        try:
-            make_parser().parse_args(arguments.replace('"', "").split())
-        except SystemExit:
-            yield f"bertsize does not take {arguments}"
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
+        script = each.get("script")
+        for line in (each.get("run"), *(script if isinstance(script, list) else [script])):
+            for arguments in re.findall(r"(?:-m pytest_|^)bertsize (.+)", str(line or "")):
+                try:
+                    make_parser().parse_args(arguments.replace('"', "").split())
+                except SystemExit:
+                    yield f"bertsize does not take {arguments}"
 
 
 def _objects(content: object) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,31 @@
-"""What may stand where ``python`` is looked for, or ``pytest_bertsize``."""
+"""Scripts of CI services and hooks, run as these run them, and what may stand where they look for ``python``."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+HOSTILE = ".$(touch pwned)`touch pwned`\"; touch pwned; \"'; touch pwned; '"
+"""A value that a careless shell would run."""
+
+
+def run_as_job(command: Sequence[str], folder: Path, path: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in CI, where nothing of this machine's git is set; all that it says is in its ``stdout``."""
+    own = {"PATH": path, "HOME": str(folder.parent), "CI": "true"}
+    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**own, **git, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
 
 
 def python_that(folder: Path, *flags: str) -> Path:
@@ -19,9 +40,9 @@ def python_that(folder: Path, *flags: str) -> Path:
     return python
 
 
-def path_to(python: Path) -> str:
-    """A PATH on which a ``python`` comes first."""
-    return os.pathsep.join([str(python.parent), os.environ["PATH"]])
+def path_to(folder: Path) -> str:
+    """A PATH on which the ``python`` of a folder comes first."""
+    return os.pathsep.join([str(folder), os.environ["PATH"]])
 
 
 def put_an_impostor_in(project: Path) -> None:

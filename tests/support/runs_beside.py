@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import BERT_BASE
+from tests.conftest import TINY
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ NO_BUILD = (*GATE, "--bert-budget-no-build")
 
 def lay(verdict: str, **files: str) -> None:
     """The project, in the folder that is the current one."""
-    sizes = {"vocab_size": 101, "hidden_size": 48, "num_hidden_layers": LAYERS[verdict], "num_attention_heads": 4}
-    rest = {"intermediate_size": 72, "max_position_embeddings": 40, "type_vocab_size": 5}
-    Path("config.json").write_text(json.dumps({**BERT_BASE, **sizes, **rest}))
+    Path("config.json").write_text(json.dumps({**TINY, "num_hidden_layers": LAYERS[verdict]}))
     Path("pyproject.toml").write_text(textwrap.dedent(TABLE))
     for name, text in {"test_it": TESTS, "covered": COVERED, **files}.items():
         Path(f"{name}.py").write_text(textwrap.dedent(text))

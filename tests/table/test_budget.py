@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_bertsize.table.limits import AsBytes, Flops, Growth, Limit, Measure, Training
+from pytest_bertsize.table.limits import (
+    AsBytes,
+    Flops,
+    Growth,
+    Limit,
+    Measure,
+    Training,
+    growth_that_passes,
+    most_growth,
+)
 from pytest_bertsize.table.settings import load
 
 BUDGET = ("tool", "bertsize", "models", "encoder", "budget")
-MIN_AND_MAX, EXACT = "{{ min = {0}, max = {1}{2} }}", "{{ exact = {0}{2} }}"
 
 
 def limits(folder: Path, *lines: str) -> tuple[Limit, ...]:
@@ -36,26 +46,30 @@ def limits(folder: Path, *lines: str) -> tuple[Limit, ...]:
 def test_a_limit_has_bounds_and_says_what_it_measures(
     tmp_path: Path, key: str, least: str, most: str, beside: str, measure: Measure | None, bounds: tuple[int, int]
 ) -> None:
-    for written, expected in ((MIN_AND_MAX, bounds), (EXACT, (bounds[0], bounds[0]))):
-        (found,) = limits(tmp_path, f"budget.{key} = {written.format(least, most, beside)}")
+    for written, expected in ((f"min = {least}, max = {most}", bounds), (f"exact = {least}", (bounds[0], bounds[0]))):
+        (found,) = limits(tmp_path, f"budget.{key} = {{ {written}{beside} }}")
         assert (found.minimum, found.maximum) == expected
         assert (found.component, found.measure, found.table_key) == (key, measure, (*BUDGET, key))
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("written", "minimum", "maximum", "bounds", "shown"),
     [
-        ('"29M"', "29M"),
-        ("29_000_000", "29,000,000"),
-        ("{ exact = 29_000_000 }", "=29,000,000"),
-        ('{ min = "28M" }', "≥28M"),
-        ('{ min = "28M", max = "29M" }', "28M-29M"),
-        ('{ min = "28M", max = "28M" }', "=28M"),
+        ('"103M"', None, 103_000_000, (None, "103M"), "103M"),
+        ("102_290_312", None, 102_290_312, (None, 102_290_312), "102,290,312"),
+        ('{ min = "1M" }', 1_000_000, None, ("1M", None), "≥1M"),
+        ('{ min = "28M", max = "29M" }', 28_000_000, 29_000_000, ("28M", "29M"), "28M-29M"),
+        ('{ min = "1K", max = 1000 }', 1_000, 1_000, ("1K", 1_000), "=1,000"),
+        ("{ exact = 0 }", 0, 0, (0, 0), "=0"),
     ],
 )
-def test_a_limit_is_shown_as_its_author_wrote_it(tmp_path: Path, written: str, shown: str) -> None:
-    (found,) = limits(tmp_path, f"budget.total = {written}")
-    assert str(found) == shown
+def test_a_limit_is_the_most_that_passes_or_a_range_or_exact_and_shown_as_its_author_wrote_it(
+    tmp_path: Path, written: str, minimum: int | None, maximum: int | None, bounds: tuple[object, object], shown: str
+) -> None:
+    (found,) = limits(tmp_path, f'budget."encoder.attention" = {written}')
+    assert (found.component, found.minimum, found.maximum) == ("encoder.attention", minimum, maximum)
+    assert (found.bounds, str(found), found.is_exact) == (bounds, shown, shown.startswith("="))
+    assert found.table_key == (*BUDGET, "encoder.attention")
 
 
 def test_growth_is_held_for_the_total_or_by_component_and_knows_no_maximum_yet(tmp_path: Path) -> None:
@@ -67,3 +81,33 @@ def test_growth_is_held_for_the_total_or_by_component_and_knows_no_maximum_yet(t
     assert (head.component, head.written, head.measure) == ("growth.head", 0, Growth("head"))
     assert {each.file for each in (whole, total, head)} == {"pyproject.toml"}
     assert [each.table_key for each in (total, head)] == [(*BUDGET, "growth", "total"), (*BUDGET, "growth", "head")]
+
+
+# a share or a count of growth, exactly
+
+PARTS = 10**6
+SHARES = st.integers(0, 300 * PARTS).map(lambda millionths: f"{millionths // PARTS}.{millionths % PARTS:06d}%")
+
+
+@given(SHARES, st.integers(0, 10**15))
+def test_a_share_is_exact_at_any_size(written: str, before: int) -> None:
+    digits, _, decimals = written.removesuffix("%").partition(".")
+    millionths = int(digits) * PARTS + int(decimals)
+    assert most_growth(written, before) == millionths * before // (100 * PARTS)
+
+
+@pytest.mark.parametrize(
+    ("added", "before", "like", "written"),
+    [
+        (1, 300, "1%", '"1%"'),  # 0.33 %
+        (1, 300, "1.00%", '"0.34%"'),
+        (16_632, 59_549, "500K", '"17K"'),
+        (16_632, 59_549, 500, "16_632"),
+        (16_632, 0, "1%", "16_632"),  # no share of nothing is anything
+        (10**10, 1, "1%", "10_000_000_000"),  # more digits than a share has
+    ],
+)
+def test_growth_is_proposed_as_finely_as_its_author_wrote_it(
+    added: int, before: int, like: object, written: str
+) -> None:
+    assert growth_that_passes(added, before, like) == written

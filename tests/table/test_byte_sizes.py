@@ -17,16 +17,11 @@ def refusal(ask: Callable[..., object], *arguments: object) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("dtype", [name for name in BITS if name != "int4"])
-def test_a_dtype_is_as_wide_as_torch_has_it(dtype: str) -> None:
-    assert bits_of(dtype) == 8 * getattr(torch, dtype).itemsize
-
-
-@pytest.mark.parametrize(
-    ("dtype", "size"), [("float32", 438_057_192), ("bfloat16", 219_028_596), ("int8", 109_514_298)]
-)
-def test_bert_base_takes_the_bytes_that_were_measured(dtype: str, size: int) -> None:
-    assert bytes_of(109_514_298, dtype) == size
+def test_a_dtype_is_as_wide_as_torch_has_it() -> None:
+    widths = {name: 8 * getattr(torch, name).itemsize for name in BITS if name != "int4"}
+    assert {name: bits_of(name) for name in BITS} == {**widths, "int4": 4}
+    assert bytes_of(109_514_298, "bfloat16") == 219_028_596  # BERT-base, as it was measured
+    assert bytes_of(3, "int4") == 2
 
 
 @pytest.mark.parametrize(
@@ -57,14 +52,14 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
     assert dtype_of(config) == dtype
 
 
+FOR_EXAMPLE = 'write, for example, "float16"'
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            {"dtype": "auto"},
-            'dtype is "auto", which does not name the dtype of the weights: write, for example, "float16"',
-        ),
-        ({"torch_dtype": 16}, 'torch_dtype is 16, not the name of a dtype: write, for example, "float16"'),
+        ({"dtype": "auto"}, f'dtype is "auto", which does not name the dtype of the weights: {FOR_EXAMPLE}'),
+        ({"torch_dtype": 16}, f"torch_dtype is 16, not the name of a dtype: {FOR_EXAMPLE}"),
         ({"torch_dtype": "fp16"}, 'torch_dtype: "fp16" is not the full name of a dtype: write "float16"'),
         (
             {"dtype": "float16", "torch_dtype": "float32"},

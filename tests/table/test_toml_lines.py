@@ -26,6 +26,9 @@ LAYOUTS = {
     "implicit table": ("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]"),
     "array of tables below another": ("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]"),
     "table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1"),
+    "below an array of tables": ("[[a]]\n[b]\nc = 1\n[a.d]", "a.d", "[a.d]"),
+    "several lines in an inline table": ('a = {b.c = """\n\n"""}', "a.b.c", 'a = {b.c = """'),
+    "dotted key beside an array": ("[[a.b.c]]\n[a]\nb.d = 1", "a.b.d", "b.d = 1"),
     "out-of-order parent": ("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a", "[a.b]"),
 }
 MISSING = {
