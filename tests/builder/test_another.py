@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import platform
@@ -23,12 +24,13 @@ from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.start import OLDEST
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import NotBuilt, Request, Why
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.which_release import find_release
 from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
+from tests.builder.conftest import ask_for_factory
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -92,44 +94,66 @@ def is_no_python(detail: str) -> NotBuilt:
     return NotBuilt(Why.NO_PYTHON, detail, python=".venv/bin/python")
 
 
-def said(building: Building, folder: Path, code: str) -> str:
-    """Return what a torch says that computes its version when it is imported, by an expression."""
-    lines = f"import ctypes, errno, importlib.util, os, socket, sys\n{code}"
-    helper = building(environment(folder / ".venv", {**LIBRARIES, "torch/__init__.py": lines}))
-    result = helper.result("tiny")
-    assert result == NotBuilt(Why.NO_CLASS, "transformers 4.57.6 has no model class BertModel")
-    return helper.versions["torch"]
+# what it is, and what it is kept from
 
 
-# what it is
+NOSES_AROUND = """
+import ctypes, importlib.util, json, os, sys
+import first_of_all
+asked = ["pytest", "_pytest", "msgspec", "tomli", "rich", "jinja2", "numpy", "safetensors", "beside", "json"]
+__version__ = json.dumps({
+    "can be imported": [name for name in asked if importlib.util.find_spec(name)],
+    "of ours": sys.modules["pytest_bertsize"].__path__,
+    "of the gate": [path for path in sys.path if path in %r],
+    "open": [n for n in os.listdir("/dev/fd") if "secret" in os.path.realpath("/dev/fd/" + n)],
+    "network": first_of_all.said,
+    "dumpable": ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) if sys.platform == "linux" else 0,
+})
+"""
+"""A torch that looks around as it is imported. 3 is PR_GET_DUMPABLE of linux/prctl.h: no other process looks into it."""
+TRIES_A_SOCKET = """
+import socket
+try:
+    socket.socket(socket.AF_INET)
+    said = "open"
+except OSError as error:
+    said = str(error)
+"""
 
 
-def test_the_versions_are_those_of_the_environment(building: Building, tmp_path: Path) -> None:
-    assert said(building, tmp_path, "__version__ = '2.2'") == "2.2"
-    helper = building(tmp_path / ".venv" / "bin" / "python")
-    helper.result("tiny")
-    assert helper.versions == {"torch": "2.2", "transformers": "4.57.6", "python": platform.python_version()}
-
-
-def test_nothing_of_the_gates_environment_can_be_imported_there(
+def test_nothing_of_the_gate_is_there_and_no_network_from_the_first_instruction_on(
     building: Building, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor what the environment variables of Python name, nor what lies in the current folder."""
+    """Nor what the environment variables of Python name, nor what lies in the current folder.
+
+    The network is tried before our own files are read there: what is installed may be run as the interpreter starts.
+    """
+    of_gate = [each for each in sys.path if "site-packages" in each or each == str(PACKAGE.parent)]
+    assert of_gate
     (tmp_path / "beside.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    asked = ["pytest", "_pytest", "msgspec", "tomli", "rich", "jinja2", "numpy", "safetensors", "beside", "json"]
-    there = f"[name for name in {asked} if importlib.util.find_spec(name)]"
-    assert said(building, tmp_path, f"__version__ = {there}") == "['json']"
-
-
-def test_of_ours_it_finds_the_package_in_its_folder_and_that_folder_is_on_no_path(
-    building: Building, tmp_path: Path
-) -> None:
-    of_gate = [each for each in sys.path if "site-packages" in each or each == str(PACKAGE.parent)]
-    assert of_gate
-    code = f"__version__ = str((sys.modules['pytest_bertsize'].__path__, [p for p in sys.path if p in {of_gate}]))"
-    assert said(building, tmp_path, code) == f"(['{PACKAGE}'], [])"
+    files = {
+        **LIBRARIES,
+        "first.pth": "import first_of_all\n",  # a sitecustomize.py may be another: Debian has one of its own
+        "first_of_all.py": TRIES_A_SOCKET,
+        "torch/__init__.py": NOSES_AROUND % of_gate,
+    }
+    with (tmp_path / "secret").open("w") as stream:
+        os.set_inheritable(stream.fileno(), True)  # noqa: FBT003
+        helper = building(environment(tmp_path / ".venv", files))
+        result = helper.result("tiny")
+    assert result == NotBuilt(Why.NO_CLASS, "transformers 4.57.6 has no model class BertModel")
+    assert helper.versions["transformers"] == "4.57.6"
+    assert helper.versions["python"] == platform.python_version()
+    assert json.loads(helper.versions["torch"]) == {
+        "can be imported": ["json"],
+        "of ours": [str(PACKAGE)],
+        "of the gate": [],
+        "open": [],
+        "network": f"[Errno {errno.ENETDOWN}] {os.strerror(errno.ENETDOWN)}" if CUTS_OFF else "open",
+        "dumpable": 0,
+    }
 
 
 @pytest.mark.usefixtures("cold_helper")
@@ -145,27 +169,17 @@ def test_a_model_is_built_in_the_projects_own_environment(project: Project) -> N
     assert list(report["versions"]) == ["pytest_bertsize", "torch", "transformers", "python"]
 
 
-@pytest.mark.usefixtures("cold_helper")
-def test_a_class_of_the_projects_own_needs_no_transformers(project: Project) -> None:
-    table = """
-    [tool.bertsize]
-    python = ".venv/bin/python"
-    [tool.bertsize.models.own]
-    factory = "own:build"
-    closed_form = false
-    budget.total = 6
-    [tool.bertsize.models.bert]
-    config = "config.json"
-    budget.total = "60K"
-    """
-    pytester = project(table, own="import torch\ndef build(): return torch.nn.Linear(2, 2)")
-    _link(environment(pytester.path / ".venv", {}), but=("transformers",))
-    result = pytester.runpytest("--bert-budget", "-v")
-    result.assert_outcomes(passed=1, failed=1)
-    assert (
-        "torch and transformers cannot be imported by .venv/bin/python: "
-        "ModuleNotFoundError: No module named 'transformers'"
-    ) in " ".join(result.stdout.str().split())
+def test_a_class_of_the_projects_own_needs_no_transformers(tmp_path: Path) -> None:
+    python = environment(tmp_path / ".venv", {})
+    _link(python, but=("transformers",))
+    (tmp_path / "own.py").write_text("import torch\ndef build(): return torch.nn.Linear(2, 2)")
+    helper = Helper()
+    helper.build_with(python, ".venv/bin/python")
+    helper.ask([ask_for_factory(tmp_path, "build"), REQUEST])
+    assert isinstance(helper.result("build"), Built)
+    lacks = "ModuleNotFoundError: No module named 'transformers'"
+    assert helper.result("tiny") == NotBuilt(Why.NO_TORCH, lacks, python=".venv/bin/python")
+    helper.stop()
 
 
 def _link(python: Path, but: tuple[str, ...]) -> None:
@@ -175,32 +189,6 @@ def _link(python: Path, but: tuple[str, ...]) -> None:
         for entry in each.iterdir():
             if not entry.name.startswith(but) and entry.suffix != ".pth" and not (there / entry.name).exists():
                 (there / entry.name).symlink_to(entry)
-
-
-# what it is kept from
-
-
-@pytest.mark.skipif(not CUTS_OFF, reason="the system has no filter for sockets that we know of")
-def test_it_has_no_network_from_its_first_instruction_on(building: Building, tmp_path: Path) -> None:
-    """Before our own files are read there: what is installed may be run as the interpreter starts."""
-    start = (
-        "import socket\ntry: socket.socket(socket.AF_INET); said = 'open'\nexcept OSError as error: said = str(error)\n"
-    )
-    files = {
-        **LIBRARIES,
-        "first.pth": "import first_of_all\n",  # a sitecustomize.py may be another: Debian has one of its own
-        "first_of_all.py": start,
-        "torch/__init__.py": "import first_of_all\n__version__ = first_of_all.said",
-    }
-    helper = building(environment(tmp_path / ".venv", files))
-    helper.result("tiny")
-    assert helper.versions["torch"] == "[Errno 100] Network is down"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="PR_GET_DUMPABLE is Linux's")
-def test_no_other_process_looks_into_it(building: Building, tmp_path: Path) -> None:
-    """3 is PR_GET_DUMPABLE of linux/prctl.h."""
-    assert said(building, tmp_path, "__version__ = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)") == "0"
 
 
 def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Building, tmp_path: Path) -> None:
@@ -367,10 +355,3 @@ def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, 
         RuntimeError, match=r"encoder is built by .venv/bin/python, so this process has no module of it"
     ):
         _ = built.model
-
-
-def test_it_has_nothing_open_of_the_gate(building: Building, tmp_path: Path) -> None:
-    with (tmp_path / "secret").open("w") as stream:
-        os.set_inheritable(stream.fileno(), True)  # noqa: FBT003
-        code = "__version__ = [n for n in os.listdir('/dev/fd') if 'secret' in os.path.realpath('/dev/fd/' + n)]"
-        assert said(building, tmp_path, code) == "[]"

@@ -72,17 +72,17 @@ def test_what_would_take_more_is_built_where_the_table_says_that_it_takes_that_m
 # a refusal
 
 
-REFUSED = {
-    "a table": (TABLE.replace("report-only", "110 MB"), {}),
-    "a config": (TABLE, {"num_hidden_layers": -1}),
-    "a model": (TABLE, {"num_hidden_layers": 1_000, "num_labels": 100_000}),
+PYTEST, CHECK = ["-m", "pytest", "--bert-budget"], ["-m", "pytest_bertsize", "check"]
+REFUSED: dict[str, tuple[list[str], str, dict[str, Any]]] = {
+    "a table": (CHECK, TABLE.replace("report-only", "110 MB"), {}),
+    "a config": (PYTEST, TABLE, {"num_hidden_layers": -1}),
+    "a model": (CHECK, TABLE, {"num_hidden_layers": 1_000, "num_labels": 100_000}),
 }
 
 
-@pytest.mark.parametrize(("table", "change"), REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("command", [["-m", "pytest", "--bert-budget"], ["-m", "pytest_bertsize", "check"]], ids=str)
+@pytest.mark.parametrize(("command", "table", "change"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_imports_no_torch_and_leaves_no_process(
-    project: Project, tiny: dict[str, Any], table: str, change: dict[str, Any], command: list[str]
+    project: Project, tiny: dict[str, Any], command: list[str], table: str, change: dict[str, Any]
 ) -> None:
     """A sitecustomize writes down which processes end by themselves, and whether they have imported torch."""
     change = {"architectures": ["BertForSequenceClassification"], **change}
@@ -106,13 +106,12 @@ def test_what_is_refused_imports_no_torch_and_leaves_no_process(
 # the terminal
 
 
-@pytest.mark.parametrize("verbosity", ["-q", "-vv"])
 def test_one_failing_model_prints_less_than_64_kilobytes(
-    project: Project, tiny: dict[str, Any], verbosity: str, monkeypatch: pytest.MonkeyPatch
+    project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     noise = {f"__{'ö' * 50}{index}": "é" * 20 for index in range(1_900)}
-    result = project(TABLE, {**tiny, **noise}).runpytest("--bert-budget", verbosity)
+    result = project(TABLE, {**tiny, **noise}).runpytest("--bert-budget", "-vv")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(result.stdout.str().encode()) < 64 * 1024
     result.stdout.fnmatch_lines(["1,859 more findings are not shown: the JSON report has them"])

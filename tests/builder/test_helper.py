@@ -9,7 +9,7 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,11 +19,10 @@ import psutil
 import pytest
 import torch
 
-from pytest_bertsize.builder import helper as module
 from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.making import explain_error
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.failures import read_answer, suggest_fix
+from pytest_bertsize.builder.failures import read_answer, read_content, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import (
     Allowed,
@@ -31,15 +30,13 @@ from pytest_bertsize.builder.messages import (
     Buffer,
     Built,
     ConfigSaid,
+    Frame,
     NotBuilt,
     Request,
     Why,
     wrap_result,
 )
-from pytest_bertsize.builder.structure import inventory_of
-from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.config.values import Dims
-from pytest_bertsize.inventory import Inventory, Loading, Tensor
+from pytest_bertsize.inventory import Loading, Tensor
 from tests.builder.conftest import ask_for_factory, ask_helper
 
 pytestmark = pytest.mark.process
@@ -49,16 +46,6 @@ TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attenti
 
 def request(name: str = "tiny", architecture: str = "BertForMaskedLM", **config: Any) -> Request:
     return Request(name, "bert", architecture, {**TINY, **config}, {})
-
-
-@pytest.fixture(params=["forked", pytest.param("cold", marks=pytest.mark.process)])
-def helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Helper]:
-    """From the warm process, and in ``whole`` by the real command as well."""
-    if request.param == "cold":
-        monkeypatch.setattr(module, "start_process", own_process.start_process)
-    helper = Helper()
-    yield helper
-    helper.stop()
 
 
 OPENING = """
@@ -95,15 +82,37 @@ def scripted(tmp_path: Path) -> Iterator[Scripted]:
 # in the real helper
 
 
-def test_one_helper_builds_every_model_and_says_with_what(helper: Helper) -> None:
-    helper.ask([request("a"), request("b", hidden_act="foo"), request("c", architecture="BertModel")])
+@pytest.mark.usefixtures("cold_helper")
+def test_one_helper_builds_every_model_and_reaches_for_no_network_nor_for_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traps are audit hooks, which a sitecustomize installs in the helper before anything else runs."""
+    log = tmp_path / "events"
+    trap = f"""
+        import sys
+        def watch(event, args):
+            if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "builtins.input"):
+                open({str(log)!r}, "a").write(event)
+        sys.addaudithook(watch)
+        open({str(log)!r}, "a").write("watching.")
+    """
+    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(trap))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    many_labels = request("takes", "BertForSequenceClassification", num_labels=2 * 10**7)
+    helper = Helper()
+    helper.ask([request("a"), request("b", hidden_act="foo"), many_labels, request("c", architecture="BertModel")])
     third, first, second = helper.result("c"), helper.result("a"), helper.result("b")
     assert isinstance(first, Built)
     assert isinstance(third, Built)
     assert second == NotBuilt(Why.RAISED, "KeyError: 'foo'")
+    assert helper.result("takes") == NotBuilt(Why.MEMORY, limit=160)
     assert len(first.tensors) > len(third.tensors)
     assert helper.versions["torch"] == str(torch.__version__)
     assert set(helper.versions) == {"torch", "transformers", "python"}
+    helper.ask([request("d", "NoSuchModel")])
+    assert isinstance(helper.result("d"), NotBuilt)
+    helper.stop()
+    assert log.read_text() == "watching."
 
 
 EVERYTHING = Built(
@@ -128,24 +137,26 @@ W = Tensor("w", (2, 3), "")
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("kind", "content"),
     [
-        {"built": {}},
-        [],
-        [[[], {}]],
-        [[[["w", [-1], "", True, None]], {}]],
-        [[[["w", [True], "", True, None]], {}]],
-        [[[["w", [2], "", 1, None]], {}]],
-        Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),))),
-        Answer(Built((W,), {}, flops=(("", -1),))),
-        Answer(Built((W,), {}, config=ConfigSaid({"a": {}}))),
-        Answer(failed=NotBuilt("because")),  # type: ignore[arg-type]
+        ("answer", {"built": {}}),
+        ("answer", []),
+        ("answer", {}),
+        ("answer", [[[], {}]]),
+        ("answer", [[[["w", [-1], "", True, None]], {}]]),
+        ("answer", [[[["w", [True], "", True, None]], {}]]),
+        ("answer", [[[["w", [2], "", 1, None]], {}]]),
+        ("answer", Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),)))),
+        ("answer", Answer(Built((W,), {}, flops=(("", -1),)))),
+        ("answer", Answer(Built((W,), {}, config=ConfigSaid({"a": {}})))),
+        ("answer", Answer(failed=NotBuilt("because"))),  # type: ignore[arg-type]
+        *(("begun", "much"), ("begun", -1), ("forked", 0), ("ready", []), ("other", 0)),
     ],
     ids=str,
 )
-def test_an_answer_of_another_kind_or_beyond_its_bounds_is_none(answer: object) -> None:
+def test_a_frame_of_another_kind_or_beyond_its_bounds_is_no_model(kind: str, content: object) -> None:
     with contextlib.suppress(ValueError):
-        assert isinstance(read_answer(json.dumps(answer).encode()), NotBuilt)
+        assert isinstance(read_content(Frame(kind, 1, json.dumps(content).encode())), NotBuilt)
 
 
 def test_foreign_text_in_an_answer_is_made_printable() -> None:
@@ -160,14 +171,6 @@ def test_foreign_text_in_an_answer_is_made_printable() -> None:
     failed = read_answer(json.dumps(Answer(failed=NotBuilt(Why.RAISED, odd, odd))).encode())
     assert isinstance(failed, NotBuilt)
     assert (len(failed.detail), len(failed.fix)) == (700, 700)
-
-
-def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
-    helper.ask([request("many-labels", "BertForSequenceClassification", num_labels=2 * 10**7), request("small")])
-    lost, built = helper.result("many-labels"), helper.result("small")
-    assert isinstance(lost, NotBuilt)
-    assert (lost.kind, lost.limit) == (Why.MEMORY, 160)
-    assert isinstance(built, Built)
 
 
 def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(pytester: pytest.Pytester) -> None:
@@ -199,27 +202,6 @@ def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatc
     with pytest.raises(Refused, match=r"pip install 'pytest-bertsize\[peft\]'") as refused:
         importlib.import_module(lora)
     assert refused.value.why is Why.NO_PEFT
-
-
-def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
-    helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Traps are audit hooks, which a sitecustomize installs in the helper before anything else runs."""
-    log = tmp_path / "events"
-    trap = f"""
-        import sys
-        def watch(event, args):
-            if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "builtins.input"):
-                open({str(log)!r}, "a").write(event)
-        sys.addaudithook(watch)
-        open({str(log)!r}, "a").write("watching.")
-    """
-    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(trap))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    helper.ask([request("a"), request("b", "NoSuchModel")])
-    assert isinstance(helper.result("a"), Built)
-    assert isinstance(helper.result("b"), NotBuilt)
-    assert log.read_text() == "watching."
 
 
 # several at once
@@ -255,19 +237,6 @@ def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
     assert sizes == [(11, 4), (12, 4), (13, 4)]
 
 
-def test_a_stopped_helper_leaves_no_fork_behind(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("import time\ndef build(): time.sleep(99)\n")
-    helper = Helper()
-    helper.ask([ask_for_factory(tmp_path, "build"), request("a")])
-    assert isinstance(helper.result("a"), Built)
-    assert helper._child is not None
-    process = psutil.Process(helper._child.process.pid)
-    processes = [process, *process.children(recursive=True)]
-    assert len(processes) >= 2
-    helper.stop()
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
-
-
 LEAVES = """
 import os, subprocess, sys, time
 from pathlib import Path
@@ -295,6 +264,7 @@ def dies():
 def hangs():
     fork("hangs")
     time.sleep(60)
+def is_unfinished(): time.sleep(60)
 def config():
     fork("config")
     return {"a": 1}
@@ -302,7 +272,7 @@ def config():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="an orphan is the system's there")
-def test_no_process_that_a_build_has_started_outlives_it(tmp_path: Path) -> None:
+def test_no_process_that_a_build_has_started_outlives_it_nor_a_build_its_helper(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(LEAVES)
     names = ("forks", "starts", "dies", "hangs")
     helper = Helper(Limits(building=5))
@@ -312,13 +282,25 @@ def test_no_process_that_a_build_has_started_outlives_it(tmp_path: Path) -> None
         asked = {"root": str(tmp_path), "reference": "own:config", "inner": [], "paths": []}
         own_process.answer_of("pytest_bertsize.config.by_code", asked, tmp_path, Allowed(20.0, 2 * 10**9, 1000))
         assert [getattr(each, "kind", None) for each in found[:2]] == [None, None]
-        left = [int((tmp_path / each).read_text()) for each in (*names, "config")]
-        deadline = time.monotonic() + 10
-        while any(map(is_running, left)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert [each for each in left if is_running(each)] == []
+        assert wait_until_ended(int((tmp_path / each).read_text()) for each in (*names, "config")) == []
+        helper.ask([ask_for_factory(tmp_path, "is_unfinished"), request("a")])
+        assert isinstance(helper.result("a"), Built)
+        assert helper._child is not None
+        process = psutil.Process(helper._child.process.pid)
+        numbers = [each.pid for each in (process, *process.children(recursive=True))]
+        assert len(numbers) >= 2
     finally:
         helper.stop()
+    assert wait_until_ended(numbers) == []
+
+
+def wait_until_ended(numbers: Iterable[int]) -> list[int]:
+    """Return the processes that still run after a while."""
+    left, deadline = [*numbers], time.monotonic() + 10
+    while left and time.monotonic() < deadline:
+        left = [each for each in left if is_running(each)]
+        time.sleep(0.05)
+    return left
 
 
 def is_running(number: int) -> bool:
@@ -400,10 +382,6 @@ ECHO = """
             for bad in (
                 "print('Downloading…', flush=True)",
                 "say('answer', number, {})",
-                "say('answer', number, [[[['w', [-1], '', True, None]], {}], None])",
-                "say('begun', number, 'much')",
-                "say('forked', number, -5)",
-                "say('ready', 0, [])",
             )
         ),
         ("say('answer', number, [[[], {}], None])", NotBuilt(Why.RAISED, "it has no parameters")),
@@ -455,9 +433,8 @@ def test_a_helper_that_never_comes_up_fails_all_and_is_not_started_again(
 
 # how requests are handed over
 
-MANY = [request(f"m{number}", x=f"{number:05}" + "x" * 20_000) for number in range(100)]
 LARGE = [request(f"m{number}", x=f"{number:05}" + "x" * 200_000) for number in range(20)]
-"""Megabytes each, of which a pipe holds 64 KiB."""
+"""Megabytes, of which a pipe holds 64 KiB."""
 
 
 def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Scripted) -> None:
@@ -469,8 +446,7 @@ def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Scripted) -> N
     assert process.returncode is not None
 
 
-@pytest.mark.parametrize("requests", [MANY, LARGE], ids=["many", "large"])
-def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted, requests: list[Request]) -> None:
+def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted) -> None:
     body = """
         time.sleep(1)
         say("ready", 0, {"torch": "1"})
@@ -478,10 +454,10 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Scripted, r
             say("answer", number, [[[["w", [int(each[3]["x"][:5]) + 1], "", True, None]], {}], None])
     """
     helper = scripted(body)
-    helper.ask(requests)
-    built = [helper.result(each.name) for each in requests]
+    helper.ask(LARGE)
+    built = [helper.result(each.name) for each in LARGE]
     shapes = [each.tensors[0].shape for each in built if isinstance(each, Built)]
-    assert shapes == [(n + 1,) for n in range(len(requests))]
+    assert shapes == [(n + 1,) for n in range(len(LARGE))]
 
 
 # ways out
@@ -513,33 +489,3 @@ def test_torch_and_python_say_by_many_words_that_memory_is_lacking() -> None:
 )
 def test_each_failure_has_its_way_out(failure: NotBuilt, how: dict[str, bool], fix: str) -> None:
     assert suggest_fix(failure, **{"own": False, **how}) == fix
-
-
-# components of what was built
-
-
-def expected() -> Inventory:
-    bert = FAMILIES["bert"]
-    sizes = {"V": 11, "D": 4, "L": 1, "A": 2, "I": 3, "P": 5, "T": 2}
-    switches = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
-    architecture = bert.architecture("BertForMaskedLM")
-    assert architecture
-    return ClosedForm(architecture, Dims(sizes, switches))
-
-
-@pytest.mark.parametrize(
-    ("name", "component"),
-    [
-        ("bert.encoder.layer.0.attention.self.query.weight", "encoder.attention"),
-        ("bert.encoder.layer.0.attention.self.extra.weight", "encoder.attention"),
-        ("bert.encoder.layer.7.output.dense.weight", "encoder"),
-        ("bert.embeddings.extra.weight", "embeddings"),
-        ("bert.pooler.dense.weight", "unexpected"),
-        ("cls.predictions.transform.extra", "head.transform"),
-        ("crf.transitions", "unexpected"),
-    ],
-)
-def test_an_unknown_tensor_lands_in_the_nearest_enclosing_component(name: str, component: str) -> None:
-    inventory = inventory_of(Built((Tensor(name, (2, 3), ""),), {}), expected())
-    assert [tensor.component for tensor in inventory.tensors] == [component]
-    assert sum(inventory.own.values()) == inventory.unique == 6

@@ -67,36 +67,45 @@ def test_a_build_is_recalled_with_its_age_and_versions(tmp_path: Path, library: 
     assert 0 <= built.seconds_ago < 60
 
 
-def _edit(library: Path) -> None:
-    (library / "modeling.py").write_text("layers = 13\n")
-
-
-def _edit_and_set_its_time_back(library: Path) -> None:
+def write(library: Path, text: str, *, is_set_back: bool = False) -> None:
     sleep(0.02)  # the clock of a file system ticks every few milliseconds
-    _edit(library)
-    os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
+    (library / "modeling.py").write_text(text)
+    if is_set_back:
+        os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
 
 
-def _edit_to_another_length(library: Path) -> None:
-    (library / "modeling.py").write_text("layers = 100\n")
-    os.utime(library / "modeling.py", ns=(LONG_AGO, LONG_AGO))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _edit,
-        _edit_and_set_its_time_back,
-        _edit_to_another_length,
-        lambda library: (library / "modeling.py").unlink(),
-        lambda library: (library / "absent.py").touch(),
-        lambda library: (library / "other.pth").touch(),
-    ],
-    ids=["edited", "touched", "another length", "removed", "came", "came beside it"],
+Change = Callable[[Path, pytest.MonkeyPatch], object]
+CHANGES: dict[str, Change] = {
+    "edited": lambda library, _: write(library, "layers = 13\n"),
+    "edited, and its time set back": lambda library, _: write(library, "layers = 13\n", is_set_back=True),
+    "of another length": lambda library, _: write(library, "layers = 100\n", is_set_back=True),
+    "removed": lambda library, _: (library / "modeling.py").unlink(),
+    "there now": lambda library, _: (library / "absent.py").touch(),
+    "there now beside it": lambda library, _: (library / "other.pth").touch(),
+    "our own file": lambda library, patch: patch.setattr(memories, "_OWN", library),
+    "the working folder": lambda library, patch: patch.chdir(library),  # a relative PYTHONPATH leads elsewhere
+}
+VARIABLES = (
+    *("PYTHONPATH", "CUDA_HOME", "PEFT_OF_NOTHING", "HF_HOME", "LD_PRELOAD_OF_NOTHING"),
+    *("TRANSFORMERS_CACHE", "TORCH_LOGS", "PYTORCH_ALLOC", "USE_TF"),
 )
-def test_a_changed_library_is_built_anew(tmp_path: Path, library: Path, change: Callable[[Path], None]) -> None:
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_whatever_is_changed_is_built_anew(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, change: Change
+) -> None:
     memory = remember(tmp_path / "memory", library)
-    change(library)
+    change(library, monkeypatch)
+    assert memory.recall(REQUEST, COMMAND) is None
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_another_environment_is_another_build(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    memory = remember(tmp_path / "memory", library)
+    monkeypatch.setenv(name, "other")
     assert memory.recall(REQUEST, COMMAND) is None
 
 
@@ -134,45 +143,6 @@ def test_an_interpreter_that_is_a_script_is_another_if_the_script_changes(
     assert memory.recall(REQUEST, COMMAND) is None
 
 
-def test_another_working_folder_is_another_build(
-    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A relative path in ``PYTHONPATH`` leads elsewhere."""
-    memory = remember(tmp_path / "memory", library)
-    monkeypatch.chdir(library)
-    assert memory.recall(REQUEST, COMMAND) is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "PYTHONPATH",
-        "CUDA_HOME",
-        "PEFT_OF_NOTHING",
-        "HF_HOME",
-        "LD_PRELOAD_OF_NOTHING",
-        "TRANSFORMERS_CACHE",
-        "TORCH_LOGS",
-        "PYTORCH_ALLOC",
-        "USE_TF",
-    ],
-)
-def test_another_environment_is_another_build(
-    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    memory = remember(tmp_path / "memory", library)
-    monkeypatch.setenv(name, "other")
-    assert memory.recall(REQUEST, COMMAND) is None
-
-
-def test_a_changed_file_of_our_own_is_another_build(
-    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory = remember(tmp_path / "memory", library)
-    monkeypatch.setattr(memories, "_OWN", library)
-    assert memory.recall(REQUEST, COMMAND) is None
-
-
 @pytest.mark.parametrize("own", [{"factory": "acme:build"}, {"module": "acme.models"}], ids=str)
 def test_code_of_the_project_is_always_built(tmp_path: Path, library: Path, own: dict[str, Any]) -> None:
     memory = remember(tmp_path / "memory", library, REQUEST._replace(**own))
@@ -184,7 +154,7 @@ def test_a_library_that_changed_during_the_run_is_not_remembered(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memories, "_STARTED", time_ns() - 10**9)
-    _edit(library)
+    write(library, "layers = 13\n")
     assert not remember(tmp_path / "memory", library).has_entries()
 
 
@@ -224,8 +194,8 @@ def test_without_a_gate_no_build_agrees(tmp_path: Path, library: Path) -> None:
 # entries, read as if somebody meant harm
 
 
-def find_entry(memory: Memory) -> Path:
-    (path,) = memory.folder.glob("*.json")
+def find_file(memory: Memory, suffix: str = ".json") -> Path:
+    (path,) = memory.folder.glob(f"*{suffix}")
     return path
 
 
@@ -241,44 +211,34 @@ def altered(entry: bytes, place: int, value: object) -> bytes:
     return _sealed(fields)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: content.replace(b"101", b"102"),
-        lambda content: content[:-1],
-        lambda _: b"",
-        lambda _: b"\xff\n{}",
-        lambda content: altered(content, 3, None),
-        lambda content: altered(content, 0, 9e18),
-        lambda content: altered(content, 0, -1e308),
-        lambda content: altered(content, 2, "none"),
-        lambda content: altered(content, 2, "../README"),
-        lambda content: altered(content, 4, "0" * 64),
-        lambda content: _sealed(json.loads(content[65:].replace(b"[101,48]", b"[-1,48]"))),
-        lambda content: _sealed(json.loads(content[65:].replace(b"embeddings.w", b"\\u001b[31mw"))),
-        lambda _: _sealed("[" * 100_000),
-        lambda content: content.partition(b"\n")[0] + b"\n" + b" " * memories.LARGEST,
-    ],
-    ids=[
-        "edited",
-        "cut",
-        "empty",
-        "no text",
-        "no model",
-        "of the future",
-        "of long ago",
-        "no files",
-        "files elsewhere",
-        "of another model",
-        "a negative size",
-        "an escape",
-        "deep",
-        "long",
-    ],
-)
-def test_a_broken_entry_is_a_build(tmp_path: Path, library: Path, change: Callable[[bytes], bytes]) -> None:
+BROKEN: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "edited": (".json", lambda content: content.replace(b"101", b"102")),
+    "cut": (".json", lambda content: content[:-1]),
+    "empty": (".json", lambda _: b""),
+    "no text": (".json", lambda _: b"\xff\n{}"),
+    "no model": (".json", lambda content: altered(content, 3, None)),
+    "of the future": (".json", lambda content: altered(content, 0, 9e18)),
+    "of long ago": (".json", lambda content: altered(content, 0, -1e308)),
+    "no files": (".json", lambda content: altered(content, 2, "none")),
+    "files elsewhere": (".json", lambda content: altered(content, 2, "../README")),
+    "of another model": (".json", lambda content: altered(content, 4, "0" * 64)),
+    "a negative size": (".json", lambda content: _sealed(json.loads(content[65:].replace(b"[101,48]", b"[-1,48]")))),
+    "an escape": (".json", lambda content: _sealed(json.loads(content[65:].replace(b"ngs.w", b"ngs\\u001b[31mw")))),
+    "deep": (".json", lambda _: _sealed("[" * 100_000)),
+    "long": (".json", lambda content: content.partition(b"\n")[0] + b"\n" + b" " * memories.LARGEST),
+    "stamps that are edited": (".stamps", lambda content: content.replace(b"12", b"13")),
+    "no stamps": (".stamps", lambda _: _sealed([])),
+    "other stamps": (".stamps", lambda _: _sealed([[sys.executable, -1, -1]])),
+    "empty stamps": (".stamps", lambda _: b""),
+}
+
+
+@pytest.mark.parametrize(("suffix", "change"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_entry_is_a_build(
+    tmp_path: Path, library: Path, suffix: str, change: Callable[[bytes], bytes]
+) -> None:
     memory = remember(tmp_path / "memory", library)
-    path = find_entry(memory)
+    path = find_file(memory, suffix)
     path.write_bytes(change(path.read_bytes()))
     assert memory.recall(REQUEST, COMMAND) is None
 
@@ -286,31 +246,14 @@ def test_a_broken_entry_is_a_build(tmp_path: Path, library: Path, change: Callab
 def test_an_entry_that_only_was_sealed_again_is_recalled(tmp_path: Path, library: Path) -> None:
     """So that the changes above are what makes an entry a broken one."""
     memory = remember(tmp_path / "memory", library)
-    path = find_entry(memory)
+    path = find_file(memory)
     path.write_bytes(altered(path.read_bytes(), 0, time_ns() // 10**9 - 5))
     assert memory.recall(REQUEST, COMMAND) is not None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: content.replace(b"12", b"13"),
-        lambda _: _sealed([]),
-        lambda _: _sealed([[sys.executable, -1, -1]]),
-        lambda _: b"",
-    ],
-    ids=["edited", "none", "others", "empty"],
-)
-def test_a_broken_list_of_stamps_is_a_build(tmp_path: Path, library: Path, change: Callable[[bytes], bytes]) -> None:
-    memory = remember(tmp_path / "memory", library)
-    (path,) = memory.folder.glob("*.stamps")
-    path.write_bytes(change(path.read_bytes()))
-    assert memory.recall(REQUEST, COMMAND) is None
-
-
 def test_an_entry_is_a_file_and_no_link_to_one(tmp_path: Path, library: Path) -> None:
     memory = remember(tmp_path / "memory", library)
-    path = find_entry(memory)
+    path = find_file(memory)
     path.rename(tmp_path / "elsewhere.json")
     path.symlink_to(tmp_path / "elsewhere.json")
     assert memory.recall(REQUEST, COMMAND) is None

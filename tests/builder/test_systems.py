@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -52,45 +53,44 @@ AS_ON_WINDOWS = """
     from pytest_bertsize.builder import own_process
     own_process.WINDOWS = True  # sys.platform has a say in what Python itself imports
     from pytest_bertsize.__main__ import main
-    sys.exit(main(sys.argv[1:]))
+    for command in sys.argv[1:]:
+        print("exit", int(main(command.split())))
 """
 """What Windows has not (Python's documentation says of each of them "Availability: Unix"), blocked."""
 
 
-def on_windows(*arguments: str, columns: int = 200) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), *arguments],
-        env={**os.environ, "COLUMNS": str(columns)},
+def on_windows(*commands: str) -> str:
+    """Return what the commands say and exit with, one after another in one process."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), *commands],
+        env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.stderr == ""
+    return done.stdout
 
 
-def test_what_needs_no_build_needs_nothing_that_windows_has_not(project: Project, tiny: dict[str, Any]) -> None:
+def test_what_needs_no_build_needs_nothing_that_windows_has_not_and_a_build_ends_in_one_sentence(
+    project: Project, tiny: dict[str, Any]
+) -> None:
     """A config of a function and an expression of an adapter are asked of processes, which are not blocked there."""
     project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
-    done = on_windows("check", "--no-build", "--report", "size.json", "--report", "size.html")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "3 configured, 3 checked, 0 failed; not compared with a build" in done.stdout
+    checks = ("check --no-build --report size.json --report size.html", "check")
+    said = on_windows(*checks, "explain config.json", "diff config.json config.json")
+    assert re.findall(r"^exit (\d)$", said, re.MULTILINE) == ["0", "1", "0", "0"]
+    unbuilt, built, explained, _, _ = said.split("\nexit ")
+    assert "3 configured, 3 checked, 0 failed; not compared with a build" in unbuilt
     assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
-    explained = on_windows("explain", "config.json")
-    assert (explained.returncode, "59,549" in explained.stdout) == (0, True)
-    assert on_windows("diff", "config.json", "config.json").returncode == 0
-    Path("pyproject.toml").write_text("[project]\nname = 'a'\n", "utf-8")
-    assert on_windows("init", "--write").returncode == 0
-    assert "tool.bertsize.models" in Path("pyproject.toml").read_text("utf-8")
-
-
-def test_a_build_on_windows_ends_in_one_sentence(project: Project, tiny: dict[str, Any]) -> None:
-    project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
-    done = on_windows("check")
-    assert done.returncode == 1
     assert (
         "models are not built on Windows\n  → check it without a build there "
         "(--no-build), or build it on Linux, WSL or macOS"
-    ) in done.stdout
-    assert "Traceback" not in done.stderr
+    ) in built
+    assert "59,549" in explained
+    Path("pyproject.toml").write_text("[project]\nname = 'a'\n", "utf-8")
+    assert on_windows("init --write").endswith("exit 0\n")
+    assert "tool.bertsize.models" in Path("pyproject.toml").read_text("utf-8")
 
 
 # one question to a process, where a pipe cannot be waited for

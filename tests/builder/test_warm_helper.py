@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize.builder import helper, own_process
-from pytest_bertsize.builder.helper import Helper, Limits
+from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from tests.builder.conftest import ask_for_factory
 from tests.support import warm_helper, warm_process
@@ -45,53 +42,25 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def forked(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
-    def started(command: Any) -> Any:
+def test_it_answers_what_the_real_one_does(own: Path, warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forked(command: Any) -> Any:
         process = warm_helper.started(warm, command)
         assert isinstance(process, warm_process.Forked)
         return process
 
-    monkeypatch.setattr(helper, "start_process", started)
-
-
-@pytest.fixture
-def helpers() -> Iterator[list[Helper]]:
-    made: list[Helper] = []
-    yield made
-    for each in made:
-        each.stop()
-
-
-def answers(helpers: list[Helper], requests: list[Request], **limits: Any) -> dict[str, Built | NotBuilt]:
-    helpers.append(Helper(Limits(**limits)))
-    helpers[-1].ask(requests)
-    return {each.name: helpers[-1].result(each.name) for each in requests}
-
-
-def test_it_answers_what_the_real_one_does(
-    forked: None, own: Path, helpers: list[Helper], monkeypatch: pytest.MonkeyPatch
-) -> None:
     requests = [*ASKED, ask_for_factory(own, "line"), ask_for_factory(own, "where")]
     monkeypatch.setenv("SAID", "what the run has set")
-    warm = answers(helpers, requests)
-    monkeypatch.setattr(helper, "start_process", own_process.start_process)
-    assert answers(helpers, requests) == warm
+    helpers = Helper(), Helper()
+    answers: list[dict[str, Built | NotBuilt]] = []
+    for each, start in zip(helpers, (forked, own_process.start_process), strict=True):
+        monkeypatch.setattr(helper, "start_process", start)
+        each.ask(requests)
+        answers.append({request.name: each.result(request.name) for request in requests})
+        each.stop()
+    assert answers[0] == answers[1]
     assert helpers[0].versions == helpers[1].versions
-    assert [name for name, answer in warm.items() if isinstance(answer, Built)] == ["bert", "electra", "line"]
-    told = warm["where"]
+    built = [name for name, answer in answers[0].items() if isinstance(answer, Built)]
+    assert built == ["bert", "electra", "line"]
+    told = answers[0]["where"]
     assert isinstance(told, NotBuilt)
     assert told.reason.startswith(f"ValueError: {own.resolve()} what the run has set None ''")
-
-
-def test_a_helper_is_forked_and_not_started(warm: Warm) -> None:
-    process = warm_helper.started(warm, Helper().command)
-    assert not isinstance(process, subprocess.Popen)
-    own_process.end_process(process)
-
-
-def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:
-    process = warm_helper.started(warm, [sys.executable, "-c", "print(3)"])
-    assert process.stdout
-    assert process.stdout.read() == b"3\n"
-    own_process.end_process(process)

@@ -38,20 +38,17 @@ def refused(root: Path, name: str, content: object) -> str:
 # tokenizer.json
 
 
-def test_a_wordpiece_or_bpe_vocabulary_counts_to_its_highest_id(tmp_path: Path) -> None:
-    assert (
-        size(tmp_path, "tokenizer.json", {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "a": 7, "b": 3}}}) == 8
-    )
-
-
-def test_added_tokens_count_where_their_ids_are_higher(tmp_path: Path) -> None:
-    model = {"vocab": {"a": 0, "b": 1}}
-    inside = [{"id": 1, "content": "b", "special": True}]
-    assert size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": inside}) == 2
-    assert (
-        size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": [*inside, {"id": 9, "content": "c"}]}) == 10
-    )
-    assert size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": []}) == 2
+def test_a_vocabulary_counts_to_its_highest_id_with_added_tokens_where_theirs_are_higher(tmp_path: Path) -> None:
+    inside = {"id": 1, "content": "b", "special": True}
+    for vocabulary, added, ids in (
+        ({"[PAD]": 0, "a": 7, "b": 3}, None, 8),
+        ({"a": 0, "b": 1}, [], 2),
+        ({"a": 0, "b": 1}, [inside], 2),
+        ({"a": 0, "b": 1}, [{"id": 9, "content": "c"}, inside], 10),
+    ):
+        content = {"model": {"type": "WordPiece", "vocab": vocabulary}, "added_tokens": added}
+        assert size(tmp_path, "tokenizer.json", content) == ids
+    assert size(tmp_path, "vocab.json", {"<s>": 0, "a": 4, "model": 2}) == 5
 
 
 def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -> None:
@@ -61,6 +58,11 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
     saved.add_tokens(["c", "d"])
     saved.save(str(tmp_path / "tokenizer.json"))
     assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size == saved.get_vocab_size() == 5
+
+
+AGAIN = "write the tokenizer again, with save_pretrained"
+A_NUMBER = "write a whole number from 0"
+ONE_TOKEN = {"model": {"vocab": {"a": 0}}}
 
 
 @pytest.mark.parametrize(
@@ -78,28 +80,19 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
             LFS.encode(),
             "this is a git-LFS pointer, not the tokenizer → run git lfs pull; in CI, give actions/checkout lfs: true",
         ),
+        ({"model": {}}, f"its model.vocab is null, neither an object nor a list → {AGAIN}"),
+        ({"model": {"vocab": {}}}, f"it has no token → {AGAIN}"),
+        ({"model": {"vocab": []}}, f"it has no token → {AGAIN}"),
+        ({"model": {"vocab": {"a": -1}}}, f'the token "a" has the id -1 → {A_NUMBER}'),
+        ({"model": {"vocab": {"a": True}}}, f'the token "a" has the id true → {A_NUMBER}'),
+        ({"model": {"vocab": {"a": 1.5}}}, f'the token "a" has the id 1.5 → {A_NUMBER}'),
+        ({"model": {"vocab": {"a": 2**40}}}, f'the token "a" has the id 1099511627776 → {A_NUMBER}'),
+        ({**ONE_TOKEN, "added_tokens": {}}, f"its added_tokens is {{}}, not a list → {AGAIN}"),
         (
-            {"model": {}},
-            "its model.vocab is null, neither an object nor a list → write the tokenizer again, with save_pretrained",
+            {**ONE_TOKEN, "added_tokens": [{"content": "b"}]},
+            f'entry 1 of added_tokens is {{"content": "b"}}, without an id → {AGAIN}',
         ),
-        ({"model": {"vocab": {}}}, "it has no token → write the tokenizer again, with save_pretrained"),
-        ({"model": {"vocab": []}}, "it has no token → write the tokenizer again, with save_pretrained"),
-        ({"model": {"vocab": {"a": -1}}}, 'the token "a" has the id -1 → write a whole number from 0'),
-        ({"model": {"vocab": {"a": True}}}, 'the token "a" has the id true → write a whole number from 0'),
-        ({"model": {"vocab": {"a": 1.5}}}, 'the token "a" has the id 1.5 → write a whole number from 0'),
-        ({"model": {"vocab": {"a": 2**40}}}, 'the token "a" has the id 1099511627776 → write a whole number from 0'),
-        (
-            {"model": {"vocab": {"a": 0}}, "added_tokens": {}},
-            "its added_tokens is {}, not a list → write the tokenizer again, with save_pretrained",
-        ),
-        (
-            {"model": {"vocab": {"a": 0}}, "added_tokens": [{"content": "b"}]},
-            'entry 1 of added_tokens is {"content": "b"}, without an id → write the tokenizer again, with save_pretrained',
-        ),
-        (
-            {"model": {"vocab": {"a": 0}}, "added_tokens": ["b"]},
-            'entry 1 of added_tokens is "b", without an id → write the tokenizer again, with save_pretrained',
-        ),
+        ({**ONE_TOKEN, "added_tokens": ["b"]}, f'entry 1 of added_tokens is "b", without an id → {AGAIN}'),
     ],
 )
 def test_a_tokenizer_json_that_says_no_ids_is_refused_in_one_sentence(
@@ -108,17 +101,12 @@ def test_a_tokenizer_json_that_says_no_ids_is_refused_in_one_sentence(
     assert refused(tmp_path, "tokenizer.json", content) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "megabytes", "largest"),
-    [("vocab.txt", 16, "16,777,216"), ("vocab.json", 48, "50,331,648"), ("tokenizer.json", 48, "50,331,648")],
-)
-def test_a_file_larger_than_any_vocabulary_is_refused_unread(
-    tmp_path: Path, name: str, megabytes: int, largest: str
-) -> None:
+@pytest.mark.parametrize(("name", "megabytes"), [("vocab.txt", 16), ("vocab.json", 48), ("tokenizer.json", 48)])
+def test_a_file_larger_than_any_vocabulary_is_refused_unread(tmp_path: Path, name: str, megabytes: int) -> None:
     with open(tmp_path / name, "wb") as stream:  # noqa: PTH123
         stream.truncate(megabytes * 1024 * 1024 + 1)
     assert peak(lambda: refused(tmp_path, name, None)) < 1024 * 1024
-    assert refused(tmp_path, name, None).startswith(f"the file is larger than {largest} bytes → ")
+    assert refused(tmp_path, name, None).startswith(f"the file is larger than {megabytes * 1024 * 1024:,} bytes → ")
 
 
 def peak(work: Callable[[], object]) -> int:
@@ -196,10 +184,6 @@ def test_a_vocab_txt_with_counts_has_fairseq_s_special_tokens_as_well(tmp_path: 
     assert found == 1 + max(made.get_vocab().values()) == 8
 
 
-def test_a_vocab_json_counts_to_its_highest_id(tmp_path: Path) -> None:
-    assert size(tmp_path, "vocab.json", {"<s>": 0, "a": 4, "model": 2}) == 5
-
-
 @pytest.mark.parametrize("name", ["vocab.txt", "vocab.json"])
 def test_an_older_tokenizer_is_extended_by_the_file_beside_it(tmp_path: Path, name: str) -> None:
     content = b"a\nb\n" if name == "vocab.txt" else {"a": 0, "b": 1}
@@ -212,23 +196,12 @@ def test_an_older_tokenizer_is_extended_by_the_file_beside_it(tmp_path: Path, na
 # which file
 
 
-def test_a_vocab_json_without_a_token_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, "vocab.json", {}) == f"it has no token → {tokenizer.AGAIN}"
-
-
 def test_what_extends_it_is_an_object(tmp_path: Path) -> None:
     (tmp_path / "added_tokens.json").write_text("[]", "utf-8")
     with pytest.raises(Unusable) as refusal:
         size(tmp_path, "vocab.json", {"a": 0})
     (finding,) = refusal.value.findings
-    assert finding.sentence == f"added_tokens.json: the file is not a JSON object; {tokenizer.AGAIN}"
-
-
-def test_a_declared_tokenizer_of_a_model_without_words_is_refused(tmp_path: Path) -> None:
-    (finding,) = tokenizer.check_rows(tmp_path, "vocab.txt", (), Inventory((Tensor("w", (3, 2), "encoder"),)))
-    assert finding.sentence.endswith(
-        "the tokenizer cannot be compared, because the model has no component embeddings.word; remove tokenizer"
-    )
+    assert finding.sentence == f"added_tokens.json: the file is not a JSON object; {AGAIN}"
 
 
 def test_the_tokenizer_beside_a_config_or_in_a_folder_is_found(tmp_path: Path) -> None:
@@ -306,7 +279,13 @@ def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_as_many_rows_as_ids_and_a_model_without_words_are_nothing_to_say(tmp_path: Path) -> None:
+def test_as_many_rows_as_ids_are_nothing_to_say_nor_a_model_without_words_unless_a_tokenizer_is_declared(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "vocab.json").write_text('{"last": 9}')
     for tensor in (Tensor("words", (10, 3), "embeddings.word"), Tensor("words", (9, 3), "encoder")):
         assert tokenizer.check_rows(tmp_path, None, ("vocab.json",), Inventory((tensor,))) == []
+    (finding,) = tokenizer.check_rows(tmp_path, "vocab.json", (), Inventory((tensor,)))
+    assert finding.sentence.endswith(
+        "the tokenizer cannot be compared, because the model has no component embeddings.word; remove tokenizer"
+    )

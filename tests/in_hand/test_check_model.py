@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,17 @@ def fail(model: Any, *arguments: Any, **given: Any) -> str:
     return " ".join(str(failed.value).split())
 
 
-def test_a_model_that_is_what_its_table_declares_passes(declare: Declare) -> None:
+def test_a_model_that_is_what_its_table_declares_passes_and_nothing_is_built(
+    declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a process was started, or a model made")
+
     declare()
     model = make()
+    monkeypatch.setattr(subprocess, "Popen", never)
+    monkeypatch.setattr(os, "fork", never)
+    monkeypatch.setattr(BertModel, "__init__", never)
     review = check_model(model, "encoder")
     assert isinstance(review, Review)
     assert (review.name, review.verdict) == ("encoder", "passed")
@@ -42,64 +51,54 @@ def test_a_model_that_is_what_its_table_declares_passes(declare: Declare) -> Non
     assert review.model is model
 
 
-def test_nothing_is_built(declare: Declare, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object, **__: object) -> None:
-        raise AssertionError("a process was started, or a model made")
-
+def test_one_layer_more_fails_with_the_report_of_the_terminal_and_a_traceback_that_ends_at_the_call(
+    declare: Declare,
+) -> None:
     declare()
-    model = make()
-    monkeypatch.setattr(subprocess, "Popen", never)
-    monkeypatch.setattr(os, "fork", never)
-    monkeypatch.setattr(BertModel, "__init__", never)
-    assert check_model(model, "encoder").verdict == "passed"
-
-
-def test_one_layer_more_fails_with_the_report_of_the_terminal(declare: Declare) -> None:
-    declare()
-    said = fail(make(num_hidden_layers=4), "encoder")
+    with pytest.raises(AssertionError) as failed:
+        check_model(make(num_hidden_layers=4), "encoder")
+    said = " ".join(str(failed.value).split())
     assert "num_hidden_layers is 3 in config.json, and 4 in the config of the finished BertForMaskedLM" in said
     assert "config.json:8" in said
     assert f"encoder is +{LAYER:,} off the closed form" in said
     assert "over its limit of 60K (pyproject.toml:4)" in said
     assert "\x1b" not in said
-
-
-def test_a_traceback_ends_at_the_call(declare: Declare) -> None:
-    declare()
-    with pytest.raises(AssertionError) as failed:
-        check_model(make(num_hidden_layers=4), "encoder")
     assert [Path(entry.path).name for entry in failed.traceback.filter(failed)] == [Path(__file__).name]
+
+
+def untie(model: Any) -> None:
+    model.cls.predictions.decoder.weight = nn.Parameter(torch.zeros(101, 48))
+
+
+CHANGED: dict[str, tuple[Callable[[Any], object], list[str]]] = {
+    "resized": (
+        lambda model: model.resize_token_embeddings(103, mean_resizing=False),
+        [
+            "vocab_size is 101 in config.json, and 103 in the config of the finished BertForMaskedLM",
+            "rows 101 → 103",
+        ],
+    ),
+    "untied": (untie, ["decoder.weight is no longer tied to ", "→ tie them again (model.tie_weights())"]),
+    "hidden": (
+        lambda model: setattr(model, "experts", [nn.Linear(3, 3)]),
+        ["torch does not see these parameters: 12 in experts (list)"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), CHANGED.values(), ids=CHANGED)
+def test_what_was_done_to_a_model_is_seen(declare: Declare, change: Callable[[Any], object], says: list[str]) -> None:
+    declare(TABLE.replace("60K", "70K"))
+    model = make()
+    change(model)
+    said = fail(model, "encoder")
+    assert [each for each in says if each not in said] == []
 
 
 def test_a_key_that_moves_no_count_is_told_too(declare: Declare) -> None:
     declare()
     said = fail(make(num_attention_heads=8), "encoder")
     assert "num_attention_heads is 4 in config.json, and 8 in the config of the finished BertForMaskedLM" in said
-
-
-def test_new_rows_are_seen_after_a_resize(declare: Declare) -> None:
-    declare()
-    model = make()
-    model.resize_token_embeddings(103, mean_resizing=False)
-    said = fail(model, "encoder")
-    assert "vocab_size is 101 in config.json, and 103 in the config of the finished BertForMaskedLM" in said
-    assert "rows 101 → 103" in said
-
-
-def test_a_tie_that_was_lost_is_seen(declare: Declare) -> None:
-    declare(TABLE.replace("60K", "70K"))
-    model = make()
-    model.cls.predictions.decoder.weight = nn.Parameter(torch.zeros(101, 48))
-    said = fail(model, "encoder")
-    assert "cls.predictions.decoder.weight is no longer tied to " in said
-    assert "→ tie them again (model.tie_weights())" in said
-
-
-def test_parameters_that_torch_does_not_see_are_refused(declare: Declare) -> None:
-    declare()
-    model = make()
-    model.experts = [nn.Linear(3, 3)]
-    assert "torch does not see these parameters: 12 in experts (list)" in fail(model, "encoder")
 
 
 # frozen parameters
@@ -146,15 +145,9 @@ def test_a_class_of_the_project_is_held_to_its_own_table(declare: Declare) -> No
     thawed = Tagger()
     thawed.bert.requires_grad_(requires_grad=True)
     assert "embeddings" in fail(thawed, "tagger")
-
-
-def test_the_labels_of_a_class_of_the_project_are_not_those_of_its_backbone(declare: Declare) -> None:
-    declare(TAGGER.replace("9]", '"num_labels"]'), {**TINY, "num_labels": 9})
+    declare(TAGGER.replace("9]", '"num_labels"]'), {**TINY, "num_labels": 9})  # not those of its backbone
     assert check_model(Tagger(num_labels=2), "tagger").verdict == "passed"
-
-
-def test_where_no_config_is_named_the_sizes_are_those_of_the_model(declare: Declare) -> None:
-    declare(TAGGER.replace('config = "config.json"\n', ""))
+    declare(TAGGER.replace('config = "config.json"\n', ""))  # the sizes are those of the model
     assert check_model(Tagger(vocab_size=100), "tagger").expected["embeddings.word"] == 4_800  # type: ignore[index]
     assert "limit 63,000" in fail(Tagger(vocab_size=300), "tagger")
 
@@ -210,7 +203,7 @@ def test_what_only_a_build_or_a_base_can_check_is_a_warning_each(declare: Declar
 # where the table is
 
 
-def test_the_table_is_the_nearest_from_the_working_folder_upwards(
+def test_the_table_is_the_nearest_from_the_working_folder_upwards_or_named_by_its_file_or_folder(
     declare: Declare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = declare()
@@ -219,17 +212,9 @@ def test_the_table_is_the_nearest_from_the_working_folder_upwards(
     (folder / "scripts" / "pyproject.toml").write_text("[project]\nname = 'other'\n", encoding="utf-8")
     monkeypatch.chdir(inner)
     assert check_model(make(), "encoder").verdict == "passed"
-
-
-@pytest.mark.parametrize("named", ["pyproject.toml", "."], ids=["a file", "a folder"])
-def test_a_table_is_named_by_its_file_or_its_folder(
-    declare: Declare, monkeypatch: pytest.MonkeyPatch, named: str
-) -> None:
-    folder = declare()
-    (folder / "elsewhere").mkdir()
-    monkeypatch.chdir(folder / "elsewhere")
-    assert check_model(make(), "encoder", table=folder / named).verdict == "passed"
-    assert check_model(make(), table=str(folder / named)).name == "encoder"  # the only one
+    monkeypatch.chdir("/")
+    assert check_model(make(), "encoder", table=folder / "pyproject.toml").verdict == "passed"
+    assert check_model(make(), table=str(folder)).name == "encoder"  # the only one
 
 
 def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare: Declare, tmp_path: Path) -> None:

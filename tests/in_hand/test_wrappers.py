@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,38 +96,6 @@ def test_the_shards_of_fsdp2_count_as_the_whole_while_it_trains(declare: Declare
     assert check_model(model, "encoder").actual["embeddings.word"] == 101 * 48  # type: ignore[index]
 
 
-@pytest.mark.usefixtures("group")
-@pytest.mark.parametrize("original", [True, False])
-def test_the_shards_of_fsdp_are_refused(declare: Declare, *, original: bool) -> None:
-    declare()
-    wrapped = FullyShardedDataParallel(make(), use_orig_params=original, device_id=torch.device("cpu"))
-    said = fail(wrapped, "encoder")
-    assert "the model is sharded by FSDP: its shapes here are a shard's" in said
-    assert "→ call check_model before the model is wrapped" in said
-
-
-def test_the_partitions_of_zero_3_are_refused(declare: Declare) -> None:
-    declare()
-    model = make()
-    model.bert.embeddings.word_embeddings.weight.ds_id = 0
-    said = fail(DeepSpeedEngine(model), "encoder")
-    assert "bert.embeddings.word_embeddings.weight is partitioned by DeepSpeed ZeRO-3" in said
-
-
-def test_a_quantised_model_is_refused(declare: Declare) -> None:
-    declare()
-    model = torch.ao.quantization.quantize_dynamic(make(), {nn.Linear}, dtype=torch.qint8)
-    assert "is quantised: its weights are not parameters" in fail(model, "encoder")
-
-
-def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
-    declare()
-    with torch.device("meta"):
-        made_there = make()
-    assert check_model(made_there, "encoder").verdict == "passed"
-    assert "moving the model to the meta device, by .to or by offloading, untied" in fail(make().to("meta"), "encoder")
-
-
 class Beside(nn.DataParallel):  # type: ignore[misc]
     """With parameters of its own, which are trained as well."""
 
@@ -135,9 +104,58 @@ class Beside(nn.DataParallel):  # type: ignore[misc]
         self.aux = nn.Linear(3, 3)
 
 
-def test_what_a_wrapper_has_beside_the_model_is_counted(declare: Declare) -> None:
+def shard_as_fsdp_1(model: Any, *, original: bool = True) -> Any:
+    return FullyShardedDataParallel(model, use_orig_params=original, device_id=torch.device("cpu"))
+
+
+def partition(model: Any) -> Any:
+    model.bert.embeddings.word_embeddings.weight.ds_id = 0
+    return DeepSpeedEngine(model)
+
+
+def share_layers(model: Any) -> Any:
+    model.bert.encoder.layer[1] = model.bert.encoder.layer[0]
+    return model
+
+
+def inject(model: Any) -> Any:
+    peft.inject_adapter_in_model(peft.LoraConfig(target_modules=["query"]), model)
+    return model
+
+
+SHARDED = "is sharded by FSDP: its shapes here are a shard's → call check_model before the model is wrapped"
+FAILS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "FSDP": (shard_as_fsdp_1, f"the model {SHARDED}"),
+    "FSDP of one tensor": (partial(shard_as_fsdp_1, original=False), f"the model {SHARDED}"),
+    "ZeRO 3": (partition, "bert.embeddings.word_embeddings.weight is partitioned by DeepSpeed ZeRO-3"),
+    "quantised": (
+        lambda model: torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8),
+        "is quantised: its weights are not parameters",
+    ),
+    "parameters beside it": (Beside, "aux is new: 12 (weight 3×3, bias 3)"),
+    "shared layers": (
+        share_layers,
+        "make each a module of its own, or declare the function that makes this model as factory",
+    ),
+    "an adapter inside": (inject, "the model has an adapter (Linear), but its table declares none"),
+}
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.parametrize(("change", "says"), FAILS.values(), ids=FAILS)
+def test_what_changes_the_model_or_hides_its_shapes_fails(
+    declare: Declare, change: Callable[[Any], Any], says: str
+) -> None:
     declare()
-    assert "aux is new: 12 (weight 3×3, bias 3)" in fail(Beside(make()), "encoder")
+    assert says in fail(change(make()), "encoder")
+
+
+def test_ties_that_a_move_has_parted_are_told_as_that(declare: Declare) -> None:
+    declare()
+    with torch.device("meta"):
+        made_there = make()
+    assert check_model(made_there, "encoder").verdict == "passed"
+    assert "moving the model to the meta device, by .to or by offloading, untied" in fail(make().to("meta"), "encoder")
 
 
 def test_a_class_of_the_project_that_is_called_like_a_wrapper_is_none(declare: Declare) -> None:
@@ -149,15 +167,6 @@ def test_a_class_of_the_project_that_is_called_like_a_wrapper_is_none(declare: D
     declare()
     with pytest.raises(AssertionError, match="DataParallel"):
         check_model(DataParallel(), total="60K")
-
-
-def test_layers_that_share_their_tensors_by_hand_are_told_as_that(declare: Declare) -> None:
-    declare()
-    model = make()
-    model.bert.encoder.layer[1] = model.bert.encoder.layer[0]
-    said = " ".join(fail(model, "encoder").split())
-    assert "✗ bert.encoder.layer.1.attention.output.LayerNorm.bias, " in said
-    assert "make each a module of its own, or declare the function that makes this model as factory" in said
 
 
 def test_a_model_that_the_lock_does_not_have_is_not_accepted_by_a_run_alone(declare: Declare) -> None:
@@ -173,8 +182,8 @@ LORA = TABLE.replace("budget", 'adapter = { r = 8, target_modules = ["query", "v
 )
 
 
-def adapt(rank: int = 8) -> Any:
-    return peft.get_peft_model(make(), peft.LoraConfig(r=rank, target_modules=["query", "value"]))
+def adapt(rank: int = 8, **how: Any) -> Any:
+    return peft.get_peft_model(make(), peft.LoraConfig(r=rank, target_modules=["query", "value"]), **how)
 
 
 def test_an_adapter_is_held_to_the_one_that_the_table_declares(declare: Declare) -> None:
@@ -183,7 +192,12 @@ def test_an_adapter_is_held_to_the_one_that_the_table_declares(declare: Declare)
     assert review.actual["adapters.lora"] == 3 * 2 * 8 * (48 + 48)  # type: ignore[index]
     assert review.actual["trainable"] == 4_608  # type: ignore[index]
     assert check_model(torch.compile(adapt(), backend="eager"), "encoder").verdict == "passed"
+    assert check_model(adapt(mixed=True), "encoder").verdict == "passed"
     assert "8 → 4 in 12 tensors" in fail(adapt(4), "encoder")
+    named = adapt(adapter_name="mine")  # by any name, if it is the only one
+    assert check_model(named, "encoder").actual["adapters.lora"] == 4_608  # type: ignore[index]
+    named.add_adapter("second", named.peft_config["mine"])
+    assert "the model has 2 adapters (mine, second)" in fail(named, "encoder")
 
 
 def test_an_adapter_that_no_table_declares_is_named(declare: Declare) -> None:
@@ -199,25 +213,3 @@ def test_an_adapter_that_the_projects_code_puts_on_counts_as_it_is_without_a_clo
     declare('[tool.bertsize.models.lora]\nfactory = "python train.py"\nclosed_form = false\nbudget.trainable = 4_608\n')
     assert check_model(adapt(), "lora").actual["trainable"] == 4_608  # type: ignore[index]
     assert "trainable 5,184, limit 4,608 (+576)" in fail(adapt(9), "lora")
-
-
-def test_an_adapter_in_the_model_itself_is_named_too(declare: Declare) -> None:
-    declare()
-    model = make()
-    peft.inject_adapter_in_model(peft.LoraConfig(target_modules=["query"]), model)
-    assert "the model has an adapter (Linear), but its table declares none" in fail(model, "encoder")
-
-
-def test_an_adapter_may_have_a_name_of_its_own_if_it_is_the_only_one(declare: Declare) -> None:
-    declare(LORA)
-    config = peft.LoraConfig(r=8, target_modules=["query", "value"])
-    adapted = peft.get_peft_model(make(), config, adapter_name="mine")
-    assert check_model(adapted, "encoder").actual["adapters.lora"] == 4_608  # type: ignore[index]
-    adapted.add_adapter("second", config)
-    assert "the model has 2 adapters (mine, second)" in " ".join(fail(adapted, "encoder").split())
-
-
-def test_a_mixed_model_of_peft_is_held_like_any_other(declare: Declare) -> None:
-    declare(LORA)
-    config = peft.LoraConfig(r=8, target_modules=["query", "value"])
-    assert check_model(peft.get_peft_model(make(), config, mixed=True), "encoder").verdict == "passed"

@@ -406,7 +406,7 @@ MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a seco
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
 """Names of Python's own modules, whose objects are not searched; Python 3.9 lists only the built-in ones."""
-LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
+LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
 """Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 MOST_NAMED = 5
