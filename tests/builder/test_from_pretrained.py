@@ -149,25 +149,46 @@ with open(hf_hub_download("microsoft/deberta-v3-base", "config.json")) as file:
     assert sum(parameter.numel() for parameter in found.parameters()) == 183_831_552 + 2 * 2
 
 
+NO_CONFIG = (
+    "neither hub in [tool.bertsize], nor {}the hub cache has the config of from_pretrained({}); run hf download {}"
+)
+COMMIT = 'commit the file, and write hub = {{ "{}" = "{}/config.json" }} in [tool.bertsize], with each other name that the code asks for'
+NO_FOLDER = (
+    "from_pretrained({0!r}) names no file or folder that exists; write the path of a folder with a config.json, from the "
+    "project's root, or a name of the hub, or "
+    'name a committed copy: hub = {{ "{0}" = "configs/config.json" }} in [tool.bertsize]'
+)
+HOLDS_AN_ADAPTER = (
+    "{!r} holds an adapter, which from_pretrained would add; let the factory make the base model, and write "
+    'adapter = "{}" in the model\'s table'
+)
+IS_GIVEN = (
+    "from_pretrained('acme/tiny', config={}) is given a {}, which transformers does not read; "
+    "write config=AutoConfig.from_pretrained({})"
+)
+NO_TOKENIZER = "the tokenizer of {!r} is not in the project, and is asked for "
+PUT_ITS_FILES = (
+    "put its config.json and the files of its tokenizer into a folder, and name it: hub = {{ {} }} in [tool.bertsize]"
+)
+
+
+def lack_of_revision(name: str) -> str:
+    folder = f"configs/{name.rpartition('/')[2]}@v2"
+    asked = f"{name!r}, revision='v2'"
+    fetched = f"{name} config.json --revision v2 --local-dir {folder}, "
+    return NO_CONFIG.format("", asked, fetched) + COMMIT.format(f"{name}@v2", folder)
+
+
 REFUSALS = {
     'AutoModel.from_pretrained("acme/none")': (
-        "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of "
-        "from_pretrained('acme/none'); run hf download acme/none config.json --local-dir configs/none, commit the file, and write "
-        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize], with each other name that the code asks for'
+        NO_CONFIG.format("the catalogue, nor ", "'acme/none'", "acme/none config.json --local-dir configs/none, ")
+        + COMMIT.format("acme/none", "configs/none")
     ),
     'AutoModel.from_pretrained("acme/broken")': (
         "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
     ),
-    'AutoConfig.from_pretrained("configs/none")': (
-        "from_pretrained('configs/none') names no file or folder that exists; "
-        "write the path of a folder with a config.json, from the project's root, or a name of the hub, or "
-        'name a committed copy: hub = { "configs/none" = "configs/config.json" } in [tool.bertsize]'
-    ),
-    'AutoConfig.from_pretrained("../../etc")': (
-        "from_pretrained('../../etc') names no file or folder that exists; "
-        "write the path of a folder with a config.json, from the project's root, or a name of the hub, or "
-        'name a committed copy: hub = { "../../etc" = "configs/config.json" } in [tool.bertsize]'
-    ),
+    'AutoConfig.from_pretrained("configs/none")': NO_FOLDER.format("configs/none"),
+    'AutoConfig.from_pretrained("../../etc")': NO_FOLDER.format("../../etc"),
     'AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")': (
         "from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; "
         "copy its config into the project, and name its folder in place of 'acme/tiny'"
@@ -176,65 +197,47 @@ REFUSALS = {
         "from_pretrained('acme/tiny', load_in_4bit=…) packs weights, and no weights are loaded here; leave load_in_4bit out"
     ),
     'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
-        "'.' holds an adapter, which from_pretrained would add; "
-        'let the factory make the base model, and write adapter = "adapter_config.json" in the model\'s table'
+        HOLDS_AN_ADAPTER.format(".", "adapter_config.json")
     ),
     # the library makes acme/tiny of it, and puts the adapter on that
     'open("adapter_config.json", "w").write(\'{"base_model_name_or_path": "acme/tiny"}\'); '
-    'return AutoModel.from_pretrained(".")': (
-        "'.' holds an adapter, which from_pretrained would add; "
-        'let the factory make the base model, and write adapter = "adapter_config.json" in the model\'s table'
-    ),
+    'return AutoModel.from_pretrained(".")': HOLDS_AN_ADAPTER.format(".", "adapter_config.json"),
     'open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pretrained("acme/tiny")': (
-        "'acme/tiny' holds an adapter, which from_pretrained would add; "
-        'let the factory make the base model, and write adapter = "configs/adapter_config.json" in the model\'s table'
-    ),
-    'AutoModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})': (
-        "from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; "
-        "write config=AutoConfig.from_pretrained('acme/tiny', **{…})"
-    ),
-    'BertModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})': (
-        "from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; "
-        "write config=AutoConfig.from_pretrained('acme/tiny', **{…})"
-    ),
-    'AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")': (
-        "from_pretrained('acme/tiny', config='acme/other') is given a str, which transformers does not read; "
-        "write config=AutoConfig.from_pretrained('acme/other')"
+        HOLDS_AN_ADAPTER.format("acme/tiny", "configs/adapter_config.json")
     ),
     **{
-        f'{of}.from_pretrained("bert-base-uncased", revision="v2")': (
-            "neither hub in [tool.bertsize], nor the hub cache has the config of "
-            "from_pretrained('bert-base-uncased', revision='v2'); run hf download bert-base-uncased config.json --revision v2 "
-            "--local-dir configs/bert-base-uncased@v2, commit the file, and write "
-            'hub = { "bert-base-uncased@v2" = "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for'
+        f'{of}.from_pretrained("acme/tiny", config={{"num_hidden_layers": 1}})': (
+            IS_GIVEN.format("{…}", "dict", "'acme/tiny', **{…}")
         )
-        for of in ("AutoModel", "BertModel", "AutoConfig", "AutoTokenizer")
+        for of in ("AutoModel", "BertModel")
     },
-    'AutoModel.from_pretrained("acme/tiny", revision="v2")': (
-        "neither hub in [tool.bertsize], nor the hub cache has the config of "
-        "from_pretrained('acme/tiny', revision='v2'); run hf download acme/tiny config.json --revision v2 "
-        "--local-dir configs/tiny@v2, commit the file, and write "
-        'hub = { "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize], with each other name that the code asks for'
+    'AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")': (
+        IS_GIVEN.format("'acme/other'", "str", "'acme/other'")
     ),
+    **{
+        f'{of}.from_pretrained("{name}", revision="v2")': lack_of_revision(name)
+        for of, name in (
+            *(("AutoModel", "acme/tiny"), ("BertModel", "bert-base-uncased")),
+            *(("AutoConfig", "bert-base-uncased"), ("AutoTokenizer", "bert-base-uncased")),
+        )
+    },
     'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
         "it asked the hub for weights.bin of 'acme/none'; "
         "put the file into the folder of the config that hub names for 'acme/none'"
     ),
     'import huggingface_hub; return huggingface_hub.snapshot_download("sentence-transformers/all-MiniLM-L6-v2")': (
         "it asked the hub for everything of 'sentence-transformers/all-MiniLM-L6-v2'; "
-        "put the file into the folder of the config that hub names for "
-        "'sentence-transformers/all-MiniLM-L6-v2'"
+        "put the file into the folder of the config that hub names for 'sentence-transformers/all-MiniLM-L6-v2'"
     ),
     'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
-        "the tokenizer of 'microsoft/deberta-v3-base' is not in the project, and is asked for its number of tokens, "
-        "which a config of the family 'deberta-v2' does not have; "
-        "put its config.json and the files of its tokenizer into a folder, and name it: "
-        'hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]'
+        NO_TOKENIZER.format("microsoft/deberta-v3-base")
+        + "its number of tokens, which a config of the family 'deberta-v2' does not have; "
+        + PUT_ITS_FILES.format('"microsoft/deberta-v3-base" = "models/deberta-v3-base"')
     ),
     'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
-        "the tokenizer of 'acme/tiny' is not in the project, and is asked for get_vocab; "
-        "make the model above that line, or put its config.json and the files of its tokenizer into a folder, and name it: "
-        'hub = { "acme/tiny" = "models/tiny" } in [tool.bertsize]'
+        NO_TOKENIZER.format("acme/tiny")
+        + "get_vocab; make the model above that line, or "
+        + PUT_ITS_FILES.format('"acme/tiny" = "models/tiny"')
     ),
 }
 
@@ -312,35 +315,25 @@ def test_a_folder_comes_before_the_table_and_the_table_before_the_catalogue(
 # through the helper
 
 
-def test_the_answer_says_where_each_config_is_from(tmp_path: Path) -> None:
-    body = """
-made = nn.ModuleList([AutoModel.from_pretrained(name) for name in ("acme/tiny", "google/electra-small-discriminator")])
-return made
-"""
-    found = ask_helper([request(tmp_path, body)])["m"]
-    assert isinstance(found, Built), found
-    assert found.answered == (
-        Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", by_hub=True),
-        Answered(
-            "google/electra-small-discriminator",
-            "the catalogue (google/electra-small-discriminator by Google, as in google-research/electra@8a46635f3208)",
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    "path", ['huggingface_hub.hf_hub_download(NAME, "config.json")', "huggingface_hub.snapshot_download(NAME)"]
-)
-def test_a_config_is_downloaded_as_it_is_answered_by_name(tmp_path: Path, path: str) -> None:
-    body = f"""
+DOWNLOADS = """
 import huggingface_hub
-NAME = "google/electra-small-discriminator"
-return AutoModel.from_config(AutoConfig.from_pretrained({path}))
+names = "google/electra-small-discriminator", "FacebookAI/roberta-base"
+paths = huggingface_hub.hf_hub_download(names[0], "config.json"), huggingface_hub.snapshot_download(names[1])
+return nn.ModuleList([AutoModel.from_config(AutoConfig.from_pretrained(path)) for path in ("acme/tiny", *paths)])
 """
-    found = ask_helper([request(tmp_path, body)])["m"]
+
+
+def test_the_answer_says_where_each_config_is_from_by_name_or_by_download(tmp_path: Path) -> None:
+    found = ask_helper([request(tmp_path, DOWNLOADS)])["m"]
     assert isinstance(found, Built), found
-    assert found.answered[0].name == "google/electra-small-discriminator"
-    assert found.answered[0].origin.startswith("the catalogue ")
+    electra, roberta, tiny = found.answered[:3]
+    assert tiny == Answered("acme/tiny", "configs/tiny.json, by hub in pyproject.toml", by_hub=True)
+    assert electra == Answered(
+        "google/electra-small-discriminator",
+        "the catalogue (google/electra-small-discriminator by Google, as in google-research/electra@8a46635f3208)",
+    )
+    assert roberta.name == "FacebookAI/roberta-base"
+    assert roberta.origin.startswith("the catalogue ")
 
 
 def test_a_loader_that_goes_on_without_a_file_of_the_hub_fails_its_model(tmp_path: Path) -> None:

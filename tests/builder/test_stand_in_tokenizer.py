@@ -23,15 +23,11 @@ def stand_in(family: str = "bert", given: Mapping[str, Any] = MappingProxyType({
     return Tokenizer("acme/tiny", {"model_type": family, "vocab_size": 101, **config}, given)
 
 
-@pytest.mark.parametrize("family", SPECIAL)
-def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_them(family: str) -> None:
-    assert len(stand_in(family)) == stand_in(family).vocab_size == 101
+def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_them() -> None:
+    for family in SPECIAL:
+        assert len(stand_in(family)) == stand_in(family).vocab_size == 101
     assert stand_ins.TAKEN == {"acme/tiny": 101}
-
-
-def test_it_has_the_name_that_it_was_asked_for_by() -> None:
     assert stand_in("t5").name_or_path == "acme/tiny"
-    assert stand_ins.TAKEN == {}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -52,31 +53,46 @@ def test_what_is_listed_and_shared_is_tied_to_what_is_not_listed() -> None:
     assert found.lost_ties() == []
 
 
-def test_a_map_that_the_class_declares_is_held_against_the_tensors() -> None:
-    model = Listed()
+def declare_a_map(model: Any) -> None:
     model.all_tied_weights_keys = {"decoder.weight": "words.weight", "decoder.bias": "bias"}
-    assert take_inventory(model).lost_ties() == []
+
+
+def make_an_output(model: Any) -> None:
     model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
-    assert take_inventory(model).lost_ties() == ["decoder.weight"]
 
 
-def test_an_output_of_its_own_is_a_lost_tie_where_the_config_ties() -> None:
-    model = Listed()
-    model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
-    assert take_inventory(model).lost_ties() == ["decoder.weight"]
-
-
-def test_a_listed_bias_that_stands_alone_is_a_lost_tie_where_the_config_ties() -> None:
-    model = Listed()
+def make_a_bias(model: Any) -> None:
     model.bias = torch.nn.Parameter(torch.empty(7))
-    assert take_inventory(model).lost_ties() == ["decoder.bias"]
 
 
-def test_a_tie_that_no_class_lists_is_not_declared() -> None:
-    model = Listed()
+def tie_once_more(model: Any) -> None:
     model.again = torch.nn.Embedding(7, 3)
     model.again.weight = model.words.weight
-    assert take_inventory(model).lost_ties() == ["again.weight"]
+
+
+def tie_to_another(model: Any) -> None:
+    model.other = torch.nn.Embedding(7, 3)
+    model.decoder.weight = model.other.weight
+
+
+LOST: dict[str, tuple[list[Callable[[Any], None]], list[str]]] = {
+    "a map": ([declare_a_map], []),
+    "a map, and an output of its own": ([declare_a_map, make_an_output], ["decoder.weight"]),
+    "an output of its own where the config ties": ([make_an_output], ["decoder.weight"]),
+    "a listed bias that stands alone": ([make_a_bias], ["decoder.bias"]),
+    "a tie that no class lists": ([tie_once_more], ["again.weight"]),
+    "an output that is tied to something else": ([tie_to_another], ["decoder.weight", "other.weight"]),
+}
+
+
+@pytest.mark.parametrize(("changes", "lost"), LOST.values(), ids=LOST)
+def test_ties_are_lost_that_are_declared_alone_or_made_alone(
+    changes: list[Callable[[Any], None]], lost: list[str]
+) -> None:
+    model = Listed()
+    for change in changes:
+        change(model)
+    assert take_inventory(model).lost_ties() == lost
 
 
 def test_a_class_of_the_library_in_another_module_declares_below_its_name() -> None:
@@ -84,7 +100,7 @@ def test_a_class_of_the_library_in_another_module_declares_below_its_name() -> N
     found = take_inventory(model)
     assert ties(found) == {"inner.decoder.weight": "inner.words.weight", "inner.decoder.bias": "inner.bias"}
     assert found.lost_ties() == []
-    model["inner"].decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
+    make_an_output(model["inner"])
     assert take_inventory(model).lost_ties() == ["inner.decoder.weight"]
 
 
@@ -111,15 +127,8 @@ def test_where_word_embeddings_are_listed_only_the_output_has_to_be_tied() -> No
 
     assert take_inventory(Stacks()).lost_ties() == []
     lost = Stacks()
-    lost.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
+    make_an_output(lost)
     assert take_inventory(lost).lost_ties() == ["decoder.weight"]
-
-
-def test_an_output_that_is_tied_to_something_else_is_a_lost_tie_as_well() -> None:
-    model = Listed()
-    model.other = torch.nn.Embedding(7, 3)
-    model.decoder.weight = model.other.weight
-    assert take_inventory(model).lost_ties() == ["decoder.weight", "other.weight"]
 
 
 # ties of a class of the project, declared as another release reads them
@@ -177,37 +186,27 @@ class Headed(Tagger):
         return self.cls.predictions.decoder
 
 
-@pytest.mark.parametrize(
-    ("made", "untied"),
-    [
-        (
-            Headed,
-            [
-                Untied("", "cls.predictions.decoder.weight", WORDS, "Headed.get_output_embeddings"),
-                Untied("", "cls.predictions.decoder.bias", "cls.predictions.bias", "Headed.get_output_embeddings"),
-            ],
-        ),
-        (Tagger, [Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")]),
-        (lambda: Tagger(tie_word_embeddings=False), []),
-        (Mapped, []),
-        (Unfinished, [Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")]),
-        (Called, [Untied("", "bias", "output.bias", "Called._tie_weights")]),
-        (
-            lambda: torch.nn.ModuleDict({"of": Tagger()}),
-            [Untied("of", "output.weight", WORDS, "Tagger.get_output_embeddings")],
-        ),
-    ],
-    ids=[
-        "a head of the library",
-        "output",
-        "a config that does not tie",
-        "a dict",
-        "a dict without post_init",
-        "a method",
-        "in another module",
-    ],
-)
-def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Any, untied: list[Untied]) -> None:
+BY_OUTPUT = Untied("", "output.weight", WORDS, "Tagger.get_output_embeddings")
+OF_HEAD = "cls.predictions.decoder"
+UNTIED: dict[str, tuple[Callable[[], Any], list[Untied]]] = {
+    "a head of the library": (
+        Headed,
+        [
+            Untied("", f"{OF_HEAD}.weight", WORDS, "Headed.get_output_embeddings"),
+            Untied("", f"{OF_HEAD}.bias", "cls.predictions.bias", "Headed.get_output_embeddings"),
+        ],
+    ),
+    "output": (Tagger, [BY_OUTPUT]),
+    "a config that does not tie": (lambda: Tagger(tie_word_embeddings=False), []),
+    "a dict": (Mapped, []),
+    "a dict without post_init": (Unfinished, [Untied("", "output.weight", WORDS, "Mapped._tied_weights_keys")]),
+    "a method": (Called, [Untied("", "bias", "output.bias", "Called._tie_weights")]),
+    "in another module": (lambda: torch.nn.ModuleDict({"of": Tagger()}), [BY_OUTPUT._replace(path="of")]),
+}
+
+
+@pytest.mark.parametrize(("made", "untied"), UNTIED.values(), ids=UNTIED)
+def test_a_tie_that_transformers_4_makes_and_5_does_not_is_found(made: Callable[[], Any], untied: list[Untied]) -> None:
     model = made()
     before = {name: id(each) for name, each in model.named_parameters(remove_duplicate=False)}
     assert list(take_inventory(model, own=True).untied) == untied
