@@ -33,7 +33,7 @@ budget.encoder = {49_896 + step * number}
     )
 
 
-@pytest.mark.parametrize(("count", "most"), [(1, 35), (3, 60), (40, 800)])
+@pytest.mark.parametrize(("count", "most"), [(1, 35), (8, 160)])
 def test_a_layer_more(
     project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, count: int, most: int
 ) -> None:
@@ -46,7 +46,7 @@ def test_a_layer_more(
     result.stdout.fnmatch_lines(["-v shows every component, what would fit, and what the next change costs"])
 
 
-@pytest.mark.parametrize(("count", "most"), [(1, 25), (3, 60), (40, 800)])
+@pytest.mark.parametrize(("count", "most"), [(1, 25), (8, 160)])
 def test_a_layer_more_than_at_the_base(
     tmp_path: Path,
     tiny: dict[str, Any],

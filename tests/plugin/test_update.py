@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,17 +12,14 @@ import tomlkit
 
 from pytest_bertsize.base.lock import Locked, parse_lock, read_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.plugin.session import read_verb
 from pytest_bertsize.plugin.update import Rewriter
-from pytest_bertsize.reports.ci import VARIABLES
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
 from tests.conftest import alone_and_spread, without_others
 from tests.support.code_changes import tree
-from tests.support.ledger_alone import Config, Screen
+from tests.support.ledger_alone import Screen
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.accept import Verb
     from tests.conftest import Project
 
 assert tomlkit  # imported here once, and not again by each run inside this process
@@ -63,44 +59,6 @@ def said(result: pytest.RunResult) -> list[str]:
     start = next(index for index, line in enumerate(lines) if " budgets " in line and line.startswith("=="))
     end = next(index for index in range(start + 1, len(lines)) if lines[index].startswith("=="))
     return lines[start + 1 : end]
-
-
-# what may be asked for
-
-
-def asked(**given: object) -> Verb | None:
-    names = ("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build")
-    options: dict[str, object] = dict.fromkeys(names, False)
-    return read_verb(cast("pytest.Config", Config(options={**options, **given})))
-
-
-def test_each_option_is_a_verb() -> None:
-    assert asked(bert_budget_update=True) == "update"
-    assert asked(bert_budget_tighten=True) == "tighten"
-
-
-@pytest.mark.parametrize("option", ["bert_budget_update", "bert_budget_tighten"])
-def test_a_ci_is_known_by_any_of_its_variables_and_refused(option: str) -> None:
-    for name, value in product(VARIABLES, ("true", "1", " ")):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(name, value)
-            with pytest.raises(SettingsError) as refused:
-                asked(**{option: True})
-        assert str(refused.value).startswith(f"--{option.replace('_', '-')}: this runs in CI ({name}={value}), ")
-
-
-def test_both_verbs_and_a_run_without_a_build_are_refused() -> None:
-    with pytest.raises(SettingsError, match="--bert-budget-update and --bert-budget-tighten: "):
-        asked(bert_budget_update=True, bert_budget_tighten=True)
-    for verb in ("update", "tighten"):
-        with pytest.raises(SettingsError, match=f"--bert-budget-{verb} needs a build"):
-            asked(bert_budget_no_build=True, **{f"bert_budget_{verb}": True})
-
-
-def test_a_reason_without_an_update_is_refused() -> None:
-    for given in {}, {"bert_budget_tighten": True}:
-        with pytest.raises(SettingsError, match="--bert-budget-reason needs --bert-budget-update"):
-            asked(bert_budget_reason="ADR-12", **given)
 
 
 # what is collected, without a run
@@ -177,10 +135,9 @@ def test_a_reason_of_nothing_is_not_written(rewriter: Rewriter) -> None:
     ]
 
 
-@pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
-def test_a_run_that_came_to_its_end_is_written_whatever_other_tests_say(rewriter: Rewriter, status: int) -> None:
+def test_a_run_that_came_to_its_end_is_written_whatever_other_tests_say(rewriter: Rewriter) -> None:
     reported(rewriter, a_change())
-    assert finished(rewriter, status) == status
+    assert finished(rewriter, pytest.ExitCode.TESTS_FAILED) == pytest.ExitCode.TESTS_FAILED
     assert '"60K"' in rewriter.settings.path.read_text("utf-8")
 
 
@@ -297,19 +254,8 @@ def test_only_selected_models_are_accepted_and_the_others_are_not_checked(projec
     assert text() == f"{head}models.bursts{accepted(tail)}"
 
 
-def test_after_the_first_failure_what_was_accepted_before_is_written(project: Project) -> None:
-    failing = "def test_it(): assert 0"
-    pytester = project(BURSTS + ROOMY.replace('"99K"', '"9K"'), test_a=failing)
-    before = text()
-    result = pytester.runpytest_inprocess(*UPDATE, "-x", "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["NOT CHECKED: roomy: *"])
-    assert text() == accepted(before)
-
-
-@pytest.mark.parametrize("code", [0, 1])
-def test_a_run_that_a_test_ends_changes_nothing(project: Project, code: int) -> None:
-    pytester = project(BURSTS + ROOMY, test_a=f"import pytest\ndef test_it(): pytest.exit('over', returncode={code})")
+def test_a_run_that_a_test_ends_changes_nothing(project: Project) -> None:
+    pytester = project(BURSTS + ROOMY, test_a="import pytest\ndef test_it(): pytest.exit('over', returncode=0)")
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
     assert result.ret != pytest.ExitCode.OK
@@ -342,39 +288,17 @@ def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) 
     assert Path("test_a.py").read_bytes() == tests
 
 
-def test_a_marked_test_alone_writes_nothing(project: Project) -> None:
-    marked = "import pytest\n@pytest.mark.bert_budget('bursts')\ndef test_it(): pass"
-    pytester = project(BURSTS, test_a=marked)
-    before = text()
-    assert pytester.runpytest_inprocess(*UPDATE, "-k", "test_it").outlines[-1].startswith("NOT CHECKED: bursts: ")
-    assert text() == before
-
-
 # what could not be written
 
 
-def symlinked() -> None:
-    Path("pyproject.toml").rename("real.toml")
-    Path("pyproject.toml").symlink_to("real.toml")
-
-
-def read_only() -> None:
-    Path("pyproject.toml").chmod(0o444)
-
-
-@pytest.mark.parametrize(
-    ("prepare", "why"),
-    [(symlinked, "is a symlink and was not changed"), (read_only, "is read-only and was not changed")],
-    ids=["symlink", "read-only"],
-)
-def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Project, prepare: Any, why: str) -> None:
+def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Project) -> None:
     pytester = project(BURSTS)
-    prepare()
+    Path("pyproject.toml").chmod(0o444)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert text() == before
-    result.stderr.fnmatch_lines([f"ERROR: *pyproject.toml {why}*"])
+    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml is read-only and was not changed*"])
 
 
 def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(project: Project) -> None:
@@ -460,14 +384,6 @@ def test_a_model_that_fails_is_not_locked_and_that_is_said(tmp_path: Path) -> No
     finished(rewriter)
     assert "[models.a]" not in (tmp_path / "x.lock").read_text("utf-8")
     assert "red: a: its tensors are not written to the lock, because it fails" in printed(rewriter)
-
-
-def test_a_run_that_was_broken_off_writes_no_lock(tmp_path: Path) -> None:
-    rewriter = locking(tmp_path)
-    looked_at(rewriter, **a_block("a"))
-    finished(rewriter, pytest.ExitCode.INTERRUPTED)
-    assert not (tmp_path / "x.lock").exists()
-    assert printed(rewriter)[1:] == [f"red: {tmp_path / 'x.lock'}: the run was interrupted, and nothing was changed"]
 
 
 def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_run(tmp_path: Path) -> None:

@@ -73,46 +73,39 @@ def unbuilt() -> ModelReport:
     return replace(model, headline=headline.describe_model(model, "", ""))
 
 
-SAYS: list[tuple[ModelReport, str]] = [
-    (
-        failing(),
-        "encoder: BertForMaskedLM from models/encoder/config.json, main (bbbbbbbbbb) → this branch (aaaaaaaaaa)",
-    ),
-    (failing(), "Parameters 147,555,444 +38,041,146 against main (+34.7%)"),
-    (failing(), "Budget 110M 37,555,444 over"),
-    (failing(), "Weights in fp32 590 MB 295 MB in bf16"),
-    (failing(), "Formula check +768 actual against closed form"),
-    (
-        failing(),
-        "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → fix the difference from the closed form",
-    ),
-    (failing(), "Warning pruned_heads changes nothing here (config.json:4)"),
-    (failing(), f"encoder.norm +6,144 {run_reports.GROWN['encoder']:+,}"),
-    (failing(), "the code, or a file that it reads"),
-    (failing(), "Method: by 3 builds of today's code."),
-    (failing(), "What would fit num_hidden_layers 14 → 8: 105,027,444"),
-    (failing(), "one more layer num_hidden_layers 14 → 15 +7,087,872"),
-    (failing(), "bert.encoder.layer.12-13 ×2 absent → 7,087,872 each"),
-    (failing(), "attention.part0.weight absent 768 × 768 768 × 768"),
-    (free_key(), "num_labels 2 → 3 ="),
-    (limited(total={"min": "110M"}), "485,702 under its minimum"),
-    (other_tensors(), "encoder: embeddings.norm"),
-    (other_tensors(), "Formula check differs the same count, but other tensors"),
-    (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),
-    (limited(total="10B"), "The budget of 10,000,000,000 is far beyond the right edge."),
-    (limited(), "Budget none report-only: compared with no limit"),
-    (replace(plain(passing()), config=""), "encoder: BertForMaskedLM, commit aaaaaaaaaa"),
-    (new(), "not at main (bbbbbbbbbb) → this branch"),
-    (new(), "no count at main"),
-    (not_built(), "109,514,298 by the closed form, not built"),
-    (unbuilt(), "Counts are the closed form's: it was not built."),
-    (unbuilt(), "Closed form's count"),
-    (refused(), 'Error the key "auto_map" runs code (config.json:3) → remove it'),
-    (without_closed_form(), "Formula check not compared compared with its budget alone: closed_form = false"),
-]
-
-
-@pytest.mark.parametrize(("model", "said"), SAYS, ids=[said for _, said in SAYS])
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (failing(), "encoder: BertForMaskedLM from models/encoder/config.json, main (bbbbbbbbbb) → this branch (aaaaa"),
+        (failing(), "Parameters 147,555,444 +38,041,146 against main (+34.7%)"),
+        (failing(), "Budget 110M 37,555,444 over"),
+        (failing(), "Weights in fp32 590 MB 295 MB in bf16"),
+        (failing(), "Formula check +768 actual against closed form"),
+        (failing(), "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → fix the "),
+        (failing(), "Warning pruned_heads changes nothing here (config.json:4)"),
+        (failing(), f"encoder.norm +6,144 {run_reports.GROWN['encoder']:+,}"),
+        (failing(), "the code, or a file that it reads"),
+        (failing(), "Method: by 3 builds of today's code."),
+        (failing(), "What would fit num_hidden_layers 14 → 8: 105,027,444"),
+        (failing(), "one more layer num_hidden_layers 14 → 15 +7,087,872"),
+        (failing(), "bert.encoder.layer.12-13 ×2 absent → 7,087,872 each"),
+        (failing(), "attention.part0.weight absent 768 × 768 768 × 768"),
+        (free_key(), "num_labels 2 → 3 ="),
+        (limited(total={"min": "110M"}), "485,702 under its minimum"),
+        (other_tensors(), "Formula check differs the same count, but other tensors"),
+        (limited(embeddings="24M"), "Budget embeddings 24M 162,816 left"),
+        (limited(total="10B"), "The budget of 10,000,000,000 is far beyond the right edge."),
+        (limited(), "Budget none report-only: compared with no limit"),
+        (replace(plain(passing()), config=""), "encoder: BertForMaskedLM, commit aaaaaaaaaa"),
+        (new(), "not at main (bbbbbbbbbb) → this branch"),
+        (new(), "no count at main"),
+        (not_built(), "109,514,298 by the closed form, not built"),
+        (unbuilt(), "Counts are the closed form's: it was not built."),
+        (unbuilt(), "Closed form's count"),
+        (refused(), 'Error the key "auto_map" runs code (config.json:3) → remove it'),
+        (without_closed_form(), "Formula check not compared compared with its budget alone: closed_form = false"),
+    ],
+)
 def test_a_model_has_what_is_known_of_it(model: ModelReport, said: str) -> None:
     assert said in words(model)
 
@@ -140,6 +133,7 @@ def test_a_model_has_nothing_of_what_there_is_not(model: ModelReport, unsaid: st
 BAD, GOOD = renamed(failing(), "bad"), passing("good")
 NO_BASE = compared(revision="origin/main", commit=None, problem="git has no such commit: fetch it")
 LEFT = compared(removed=[gone("old", 5000, "6K"), gone("older")])
+LOST = run(passing(), configured=3, not_checked=["left", "out"], complete=False)
 
 
 @pytest.mark.parametrize(
@@ -152,15 +146,9 @@ LEFT = compared(removed=[gone("old", 5000, "6K"), gone("older")])
         (run(passing(), base=LEFT), "old (old.json, 5,000 parameters under a limit of 6K) older (older.json) "),
         (run(passing("a"), passing("b")), "with main (bbbbbbbbbb) Nothing changed against main"),
         (run(GOOD, BAD), "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7%), "),
-        (
-            run(GOOD, BAD),
-            "closed form 23,501,940 (+768); 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its",
-        ),
+        (run(GOOD, BAD), "; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its"),
         (run(GOOD, BAD), "good: 109,514,298 parameters, as at main; within its 110.2M"),
-        (
-            run(passing(), configured=3, not_checked=["left", "out"], complete=False),
-            "so it is not a pass. Not checked: left, out.",
-        ),
+        (LOST, "so it is not a pass. Not checked: left, out."),
     ],
 )
 def test_a_run_has_what_is_known_of_it(report: RunReport, said: str) -> None:
@@ -173,6 +161,7 @@ def test_what_is_broken_is_marked_in_its_cell_and_a_column_that_says_nothing_is_
     assert '<td class="n off bad">+768</td>' in failed
     assert '<td class="n">+769K</td>' in failed
     assert "Off formula" not in passed
+    assert passed == render_page(run(passing()))  # the same bytes for the same report
 
 
 def test_of_a_limit_that_was_raised_the_limit_is_marked() -> None:
@@ -198,11 +187,8 @@ def test_findings_stand_before_what_changed_and_tables_of_several_models_are_fol
     new = replace(passing("new"), base=None)
     found = Page(render_page(run(passing("good"), new, renamed(failing(), "bad"))))
     folded = [said for tag, said in found.words if tag == "summary" and " and c" in said]
-    assert folded == [
-        "Components and costs of bad",
-        "Parameters, budget and components of good",
-        "Components and costs of new",
-    ]
+    both = "Components and costs of "
+    assert folded == [f"{both}bad", "Parameters, budget and components of good", f"{both}new"]
     said = words(failing())
     places = [said.index(each) for each in ("Formula check", "Error total is", "What changed", "Where the parameters")]
     assert places == sorted(places)
@@ -226,11 +212,8 @@ def bars_of(now: dict[str, int], before: dict[str, int] | None = None, limit: in
 
 def test_a_bar_is_as_long_as_its_parts() -> None:
     (side,) = bars_of({"a": 10, "a.x": 4, "a.y": 5, "b": 30, "total": 50}).sides
-    assert [(cell.name, cell.start, cell.size) for cell in side.above] == [
-        ("a", 0, 10),
-        ("b", 10, 30),
-        ("other", 40, 10),
-    ]
+    above = [("a", 0, 10), ("b", 10, 30), ("other", 40, 10)]
+    assert [(cell.name, cell.start, cell.size) for cell in side.above] == above
     below = [("a.x", 4), ("a.y", 5), ("a.other", 1), ("b", 30), ("other", 10)]
     assert [(cell.name, cell.size) for cell in side.below] == below
 
@@ -239,12 +222,6 @@ def test_what_was_added_is_hatched_and_what_shrank_is_not() -> None:
     _, side = bars_of({"a": 10, "b": 5, "c": 7, "total": 22}, {"a": 6, "b": 9, "total": 15}).sides
     below = [("a", 6, False), ("a", 4, True), ("b", 5, False), ("c", 7, True)]
     assert [(cell.name, cell.size, cell.added) for cell in side.below] == below
-
-
-def test_a_bar_has_the_numbers_of_the_table() -> None:
-    drawn = render_page(run(failing()))
-    assert "<b>encoder</b><span>99,230,208</span>" in drawn
-    assert drawn.count("99,230,208") > 2
 
 
 def test_the_smallest_of_many_parts_are_drawn_as_one() -> None:
@@ -272,50 +249,33 @@ def test_a_part_that_is_all_of_its_component_and_has_its_name_is_not_a_row_more(
     assert "A component may have" not in render_page(run(failing()))
 
 
-HOSTILE = "<script>alert(1)</script>"
-NASTY = (
-    "\"quoted\" 'single' <b>bold</b> [link](javascript:1) `code` **strong** {{ 7 * 7 }} {% raw %} &amp; \u202e\n## x"
-)
-
-
-def every_page() -> Iterator[str]:
+def every_report() -> Iterator[RunReport]:
     models = (failing(), passing(), new(), not_built(), refused(), without_closed_form())
-    yield from (render_page(run(model)) for model in models)
-    yield render_page(run(renamed(failing(), "tagger"), *models[1:]))
-    yield render_page(run(configured=2, checked=0, not_checked=["a", "b"], complete=False))
+    yield from (run(model) for model in models)
+    yield run(renamed(failing(), "tagger"), *models[1:])
+    yield run(configured=2, checked=0, not_checked=["a", "b"], complete=False)
 
 
 # what every page is
 
 
-def test_nothing_is_loaded_and_nothing_runs() -> None:
-    for text in every_page():
-        assert not re.search(r"https?:|url\(|@import|\bsrc=|<script|<link|<img|<iframe|\son\w+=", text)
-        found = Page(text)
-        policy = next(meta["content"] for meta in found.of("meta") if "http-equiv" in meta)
-        assert policy == "default-src 'none'; style-src 'unsafe-inline'"
-        assert {link["href"][0] for link in found.of("a")} == {"#"}
-
-
-def test_the_same_report_gives_the_same_bytes() -> None:
-    assert render_page(run(failing(), passing("b"))) == render_page(run(failing(), passing("b")))
-
-
-def test_every_link_and_every_label_leads_to_something_that_is_there_once() -> None:
-    for text in every_page():
-        found = Page(text)
-        ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
-        assert len(ids) == len(set(ids))
-        named = [a["aria-labelledby"] for _, a in found.tags if "aria-labelledby" in a]
-        assert {*named, *(link["href"][1:] for link in found.of("a"))} <= set(ids)
-
-
-def test_headings_leave_no_level_out_and_there_is_one_at_the_top() -> None:
-    for text in every_page():
-        levels = [int(tag[1]) for tag, _ in Page(text).tags if re.fullmatch(r"h[1-6]", tag)]
-        assert levels[0] == 1
-        assert levels.count(1) == 1
-        assert all(after <= before + 1 for before, after in pairwise(levels))
+@pytest.mark.parametrize("report", [*every_report()])
+def test_nothing_is_loaded_or_run_links_and_labels_lead_somewhere_and_headings_leave_no_level_out(
+    report: RunReport,
+) -> None:
+    text = render_page(report)
+    assert not re.search(r"https?:|url\(|@import|\bsrc=|<script|<link|<img|<iframe|\son\w+=", text)
+    found = Page(text)
+    policy = next(meta["content"] for meta in found.of("meta") if "http-equiv" in meta)
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert {link["href"][0] for link in found.of("a")} == {"#"}
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = [a["aria-labelledby"] for _, a in found.tags if "aria-labelledby" in a]
+    assert {*named, *(link["href"][1:] for link in found.of("a"))} <= set(ids)
+    levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert (levels[0], levels.count(1)) == (1, 1)
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_a_screen_reader_finds_its_way() -> None:
@@ -340,6 +300,10 @@ def test_a_bar_is_spoken_with_its_numbers() -> None:
 # foreign text
 
 
+HOSTILE = "<script>alert(1)</script>"
+NASTY = "\"quoted\" 'single' <b>bold</b> [link](javascript:1) `code` **x** {{ 7 * 7 }} {% raw %} &amp; \u202e\n## x"
+
+
 def test_foreign_text_is_text() -> None:
     foreign = f"{HOSTILE}/{NASTY}"
     report = run(saying(foreign), passing(), not_checked=[HOSTILE], configured=3, complete=False)
@@ -358,17 +322,12 @@ def test_foreign_text_is_text() -> None:
     assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
 
 
-def test_a_text_of_any_length_leaves_the_page_small() -> None:
-    model = failing()
-    model.findings[0].message = "long " * 100_000
-    assert len(render_page(run(model)).encode()) < 32_000
-
-
 # how large it is
 
 
 def test_a_page_of_too_much_of_everything_is_less_than_64_kb_and_says_what_is_left_out() -> None:
     model = large()
+    model.findings[0].message = "long " * 100_000
     text = render_page(run(model))
     assert len(text.encode()) < 64_000
     found = Page(text)
@@ -381,7 +340,7 @@ def test_a_page_of_too_much_of_everything_is_less_than_64_kb_and_says_what_is_le
 
 
 def test_the_total_and_a_component_that_failed_are_never_left_out() -> None:
-    model = large()
+    model = large(layers=1)
     for row in model.components:
         row.failed = row.name == "part49.piece199"
     text = words(model)

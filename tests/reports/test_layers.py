@@ -10,7 +10,6 @@ from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import describe_frozen, list_differing_layers
-from pytest_bertsize.reports.report import to_plain
 from tests.support.bert_reviews import SIZES, changed, chinese
 
 LAYER = 7_087_872
@@ -26,17 +25,10 @@ def edited(edit: Callable[[Tensor], Tensor | None]) -> Inventory:
     return Inventory(tuple(filter(None, map(edit, chinese().tensors))))
 
 
-def test_sides_that_are_the_same_have_no_row() -> None:
-    same = inventory()
-    assert list_differing_layers(same, same, same) == []
-    assert list_differing_layers(None, same, same) == []
-    assert list_differing_layers(None, same, None) == []
-    assert list_differing_layers(None, None, None) == []
-
-
-def test_what_is_in_no_layer_has_no_row() -> None:
-    wider = inventory(V=30522, P=1024)
-    assert list_differing_layers(inventory(), wider, wider) == []
+def test_sides_that_are_the_same_and_what_is_in_no_layer_have_no_row() -> None:
+    same, wider = inventory(), inventory(V=30522, P=1024)
+    for sides in ((same, same, same), (None, same, same), (None, same, None), (None, None, None), (same, wider, wider)):
+        assert list_differing_layers(*sides) == []
 
 
 WIDER = 4 * 832 * 832 + 2 * 832 * 3072 + 9 * 832 + 3072
@@ -73,25 +65,16 @@ def test_only_the_tensors_that_differ_are_listed() -> None:
     ]
 
 
-def test_one_layer_of_the_built_model_that_is_not_as_its_closed_form_says() -> None:
-    name = f"{STACK}.7.output.dense.bias"
-    actual = changed(**{name: Tensor(name, (769,), "encoder.feed_forward")})
-    (row,) = list_differing_layers(inventory(), inventory(), actual)
-    assert (row.name, row.times) == (f"{STACK}.7", 1)
-    assert (row.base, row.expected, row.actual) == (LAYER, LAYER, LAYER + 1)
-    assert to_plain(row)["tensors"] == [
-        {"name": "output.dense.bias", "base": [768], "expected": [768], "actual": [769]}
-    ]
-
-
-def test_a_tensor_that_the_built_layer_lacks_or_has_more() -> None:
-    missing, extra = f"{STACK}.3.output.dense.bias", f"{STACK}.3.scale"
-    actual = changed(**{missing: None, extra: Tensor(extra, (5,), "encoder")})
-    (row,) = list_differing_layers(None, inventory(), actual)
-    assert (row.base, row.expected, row.actual) == (None, LAYER, LAYER - 768 + 5)
-    assert to_plain(row)["tensors"] == [
-        {"name": "output.dense.bias", "base": None, "expected": [768], "actual": None},
-        {"name": "scale", "base": None, "expected": None, "actual": [5]},
+def test_tensors_that_a_built_layer_has_otherwise_lacks_or_has_more() -> None:
+    odd, missing, extra = (f"{STACK}.3.{name}" for name in ("output.dense.weight", "output.dense.bias", "scale"))
+    shorter = {odd: Tensor(odd, (767, 3072), "encoder"), missing: None, extra: Tensor(extra, (5,), "encoder")}
+    (row,) = list_differing_layers(None, inventory(), changed(**shorter))
+    assert (row.name, row.times, row.base, row.expected) == (f"{STACK}.3", 1, None, LAYER)
+    assert row.actual == LAYER - 3072 - 768 + 5
+    assert [(each.name, each.base, each.expected, each.actual) for each in row.tensors] == [
+        ("output.dense.weight", None, [768, 3072], [767, 3072]),
+        ("output.dense.bias", None, [768], None),
+        ("scale", None, None, [5]),
     ]
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from msgspec.structs import replace as replace_field
 
 from pytest_bertsize.config.which_release import AskedAbout
 from pytest_bertsize.release import NEWEST
@@ -15,16 +14,20 @@ from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.outcome import Line, Outcome, name_unchecked, summarize_run
 from pytest_bertsize.reports.report import Measure
+from pytest_bertsize.reports.sentences import describe_run
 from pytest_bertsize.table.limits import NAMED
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import blank, finding
-from tests.support.run_reports import compared, gone, passing
+from tests.support.run_reports import compared, gone, passing, run
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunBase
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
 NONE_CHECKED = Line("1 configured, 0 checked, 0 failed")
+COUNT_OF_FAILED = Line("1 configured, 1 checked, 1 failed")
+OVER = Line("-v shows every component, what would fit, and what the next change costs")
+HEADLINE_OF_FAILED = Line("encoder: total 1,090, limit 1,000")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
 ACCEPT = Line('→ to accept these counts: bertsize accept --project project --reason "…"')
@@ -51,8 +54,14 @@ def over_budget() -> ModelReport:
     return found("encoder", "failed", finding("encoder: total 1,090 exceeds the budget of 1,000"))
 
 
+NOT_COMPARED = HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")
 NO_BASE = "! not compared with main: there is no such revision"
 UNTOLD = "against main (bbbbbbbbbb): no count changed"
+
+
+UNCOMPARED = [Line(f"{UNTOLD}\n! not compared with main: encoder"), COUNT, HEADLINE]
+GONE = Line("- removed: main declares old (old.json); its reason: ADR-14")
+PROBLEM = compared(problem="there is no such revision")
 
 
 @pytest.mark.parametrize(
@@ -61,34 +70,23 @@ UNTOLD = "against main (bbbbbbbbbb): no count changed"
         (outcome(found("encoder")), [COUNT], "good"),
         (outcome(), [NONE_CHECKED, Line("NOT CHECKED: encoder", "red")], "found"),
         (outcome(excuse="listed"), [NONE_CHECKED, Line("NOT CHECKED: encoder: listed", "yellow")], "good"),
+        (outcome(over_budget(), excuse="listed"), [ACCEPT, OVER, COUNT_OF_FAILED, HEADLINE_OF_FAILED], "found"),
         (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], "good"),
-        (
-            outcome(found("encoder"), base=compared(problem="there is no such revision")),
-            [Line(NO_BASE), COUNT, HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")],
-            "good",
-        ),
-        (
-            outcome(found("encoder"), base=compared(not_compared=["encoder"])),
-            [Line(f"{UNTOLD}\n! not compared with main: encoder"), COUNT, HEADLINE],
-            "good",
-        ),
+        (outcome(found("encoder"), base=PROBLEM), [Line(NO_BASE), COUNT, NOT_COMPARED], "good"),
+        (outcome(found("encoder"), base=compared(not_compared=["encoder"])), UNCOMPARED, "good"),
         (
             outcome(found("encoder"), base=compared(removed=[gone("old", reason="ADR-14")])),
-            [Line("- removed: main declares old (old.json); its reason: ADR-14"), COUNT, HEADLINE],
+            [GONE, COUNT, HEADLINE],
             "good",
         ),
     ],
-    ids=["nothing", "not checked", "with an excuse", "as it was", "no base", "not compared", "left with a word"],
+    ids=["nothing", "not checked", "excuse", "failed", "as it was", "no base", "not compared", "left with a word"],
 )
 def test_a_run_says_what_was_not_checked_or_compared_and_who_left_and_counts_its_models(
     of: Outcome, told: list[Line], status: str
 ) -> None:
     assert [*lines(of), *name_unchecked(of)] == told
     assert of.status == status
-
-
-def test_an_excuse_excuses_no_model_that_failed() -> None:
-    assert outcome(over_budget(), excuse="tests were only listed").status == "found"
 
 
 def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
@@ -118,23 +116,6 @@ def test_the_way_to_accept_names_the_folder_that_the_command_would_not_find(
         assert Line(f'→ to accept these counts: bertsize accept{project} --reason "…"') in lines(told)
 
 
-# where GitHub reads the log
-
-
-def test_annotations_are_for_github_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
-    failed = outcome(over_budget())
-    assert not any(line.text.startswith("::") for line in lines(failed))
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    annotated = [line.text for line in lines(failed) if line.text.startswith("::")]
-    assert len(annotated) == 2
-    assert annotated[0].startswith("::notice title=bertsize::encoder: ")
-    assert annotated[1].startswith("::error file=pyproject.toml,line=11")
-    assert "encoder: total 1,090 exceeds the budget of 1,000" in annotated[1]
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(Path.cwd()))
-    assert any(line.text.startswith("::error file=project/pyproject.toml") for line in lines(failed))
-
-
 # the way to accept
 
 
@@ -143,9 +124,9 @@ def test_where_budgets_alone_are_broken_and_somebody_looks_there_is_the_command_
 ) -> None:
     assert ACCEPT in lines(outcome(over_budget()))
     assert ACCEPT not in lines(outcome(over_budget()), accepting=True)  # it raises them itself
-    off = replace_field(finding("encoder: off"), kind="off-closed-form")
+    off = replace(finding("encoder: off"), kind="off-closed-form")
     assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
-    service = replace_field(finding("encoder: 400 MB"), component="bytes", limit=NAMED["github-file"])
+    service = replace(finding("encoder: 400 MB"), component="bytes", limit=NAMED["github-file"])
     of_service, of_project = (
         [blank(Measure, name="bytes", limit=written)] for written in ("github-file", f"{NAMED['github-file']}")
     )
@@ -169,6 +150,25 @@ def test_a_release_that_is_assumed_is_said_where_nothing_is_built() -> None:
     assert said not in lines(outcome(found("encoder")))
     installed = replace(unbuilt.reports, asked=AskedAbout(NEWEST, "5.23.0"))
     assert not any("closed forms are" in line.text for line in lines(replace(unbuilt, reports=installed)))
+
+
+# builds of earlier runs
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ((None, 1), "; 1 built before, 1 second ago"),
+        ((59, 3), "; built before, 59 seconds ago"),
+        ((60,), "; built before, 1 minute ago"),
+        ((7_199,), "; built before, 1 hour ago"),
+        ((200_000,), "; built before, 2 days ago"),
+        ((None,), ""),
+    ],
+)
+def test_what_was_built_before_is_counted_with_its_age(ages: tuple[int | None, ...], said: str) -> None:
+    report = run(*(replace(passing(), seconds_ago=age) for age in ages))
+    assert describe_run(report).partition("0 failed")[2] == said
 
 
 # what passed
@@ -213,9 +213,6 @@ def test_what_stood_in_is_said_once_for_all_models_unless_the_run_is_to_be_quiet
 
 
 def test_of_very_many_it_is_said_how_many_more_there_are() -> None:
-    (said,) = (
-        line.text
-        for line in lines(outcome(stood_in("encoder", *(f"no {each}" for each in range(42)))))
-        if "no 0" in line.text
-    )
+    several = outcome(stood_in("encoder", *(f"no {each}" for each in range(42))))
+    (said,) = (line.text for line in lines(several) if "no 0" in line.text)
     assert said.splitlines()[39:] == ["- encoder: no 39", "2 more stand-ins are in the JSON report"]

@@ -50,7 +50,7 @@ budget.encoder = "85.1M"
 """
 SIDE = re.compile(r"\b(encoder|decoder)(\.|: )")
 """Of a pair, whose line or table the reader's message stands at."""
-CONFIGS, OF_ONE = 400, 40
+CONFIGS, OF_ONE = 200, 20
 """Of each family, and of each of its models: a model is a script, and its configs are arrays of sizes."""
 
 
@@ -112,9 +112,7 @@ def test_the_page_counts_and_refuses_what_python_does(family: str, browser: webd
         if isinstance(expected, list):
             said = sorted((SIDE.sub("", message), fix) for message, fix in seen)
             late = [each for each in said if each[0].startswith(CROSS_WIDTH) and each not in expected]
-            assert [
-                each for each in said if each not in late
-            ] == expected  # the reader asks it once both sides are read
+            assert [each for each in said if each not in late] == expected  # asked once both sides are read
         else:
             assert isinstance(seen, dict), (seen, expected)
             assert {name: count for name, count in seen.items() if count != "0"} == {
@@ -153,9 +151,8 @@ def text(shown: webdriver.Chrome, selector: str) -> str:
 
 def row(shown: webdriver.Chrome, name: str) -> list[str]:
     """The cells of a component, ``encoder`` or ``attention``."""
-    script = (
-        "return [...document.querySelectorAll('#parts tr')].map(tr => [...tr.cells].map(cell => cell.innerText.trim()))"
-    )
+    cells = "[...tr.cells].map(cell => cell.innerText.trim())"
+    script = f"return [...document.querySelectorAll('#parts tr')].map(tr => {cells})"
     return next(cells for cells in shown.execute_script(script) if cells[0].replace("\u200b", "") == name)
 
 
@@ -261,16 +258,17 @@ def test_what_an_address_should_not_hold_is_said_and_left_alone(show: Show, addr
     assert text(shown, "#total") in {"109,514,298", "116,602,170"}
 
 
-@pytest.mark.parametrize("address", ["", "#num_hidden_layers=14&hidden_size=1536", "#num_attention_heads=13&x=1"])
-@pytest.mark.parametrize("width", [360, 400, 1100, 1600])
+@pytest.mark.parametrize("address", ["#num_hidden_layers=14&hidden_size=1536", "#num_attention_heads=13&x=1"])
+@pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_sticks_out_of_the_page(show: Show, width: int, address: str) -> None:
     shown = show(address, width=width)
     assert shown.execute_script("return document.documentElement.scrollWidth") <= width
     assert shown.execute_script(STICKING_OUT) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("address", ["#num_hidden_layers=14", "#num_attention_heads=13&x=1"])
+@pytest.mark.parametrize(
+    ("scheme", "address"), [("light", "#num_hidden_layers=14"), ("dark", "#num_attention_heads=13&x=1")]
+)
 def test_every_text_is_readable(show: Show, scheme: str, address: str) -> None:
     looked, wrong, paper = show(address, scheme=scheme).execute_script(UNREADABLE, READABLE)
     assert looked > 50
