@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,12 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import settings_after
 from pytest_bertsize.table.settings import SettingsError, limits_from
 from pytest_bertsize.table.toml import CannotReplace
-from tests.conftest import BERT_BASE
+from tests.conftest import TINY
 from tests.support.desk import Run, again, as_derived, lay
 from tests.support.git_projects import committed
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.accept import Verb
-    from pytest_bertsize.table.settings import Settings
 
 # the tiny BertForMaskedLM of conftest.py: embeddings (101 + 40 + 5)·48 + 2·48 = 7,104, encoder 3·16,632 = 49,896, of which
 # attention 3·4·(48² + 48) = 28,224; head 48² + 3·48 + 101 = 2,549; total 59,549, in float32 238,196 bytes
@@ -58,10 +57,7 @@ RAISED = {
     "one too few": ("budget.total = 59_548", "budget.total = 59_549"),
     "a hexadecimal number": ("budget.total = 0xC350", "budget.total = 59549"),
     "thousands": ('budget.total = "50K"', 'budget.total = "60K"'),
-    "tenths of thousands": ('budget.total = "50.0K"', 'budget.total = "59.6K"'),
     "millions": ('budget.total = "0.05M"', 'budget.total = "0.06M"'),
-    "a number in quotes": ('budget.total = "50_000"', 'budget.total = "59_549"'),
-    "max": ('budget.total = { max = "50K" }', 'budget.total = { max = "60K" }'),
     "min": ('budget.total = { min = "60K" }', 'budget.total = { min = "59K" }'),
     "min beside max": ('budget.total = { min = "70K", max = "80K" }', 'budget.total = { min = "59K", max = "80K" }'),
     "exact, too few": ("budget.total = { exact = 59_548 }", "budget.total = { exact = 59_549 }"),
@@ -104,13 +100,6 @@ budget.bytes = "github-file"
     assert accepting.text() == text.replace('"7K"', '"8K"')
 
 
-def test_all_that_fails_is_raised_at_once(folder: Path) -> None:
-    text = X + 'budget.total = "50K"\nbudget.head = "1K"\nbudget.embeddings = { min = "8K" }\n'
-    accepting = run(folder, text)
-    assert accepting.text() == X + 'budget.total = "60K"\nbudget.head = "3K"\nbudget.embeddings = { min = "7K" }\n'
-    assert accepting.red == []
-
-
 def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> None:
     built = as_derived(run(folder, X + "budget.total = 1\n").gate.subject("x"))
     accepting = run(folder, X + "closed_form = false\nbudget.total = 1\n", built={"x": built})
@@ -150,23 +139,18 @@ def test_a_model_with_a_mistake_beside_its_budget_is_not_accepted(folder: Path, 
 
 
 @pytest.mark.parametrize(
-    ("limit", "name"),
+    ("limit", "name", "vocabulary"),
     [
-        ('"github-file"', "github-file"),
-        ('{ max = "pypi-file", dtype = "float16" }', "pypi-file"),
-        ('{ min = "github-file" }', "github-file"),
-        ('{ exact = "pypi-file" }', "pypi-file"),
+        ('{ max = "pypi-file", dtype = "float16" }', "pypi-file", 1_500_000),
+        ('{ min = "github-file" }', "github-file", 101),
+        ('{ exact = "pypi-file" }', "pypi-file", 101),
     ],
 )
 def test_a_limit_of_somebody_else_is_not_changed_and_stays_red(
-    folder: Path, tiny: dict[str, Any], limit: str, name: str
+    folder: Path, tiny: dict[str, Any], limit: str, name: str, vocabulary: int
 ) -> None:
-    (folder / "config.json").write_text(json.dumps({**tiny, "vocab_size": 1_500_000}), encoding="utf-8")
-    small = limit.startswith("{ min")
-    if small:
-        (folder / "config.json").write_text(json.dumps(tiny), encoding="utf-8")
-    text = f"{X}budget.bytes = {limit}\nbudget.total = 1\n"
-    accepting = run(folder, text)
+    (folder / "config.json").write_text(json.dumps({**tiny, "vocab_size": vocabulary}), encoding="utf-8")
+    accepting = run(folder, f"{X}budget.bytes = {limit}\nbudget.total = 1\n")
     assert accepting.refused == [Refused("x", "bytes", f"'{name}' is a limit of the service, not of the project")]
     assert [change.component for change in accepting.changes()] == ["total"]
     assert [finding.component for finding in accepting.review("x").errors] == ["bytes"]
@@ -175,27 +159,18 @@ def test_a_limit_of_somebody_else_is_not_changed_and_stays_red(
 def test_what_is_loosened_is_accepted_and_stays_red_until_its_reason_is_said(
     tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
-    project = committed(tmp_path, tiny, f'\n{X}reason = "was"\nbudget.total = "60K"\n')
+    """And what was loosened before, the head, does not block what fails now."""
+    table = f'[tool.pytest.ini_options]\n{X}reason = "was"\nbudget.total = "60K"\nbudget.head = "3K"\n'
+    project = committed(tmp_path, tiny, table.partition("\n")[2])
     project.write("config.json", {**tiny, "num_hidden_layers": 4})  # 16,632 more
-    settings = again(tmp_path, f'[tool.pytest.ini_options]\n{X}reason = "was"\nbudget.total = "60K"\n')
-    project.write("pyproject.toml", settings.text)
-    accepting = Run(settings, "update", baseline=project.baseline())
-    assert accepting.text() == settings.text.replace('"60K"', '"77K"')
-    [finding] = accepting.review("x").errors
-    assert finding.kind == "budget-loosened"
+    accepting = Run(again(tmp_path, table.replace("3K", "4K")), "update", baseline=project.baseline())
+    assert accepting.text() == table.replace("60K", "77K").replace("3K", "4K")
+    finding, earlier = accepting.review("x").errors
+    assert (finding.kind, finding.component, earlier.component) == ("budget-loosened", "total", "head")
     assert finding.message == "the limit of total was 60K at main and is 77K now, 17,000 more"
     assert "reason" in finding.fix
     explained = again(tmp_path, accepting.text().replace('"was"', '"ADR-12"'))
     assert Run(explained, "update", baseline=project.baseline()).red == []
-
-
-def test_what_was_loosened_before_does_not_block_what_fails_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = committed(tmp_path, tiny, f'\n{X}budget.total = "60K"\nbudget.head = "3K"\n')
-    settings = again(tmp_path, f'[tool.pytest.ini_options]\n{X}budget.total = "50K"\nbudget.head = "4K"\n')
-    project.write("pyproject.toml", settings.text)
-    accepting = Run(settings, "update", baseline=project.baseline())
-    assert accepting.text() == settings.text.replace('"50K"', '"60K"')
-    assert [finding.component for finding in accepting.review("x").errors] == ["head"]
 
 
 def test_limits_of_a_marker_stay_what_they_are(folder: Path) -> None:
@@ -227,12 +202,9 @@ def several(tmp_path: Path, tiny: dict[str, Any]) -> Path:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ('budget.total = "50K"', 'budget.total = "77K"'),
         ('budget.total = "60K"', 'budget.total = "77K"'),
-        ("budget.total = 50_000", "budget.total = 76_181"),
         ('budget.total = { min = "80K" }', 'budget.total = { min = "59K" }'),
         ('budget.total = { min = "60K", max = "70K" }', 'budget.total = { min = "59K", max = "77K" }'),
-        ("budget.head = 1", "budget.head = 2_549"),
     ],
 )
 def test_a_pattern_gets_what_lets_all_of_its_models_pass(several: Path, before: str, after: str) -> None:
@@ -265,16 +237,13 @@ def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_
 
 LOWERED = {
     "a number": ("budget.total = 80_000", "budget.total = 59_549"),
-    "one too many": ("budget.total = 59_550", "budget.total = 59_549"),
     "thousands": ('budget.total = "80K"', 'budget.total = "60K"'),
-    "tenths of thousands": ('budget.total = "60.0K"', 'budget.total = "59.6K"'),
     "millions": ('budget.total = "1.00M"', 'budget.total = "0.06M"'),
     "a component that is not there": ("budget.pooler = { max = 0 }", "budget.pooler = { max = 0 }"),
     "as low as its digits can say": ('budget.total = "60K"', 'budget.total = "60K"'),
     "what it has": ("budget.total = 59_549", "budget.total = 59_549"),
     "exact": ("budget.total = { exact = 59_549 }", "budget.total = { exact = 59_549 }"),
     "min": ("budget.total = { min = 9 }", "budget.total = { min = 9 }"),
-    "bytes": ('budget.bytes = "1.0MB"', 'budget.bytes = "0.3MB"'),
     "bytes of powers of 1,024": ('budget.bytes = "1.0MiB"', 'budget.bytes = "0.5MiB"'),
     "bytes by name": ('budget.bytes = "github-file"', 'budget.bytes = "github-file"'),
     "trainable": ('budget.trainable = "1M"', 'budget.trainable = "1M"'),
@@ -293,28 +262,17 @@ def test_a_budget_with_room_says_the_least_that_passes_as_its_author_writes(
     assert run(folder, tightening.text()).changes() == []
 
 
-def test_a_model_that_fails_is_not_tightened_and_stays_red(folder: Path) -> None:
-    text = X + "budget.total = 50_000\nbudget.head = 9_999\n"
-    tightening = run(folder, text, "tighten")
-    assert tightening.text() == text
+def test_a_model_that_fails_is_not_tightened_and_stays_red_and_others_are(folder: Path) -> None:
+    text = f"{X}budget.total = 1\nbudget.head = 9_999\n{X.replace('.x]', '.y]')}budget.total = "
+    tightening = run(folder, f"{text}99_999\n", "tighten")
+    assert tightening.text() == f"{text}59_549\n"
     assert tightening.red == ["x"]
 
 
-def test_other_models_are_tightened_where_one_fails(folder: Path) -> None:
-    other = '[tool.bertsize.models.y]\nconfig = "config.json"\nbudget.total = '
-    tightening = run(folder, f"{X}budget.total = 1\n{other}99_999\n", "tighten")
-    assert tightening.text() == f"{X}budget.total = 1\n{other}59_549\n"
-    assert tightening.red == ["x"]
-
-
-def test_a_pattern_is_tightened_to_the_largest_of_its_models(several: Path) -> None:
+def test_a_pattern_is_tightened_to_the_largest_of_its_models_unless_one_fails(several: Path) -> None:
     text = f'{PATTERN}budget.total = "99K"\nbudget.head = 9_999\n'
     assert run(several, text, "tighten").text() == f'{PATTERN}budget.total = "77K"\nbudget.head = 2_549\n'
-
-
-def test_a_pattern_is_not_tightened_where_one_of_its_models_fails(several: Path) -> None:
-    text = f'{PATTERN}budget.total = "99K"\nbudget.encoder = "60K"\n'  # of bert-b it has 66,528
-    assert run(several, text, "tighten").changes() == []
+    assert run(several, f'{text}budget.encoder = "60K"\n', "tighten").changes() == []  # of bert-b it has 66,528
 
 
 # put together
@@ -376,7 +334,7 @@ def test_a_config_that_came_during_the_run_is_no_matter_and_one_that_went_change
         settings_after(accepting.settings, changes)
 
 
-# any table
+# any budget (tests/table holds every layout)
 
 CONFIGS = {f"c{layers}-{vocabulary}": (layers, vocabulary) for layers in (1, 4) for vocabulary in (101, 20_101)}
 STYLES: tuple[Callable[[int], str], ...] = (
@@ -386,9 +344,7 @@ STYLES: tuple[Callable[[int], str], ...] = (
     "+{}".format,
     lambda count: f'"{count // 1000}K"',
     lambda count: f"'{count / 1000:.1f}K'",
-    lambda count: f'"{count / 10**6:.2f}M"',
     lambda count: f"'''{count / 10**6:.6f}M'''",
-    lambda count: f'"""{count:_}"""',
     lambda count: f'"{count}"',
 )
 BYTE_STYLES: tuple[Callable[[int], str], ...] = (
@@ -400,165 +356,82 @@ BYTE_STYLES: tuple[Callable[[int], str], ...] = (
     lambda count: f'"{count}B"',
 )
 COMPONENTS = ("total", "embeddings", "encoder", "encoder.attention", "head", "trainable", "bytes")
-BETWEEN = st.sampled_from(["\n", "\n\n", "  \n", "  # 50K\n", "\t# budget.total = 1\n", "\n# größe 五 [tool.x]\n"])
-SPACE = st.sampled_from(["", " ", "  ", "\t"])
-OTHER_TABLES = (
-    '[project]\nname = "50K"\nlist = [\n  "50K",\n["50K"],\n]\n',
-    "[[tool.a]]\nbudget.total = 50_000\n[[tool.a]]\n",
-    '[tool.b]\ntext = """\n[tool.bertsize.models.m0]\nbudget.total = 1\n"""\n',
-    "# [tool.bertsize.models.m0.budget]\n# total = 1\n",
-)
+Counts = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
 class Hole:
     """The place of a bound in a table, and what stands there."""
 
-    model: str
     component: str
     bound: str
     written: str
+    count: int
 
-    def fails(self, count: int) -> bool:
+    @property
+    def fails(self) -> bool:
         value = tomli.loads(f"x = {self.written}")["x"]
         size = (parse_bytes if self.component == "bytes" else parse_count)(value)
-        return {"max": count > size, "min": count < size, "exact": count != size}[self.bound]
-
-
-Piece = str | Hole
-
-
-def bounds_of(draw: st.DrawFn, model: str, component: str, count: int) -> list[Hole]:
-    """One or two bounds of a component, near its count and far from it."""
-    names = draw(st.sampled_from([("max",), ("max",), ("min",), ("exact",), ("min", "max")]))
-    shares = sorted(draw(st.tuples(*(st.sampled_from([0, 5, 9, 10, 11, 30]) for _ in names))))
-    styles = st.sampled_from(BYTE_STYLES if component == "bytes" else STYLES)
-    return [
-        Hole(model, component, name, draw(styles)(count * share // 10))
-        for name, share in zip(names, shares, strict=True)
-    ]
-
-
-def inline(draw: st.DrawFn, bounds: list[Hole]) -> list[Piece]:
-    """A limit as a value: its only maximum, or a table in braces."""
-    if [hole.bound for hole in bounds] == ["max"] and draw(st.booleans()):
-        return [bounds[0]]
-    space = draw(SPACE)
-    pieces: list[Piece] = ["{" + space]
-    for index, hole in enumerate(bounds):
-        pieces += [f",{space}" if index else "", f"{hole.bound}{space}={space}", hole]
-    return [*pieces, space + "}"]
-
-
-def table_of(draw: st.DrawFn, name: str, config: str, budget: dict[str, list[Hole]]) -> list[Piece]:
-    """The table of one model, in one of the ways that TOML has for it."""
-    head = f"[tool.bertsize.models.{name}"
-    keys = {
-        component: f'"{component}"' if "." in component or draw(st.booleans()) else component for component in budget
-    }
-    pieces: list[Piece] = [f"{head}]", draw(BETWEEN), f'config = "{config}.json"', draw(BETWEEN)]
-    layout = draw(st.sampled_from(["dotted", "deep", "table", "tables", "braces"]))
-    if layout == "braces":
-        pieces.append("budget = { ")
-        for index, (component, bounds) in enumerate(budget.items()):
-            pieces += [", " if index else "", f"{keys[component]} = ", *inline(draw, bounds)]
-        return [*pieces, " }", draw(BETWEEN)]
-    if layout == "table":
-        pieces += [f"{head}.budget]", draw(BETWEEN)]
-    for component, bounds in budget.items():
-        if layout == "tables":
-            pieces += [f"{head}.budget.{keys[component]}]", draw(BETWEEN)]
-            for hole in bounds:
-                pieces += [f"{hole.bound} = ", hole, draw(BETWEEN)]
-        elif layout == "deep":
-            for hole in bounds:
-                pieces += [f"budget.{keys[component]}.{hole.bound} = ", hole, draw(BETWEEN)]
-        else:
-            dotted = "" if layout == "table" else "budget."
-            pieces += [f"{dotted}{keys[component]}{draw(SPACE)}={draw(SPACE)}", *inline(draw, bounds), draw(BETWEEN)]
-    return pieces
+        return {"max": self.count > size, "min": self.count < size, "exact": self.count != size}[self.bound]
 
 
 @st.composite
-def tables(draw: st.DrawFn, counts: Mapping[str, Mapping[str, int]]) -> list[Piece]:
-    """A pyproject.toml with up to three models, in pieces."""
-    pieces: list[Piece] = []
+def tables(draw: st.DrawFn, counts: Counts) -> list[str | Hole]:
+    """A pyproject.toml with up to three models, in pieces; the bounds are near a count and far from it."""
+    pieces: list[str | Hole] = []
     for index, config in enumerate(draw(st.lists(st.sampled_from(sorted(counts)), min_size=1, max_size=3))):
-        chosen = draw(st.lists(st.sampled_from(COMPONENTS), min_size=1, max_size=4, unique=True))
-        budget = {each: bounds_of(draw, f"m{index}", each, counts[config][each]) for each in chosen}
-        pieces += table_of(draw, f"m{index}", config, budget)
-    others = draw(st.permutations(OTHER_TABLES))
-    above, below = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
-    pieces = [*others[:above], *pieces, *others[above : above + below]]
-    ending = draw(st.sampled_from(["\n", "\r\n"]))
-    return [piece if isinstance(piece, Hole) else piece.replace("\n", ending) for piece in pieces]
+        pieces.append(f'[tool.bertsize.models.m{index}]\nconfig = "{config}.json"\n')
+        for component in draw(st.lists(st.sampled_from(COMPONENTS), min_size=1, max_size=4, unique=True)):
+            names = draw(st.sampled_from([("max",), ("min",), ("exact",), ("min", "max")]))
+            shares = sorted(draw(st.tuples(*(st.sampled_from([0, 5, 9, 10, 11, 30]) for _ in names))))
+            count = counts[config][component]
+            for name, share in zip(names, shares, strict=True):
+                written = draw(st.sampled_from(BYTE_STYLES if component == "bytes" else STYLES))(count * share // 10)
+                pieces += [f'budget."{component}".{name} = ', Hole(component, name, written, count), " # why\n"]
+    return pieces
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, int]]]:
+def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counts]:
     """A folder of configs, and what the model of each has."""
     folder, counts = tmp_path_factory.mktemp("any"), {}
     for name, (layers, vocabulary) in CONFIGS.items():
-        sizes = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 72, "max_position_embeddings": 40}
-        own = {**BERT_BASE, **sizes, "num_hidden_layers": layers, "vocab_size": vocabulary}
-        settings = lay(
-            folder, f'[tool.bertsize.models.x]\nconfig = "{name}.json"\nbudget = "report-only"', own, **{name: own}
-        )
+        own = {**TINY, "num_hidden_layers": layers, "vocab_size": vocabulary}
+        settings = lay(folder, X.replace("config.json", f"{name}.json") + 'budget = "report-only"', own, **{name: own})
         held = Run(settings, "tighten").review("x").held
         assert held
         counts[name] = {each: held[each] for each in COMPONENTS[:-1]} | {"bytes": 4 * held.unique}
     return folder, counts
 
 
-def joined(pieces: Sequence[Piece]) -> str:
-    return "".join(piece.written if isinstance(piece, Hole) else piece for piece in pieces)
-
-
-def drawn(folder: Path, pieces: Sequence[Piece]) -> Settings:
-    """The table that the pieces make; none with a minimum above a maximum."""
-    try:
-        return again(folder, joined(pieces))
-    except SettingsError:
-        reject()
-
-
 @settings(max_examples=40)
 @given(data=st.data())
-def test_of_any_table_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
-    counted: tuple[Path, dict[str, dict[str, int]]], data: st.DataObject
+def test_of_any_budget_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
+    counted: tuple[Path, Counts], data: st.DataObject
 ) -> None:
+    """And after it is tightened, too, neither has anything more to do."""
     folder, counts = counted
     pieces = data.draw(tables(counts))
-    before = drawn(folder, pieces)
+    try:
+        before = again(folder, "".join(piece if isinstance(piece, str) else piece.written for piece in pieces))
+    except SettingsError:  # a minimum above a maximum
+        reject()
     accepting = Run(before, "update")
     after = accepting.text()
-    pattern = ""
-    for piece in pieces:
-        config = isinstance(piece, Hole) and before.models[piece.model].config.removesuffix(".json")
-        failing = isinstance(piece, Hole) and piece.fails(counts[str(config)][piece.component])
-        pattern += r"([\w+.'\"]+)" if failing else re.escape(joined([piece]))
-    assert re.fullmatch(pattern, after)
+    stays = (re.escape(piece) if isinstance(piece, str) else re.escape(piece.written) for piece in pieces)
+    failing = (isinstance(piece, Hole) and piece.fails for piece in pieces)
+    assert re.fullmatch(
+        "".join(r"[\w+.'\"]+" if fails else kept for kept, fails in zip(stays, failing, strict=True)), after
+    )
     assert accepting.red == []
     accepted = Run(again(folder, after), "update")
     assert accepted.changes() == []
-    assert accepted.red == []
-
-
-@settings(max_examples=40)
-@given(data=st.data())
-def test_after_any_table_was_accepted_and_tightened_both_have_nothing_more_to_do(
-    counted: tuple[Path, dict[str, dict[str, int]]], data: st.DataObject
-) -> None:
-    folder, counts = counted
-    pieces = data.draw(tables(counts))
-    accepted = again(folder, Run(drawn(folder, pieces), "update").text())
-    tightened = again(folder, Run(accepted, "tighten").text())
-    for name, model in tightened.models.items():
-        held = Run(tightened, "tighten").review(name)
-        assert held.verdict == "passed"
-        for now, former in zip(model.limits, accepted.models[name].limits, strict=True):
+    tightened = Run(again(folder, Run(accepted.settings, "tighten").text()), "tighten")
+    assert tightened.red == []
+    for name, model in tightened.settings.models.items():
+        for now, former in zip(model.limits, accepted.settings.models[name].limits, strict=True):
             assert now.minimum == former.minimum
             assert (now.maximum is None) == (former.maximum is None)
             assert (now.maximum or 0) <= (former.maximum or 0)
-    assert Run(tightened, "tighten").changes() == []
-    assert Run(tightened, "update").changes() == []
+    assert tightened.changes() == []
+    assert Run(tightened.settings, "update").changes() == []
