@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.base.baseline import Baseline
+from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.rewrite import lowered, raised, settings_after
-from pytest_bertsize.table.settings import Settings, parse
+from pytest_bertsize.table.settings import Apart, Settings, parse
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.review.accept import Refused, Verb
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
@@ -83,3 +85,11 @@ def lay(folder: Path, text: str, config: Mapping[str, Any], **configs: Mapping[s
 def again(folder: Path, text: str) -> Settings:
     """The same project with another pyproject.toml."""
     return parse(text, folder / "pyproject.toml")
+
+
+def as_base(settings: Settings) -> Baseline:
+    """The base ``main`` that declares what the settings do; no git is asked."""
+    subjects = {name: examine(model, settings, Registry()) for name, model in settings.models.items()}
+    models = {name: ModelAtCommit(each.model, each.config, each.derivation) for name, each in subjects.items()}
+    project = ProjectAtCommit(models, Apart({}, {}, {}, {}), "its table names no lock")
+    return Baseline("main", "a1b2c3", project=project, became={name: name for name in models})
