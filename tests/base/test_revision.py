@@ -6,7 +6,6 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
-from pytest_bertsize.commands.console import MISTAKEN
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, git, repository
 
 if TYPE_CHECKING:
@@ -43,19 +42,6 @@ def origin(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
     return found
 
 
-def clone(origin: GitProject, folder: Path, *options: str) -> GitProject:
-    git(origin.folder, "clone", "--quiet", *options, f"file://{origin.folder}", str(folder))
-    return GitProject(folder)
-
-
-def pull_request(origin: GitProject, folder: Path, depth: int) -> GitProject:
-    """Fetch what actions/checkout does: the merge commit alone, without any branch of origin's."""
-    found = repository(folder)
-    found.git("fetch", "--quiet", "--depth", str(depth), f"file://{origin.folder}", "refs/pull/1/merge")
-    found.git("switch", "--quiet", "--detach", "FETCH_HEAD")
-    return found
-
-
 def why_not(folder: Path, revision: str) -> str:
     with pytest.raises(NoRevision) as caught:
         resolve_commit(folder, revision)
@@ -66,8 +52,7 @@ def why_not(folder: Path, revision: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("revision", "called"),
-    [("main", "refs/tags/main"), ("main~0", "refs/tags/main"), ("origin/main", "refs/heads/origin/main")],
+    ("revision", "called"), [("main~0", "refs/tags/main"), ("origin/main", "refs/heads/origin/main")]
 )
 def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str, called: str) -> None:
     origin.git("update-ref", "refs/remotes/origin/main", "main")
@@ -84,10 +69,6 @@ def test_a_tag_that_is_called_like_an_abbreviated_commit_is_not_taken_for_it(ori
     main = origin.git("rev-parse", "main")
     origin.git("tag", main[:10], "change")
     assert f'"{main[:10]}" may name more than one branch, tag or commit' in why_not(origin.folder, main[:10])
-
-
-def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) -> None:
-    assert find_base(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
 
 
 # the request that CI runs for
@@ -125,166 +106,139 @@ def words_of(origin: GitProject) -> dict[str, str]:
     return {"main": main, "left": left, "event": str(event)}
 
 
-@pytest.mark.parametrize(("checked_out", "asked", "environment", "base"), BASES.values(), ids=BASES)
-def test_the_base_is_where_the_change_left_what_it_goes_into(
-    origin: GitProject, checked_out: str, asked: str | None, environment: dict[str, str], base: tuple[str, str]
-) -> None:
+def test_the_base_is_where_the_change_left_what_it_goes_into(origin: GitProject) -> None:
     origin.git("update-ref", "refs/remotes/origin/main", "main")
     origin.git("tag", "origin/main", "change")
     words = words_of(origin)
-    origin.git("switch", "--quiet", "--detach", checked_out.format(**words))
-    said = {key: value.format(**words) for key, value in environment.items()}
-    found = find_base(origin.folder, asked and asked.format(**words), said)
-    revision, commit = (each.format(**words) for each in base)
-    assert found == Baseline(revision, commit, is_asked_for=bool(asked))
+    for case, (checked_out, asked, environment, base) in BASES.items():
+        origin.git("switch", "--quiet", "--detach", checked_out.format(**words))
+        said = {key: value.format(**words) for key, value in environment.items()}
+        revision, commit = (each.format(**words) for each in base)
+        found = find_base(origin.folder, asked and asked.format(**words), said)
+        assert found == Baseline(revision, commit, is_asked_for=bool(asked)), case
+    assert find_base(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
 
 
-@pytest.mark.parametrize(
-    ("checked_out", "reference", "name"),
-    [
-        ("HEAD", MERGE, "HEAD^1"),
-        ("HEAD^2", MERGE, "origin/main"),  # ref: ${{ github.event.pull_request.head.sha }}
-        *(("HEAD", reference, "origin/main") for reference in ("refs/heads/change", "refs/pull/1/head", "")),
-    ],
-)
-def test_only_the_parent_of_github_s_merge_commit_is_a_base(
-    origin: GitProject, tmp_path: Path, checked_out: str, reference: str, name: str
-) -> None:
-    found = pull_request(origin, tmp_path / "clone", 2)
-    head = found.git("rev-parse", "HEAD")
-    environment = {"GITHUB_BASE_REF": "main", "GITHUB_REF": reference, "GITHUB_SHA": head}
-    found.git("switch", "--quiet", "--detach", checked_out)
-    base = find_base(found.folder, None, environment)
-    assert base is not None
-    assert (base.revision, base.commit) == (name, origin.git("rev-parse", "main") if name == "HEAD^1" else None)
+def test_only_the_parent_of_github_s_merge_commit_is_a_base(origin: GitProject, tmp_path: Path) -> None:
+    """actions/checkout fetches the merge commit alone, without any branch of origin's."""
+    found, main = repository(tmp_path / "clone"), origin.git("rev-parse", "main")
+    found.git("fetch", "--quiet", "--depth", "2", f"file://{origin.folder}", MERGE)
+    head = found.git("rev-parse", "FETCH_HEAD")
+    for checked_out, reference, base in (
+        (head, MERGE, ("HEAD^1", main)),
+        (f"{head}^2", MERGE, ("origin/main", None)),  # ref: ${{ github.event.pull_request.head.sha }}
+        (head, "refs/pull/1/head", ("origin/main", None)),
+        (head, "", ("origin/main", None)),
+    ):
+        found.git("switch", "--quiet", "--detach", checked_out)
+        environment = {"GITHUB_BASE_REF": "main", "GITHUB_REF": reference, "GITHUB_SHA": head}
+        read = find_base(found.folder, None, environment)
+        assert read is not None
+        assert (read.revision, read.commit) == base
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"CI_MERGE_REQUEST_DIFF_BASE_SHA": "0" * 40}, {"GITHUB_BASE_REF": "gone"}, {"GITHUB_BASE_REF": "--help"}],
-    ids=lambda environment: next(iter(environment.values())),
-)
-def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject, environment: Mapping[str, str]) -> None:
-    base = find_base(origin.folder, None, environment)
-    assert base is not None
-    assert base.commit is None
-    assert base.problem.startswith("git knows no revision")
+def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject) -> None:
+    nothing = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "0" * 40}
+    for environment in (nothing, {"GITHUB_BASE_REF": "gone"}, {"GITHUB_BASE_REF": "--help"}):
+        base = find_base(origin.folder, None, environment)
+        assert base is not None
+        assert base.commit is None
+        assert base.problem.startswith("git knows no revision")
 
 
 def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
-    project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester = project("")
-    committed(pytester.path, tiny)
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    result = pytester.runpytest("--bert-budget", "--bert-budget-report=report.json")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(
-        ["! not compared with origin/main: git knows no revision*", "1 configured, 1 checked, 0 failed*"]
-    )
+    status, said = committed(tmp_path, tiny).check(base=None)
+    assert status == GOOD
+    assert "! not compared with origin/main: git knows no revision" in said
+    assert "1 configured, 1 checked, 0 failed" in said
 
 
 # the merge queue of GitHub
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        "",
-        "{",
-        '{"merge_group": null}',
-        '{"merge_group": {"base_sha": "main"}}',
-        '{"merge_group": {"base_sha": "--help"}}',
-        "[" * 100_000,
-    ],
-    ids=lambda event: event[:40],
-)
-def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, event: str) -> None:
+def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject) -> None:
     words = words_of(origin)
     queued = {key: value.format(**words) for key, value in OF_QUEUE.items()}
-    Path(words["event"]).write_text(event, encoding="utf-8", errors="surrogateescape")
     said = "the event's file (GITHUB_EVENT_PATH) does not have it; name the base with the option, or none"
-    assert find_base(origin.folder, None, queued) == Baseline("merge_group.base_sha", None, said, is_asked_for=False)
+    for event in ("", "{", '{"merge_group": null}', '{"merge_group": {"base_sha": "main"}}', "[" * 100_000):
+        Path(words["event"]).write_text(event, encoding="utf-8")
+        found = find_base(origin.folder, None, queued)
+        assert found == Baseline("merge_group.base_sha", None, said, is_asked_for=False)
 
 
-def test_a_merge_group_that_loosens_a_budget_fails(
-    project: Project, tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytester = project("")
-    found = committed(pytester.path, tiny)
-    found.declare(FITS.replace("90K", "999K"))
-    event = tmp_path / "event.json"
-    event.write_text(json.dumps({"merge_group": {"base_sha": found.git("rev-parse", "main")}}))
-    monkeypatch.setenv("GITHUB_EVENT_NAME", "merge_group")
-    monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
-    result = pytester.runpytest("--bert-budget", "--bert-budget-no-build")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "the limit of total was 90K at" in " ".join(result.stdout.str().split())
+def test_a_merge_group_that_loosens_a_budget_fails(origin: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = words_of(origin)
+    for key, value in OF_QUEUE.items():
+        monkeypatch.setenv(key, value.format(**words))
+    origin.declare(FITS.replace("90K", "999K"))
+    status, said = origin.check(base=None)
+    assert status == FOUND
+    assert f"the limit of total was 90K at {words['main']} and is 999K now" in said
 
 
-# what cannot be compared with: one line, and 4 from pytest, 2 from the command line
+# what cannot be compared with
 
 
-def refusal(pytester: pytest.Pytester, revision: str) -> str:
-    """Return what both entries say, less the name of the option."""
-    result = pytester.runpytest("--bert-budget", f"--bert-budget-base={revision}")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    inside = [line for line in result.stderr.lines if line]
-    given = make_parser().parse_args(["check", f"--base={revision}"])
+def refusal(project: GitProject, revision: str) -> str:
+    """Return what ``check`` says, less the name of the option."""
     out, err = io.StringIO(), io.StringIO()
-    assert check(pytester.path, Helper(), base=given.base, out=out, err=err) == MISTAKEN
+    given = make_parser().parse_args(["check", f"--base={revision}"])
+    assert check(project.folder, Helper(), base=given.base, out=out, err=err) == MISTAKEN
     assert out.getvalue() == ""
-    assert inside == [err.getvalue().rstrip().replace("--base", "--bert-budget-base")]
-    return inside[0].removeprefix("ERROR: --bert-budget-base=")
+    return err.getvalue().rstrip().removeprefix("ERROR: --base=")
 
 
-@pytest.mark.parametrize(
-    ("revision", "said"),
-    [
-        ("mian", "mian: git knows no revision \"mian\"; did you mean 'main'?"),
-        ("HAED", "HAED: git knows no revision \"HAED\"; did you mean 'HEAD'?"),
-        ("release", 'release: git knows no revision "release"; run git fetch origin *release*'),
-        ("--output=x", '--output=x: git knows no revision "--output=x"; *git branch*'),
-        ("", ': git knows no revision ""; *git branch*'),
-        ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
-        ("main:config.json", "main:config.json: git knows no revision *; *"),
-        ("HEAD~9", 'HEAD~9: git knows no revision "HEAD~9"; git log --oneline --all lists the commits'),
-        ("main^!", "main^!: git knows no revision *; *"),
-        ("main..change", 'main..change: "main..change" is a range, not a single commit; write "main"'),
-        ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
-        ("x" * 10_000, "xxx*…: git knows no revision *; *"),
-    ],
-)
-def test_a_revision_that_is_none_is_refused(project: Project, tiny: dict[str, Any], revision: str, said: str) -> None:
-    pytester = project("")
-    committed(pytester.path, tiny)
-    pytest.LineMatcher([refusal(pytester, revision)]).fnmatch_lines([said])
+REFUSED = [
+    ("mian", "mian: git knows no revision \"mian\"; did you mean 'main'?"),
+    ("release", 'release: git knows no revision "release"; run git fetch origin *release*'),
+    ("--output=x", '--output=x: git knows no revision "--output=x"; *git branch*'),
+    ("", ': git knows no revision ""; *git branch*'),
+    ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
+    ("HEAD~9", 'HEAD~9: git knows no revision "HEAD~9"; git log --oneline --all lists the commits'),
+    ("main^!", "main^!: git knows no revision *; *"),
+    ("main..change", 'main..change: "main..change" is a range, not a single commit; write "main"'),
+    ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
+    ("x" * 10_000, "xxx*…: git knows no revision *; *"),
+]
+
+
+def test_a_revision_that_is_none_is_refused(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = committed(tmp_path, tiny)
+    for revision, said in REFUSED:
+        pytest.LineMatcher([refusal(project, revision)]).fnmatch_lines([said])
     assert not Path("x").exists()
 
 
-def test_an_empty_variable_in_the_option_disarms_nothing(project: Project) -> None:
-    pytester = project(FITS)
-    for given, said in (
-        ("--bert-budget", "--bert-budget-base=: *"),
-        ("-q", "--bert-budget-base needs --bert-budget: *"),
+def test_pytest_refuses_as_the_command_does_and_an_empty_variable_in_the_option_disarms_nothing(
+    project: Project, tiny: dict[str, Any]
+) -> None:
+    pytester = project("")
+    found = committed(pytester.path, tiny)
+    for arguments, said in (
+        (("--bert-budget", "--bert-budget-base=mian"), f"--bert-budget-base={refusal(found, 'mian')}"),
+        (("--bert-budget", "--bert-budget-base="), f"--bert-budget-base={refusal(found, '')}"),
+        (("-q", "--bert-budget-base="), "--bert-budget-base needs --bert-budget: *"),
     ):
-        result = pytester.runpytest(given, "--bert-budget-base=")
+        result = pytester.runpytest(*arguments)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([f"ERROR: {said}"])
 
 
-def test_outside_of_a_repository_it_says_where_it_is(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytester = project(FITS)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
-    said = refusal(pytester, "main")
-    assert said == f"main: {pytester.path} is not in a git repository; run this in a clone of the project"
-
-
-def test_without_git_it_says_so(project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    pytester = project("")
-    committed(pytester.path, tiny)
-    monkeypatch.setenv("PATH", str(pytester.path))
-    assert refusal(pytester, "main") == "main: git is not installed; install it"
+def test_outside_of_a_repository_and_without_git_it_says_so(
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = GitProject(tmp_path / "project")
+    found.write("config.json", tiny)
+    found.declare(FITS)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    said = f"main: {found.folder} is not in a git repository; run this in a clone of the project"
+    assert refusal(found, "main") == said
+    committed(found.folder, tiny)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal(found, "main") == "main: git is not installed; install it"
 
 
 def do_as_told(folder: Path, message: str) -> None:
@@ -294,10 +248,17 @@ def do_as_told(folder: Path, message: str) -> None:
     git(folder, *shlex.split(told[1])[1:])
 
 
-@pytest.mark.parametrize("options", [["--single-branch"], ["--depth", "1"], ["--depth", "1", "--no-single-branch"]])
-@pytest.mark.parametrize("revision", ["origin/main", "change~1"])
-def test_what_the_message_says_mends_it(origin: GitProject, tmp_path: Path, options: list[str], revision: str) -> None:
-    found = clone(origin, tmp_path / "clone", *options)
+@pytest.mark.parametrize(
+    ("revision", "options"),
+    [
+        ("origin/main", ["--single-branch"]),
+        ("origin/main", ["--depth", "1"]),
+        ("change~1", ["--depth", "1", "--no-single-branch"]),
+    ],
+)
+def test_what_the_message_says_mends_it(origin: GitProject, tmp_path: Path, revision: str, options: list[str]) -> None:
+    found = GitProject(tmp_path / "clone")
+    origin.git("clone", "--quiet", *options, f"file://{origin.folder}", str(found.folder))
     for _ in range(2):  # a shallow clone of one branch lacks two things
         try:
             resolve_commit(found.folder, revision)
@@ -309,24 +270,25 @@ def test_what_the_message_says_mends_it(origin: GitProject, tmp_path: Path, opti
 # no other repository, and no program of this one
 
 
-@pytest.mark.parametrize(
-    ("name", "inner"),
-    [
-        ("GIT_DIR", ".git"),
-        ("GIT_WORK_TREE", ""),
-        ("GIT_COMMON_DIR", ".git"),
-        ("GIT_INDEX_FILE", ".git/index"),
-        ("GIT_OBJECT_DIRECTORY", ".git/objects"),
-        ("GIT_NAMESPACE", "elsewhere"),
-    ],
-)
+LEADS = {
+    "GIT_DIR": ".git",
+    "GIT_WORK_TREE": "",
+    "GIT_COMMON_DIR": ".git",
+    "GIT_INDEX_FILE": ".git/index",
+    "GIT_OBJECT_DIRECTORY": ".git/objects",
+    "GIT_NAMESPACE": "elsewhere",
+}
+
+
 def test_what_a_hook_sets_leads_to_no_other_repository(
-    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str, inner: str
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = committed(tmp_path / "own", tiny)
     other = committed(tmp_path / "other", {**tiny, "num_hidden_layers": 2})
     expected = own.git("rev-parse", "main")
-    monkeypatch.setenv(name, str(other.folder / inner))
-    assert resolve_commit(own.folder, "main") == expected != other.git("rev-parse", "main")
-    with CommitFiles(own.folder, expected) as files:
-        assert files.read("config.json") == (own.folder / "config.json").read_bytes()
+    for name, inner in LEADS.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(other.folder / inner))
+            assert resolve_commit(own.folder, "main") == expected != other.git("rev-parse", "main")
+            with CommitFiles(own.folder, expected) as files:
+                assert files.read("config.json") == (own.folder / "config.json").read_bytes()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import ANY
+from unittest.mock import ANY, Mock
 
 import pytest
 import tomli
@@ -51,38 +51,28 @@ def key(component: str, model: str = "x") -> tuple[str, ...]:
 
 # accept
 
-RAISED = {
-    "a number": ("budget.total = 50_000", "budget.total = 59_549"),
-    "zero": ("budget.head = 0", "budget.head = 2_549"),
-    "one too few": ("budget.total = 59_548", "budget.total = 59_549"),
-    "a hexadecimal number": ("budget.total = 0xC350", "budget.total = 59549"),
-    "thousands": ('budget.total = "50K"', 'budget.total = "60K"'),
-    "millions": ('budget.total = "0.05M"', 'budget.total = "0.06M"'),
-    "min": ('budget.total = { min = "60K" }', 'budget.total = { min = "59K" }'),
-    "min beside max": ('budget.total = { min = "70K", max = "80K" }', 'budget.total = { min = "59K", max = "80K" }'),
-    "exact, too few": ("budget.total = { exact = 59_548 }", "budget.total = { exact = 59_549 }"),
-    "trainable": ('budget.trainable = "50K"', 'budget.trainable = "60K"'),
-    "a part": ('budget."encoder.attention" = "28K" # its own', 'budget."encoder.attention" = "29K" # its own'),
-    "bytes": ('budget.bytes = "200kB"', 'budget.bytes = "239kB"'),
-    "bytes of powers of 1,024": ('budget.bytes = "200KiB"', 'budget.bytes = "233KiB"'),
-    "bytes by the unit": ('budget.bytes = "200000B"', 'budget.bytes = "238196B"'),
-    "bytes of another dtype": (
-        'budget.bytes = { max = "100kB", dtype = "float16" }',
-        'budget.bytes = { max = "120kB", dtype = "float16" }',
-    ),
-    "bytes with ties written out": (
-        'budget.bytes = { count = "stored", max = "200kB" }',
-        'budget.bytes = { count = "stored", max = "258kB" }',
-    ),
-}
+RAISED = [
+    ("budget.total = 50_000", "budget.total = 59_549"),
+    ('budget.total = "50K"', 'budget.total = "60K"'),
+    ('budget.total = { min = "70K", max = "80K" }', 'budget.total = { min = "59K", max = "80K" }'),
+    ("budget.total = { exact = 59_548 }", "budget.total = { exact = 59_549 }"),
+    ('budget.trainable = "50K"', 'budget.trainable = "60K"'),
+    ('budget."encoder.attention" = "28K" # its own', 'budget."encoder.attention" = "29K" # its own'),
+    ('budget.bytes = "200KiB"', 'budget.bytes = "233KiB"'),
+    ('budget.bytes = {max = "100kB", dtype = "float16"}', 'budget.bytes = {max = "120kB", dtype = "float16"}'),
+    ('budget.bytes = {count = "stored", max = "200kB"}', 'budget.bytes = {count = "stored", max = "258kB"}'),
+    ("closed_form = false\nbudget.total = 1", "closed_form = false\nbudget.total = 59_549"),
+]
 
 
-@pytest.mark.parametrize(("before", "after"), RAISED.values(), ids=RAISED)
+@pytest.mark.parametrize(("before", "after"), RAISED)
 def test_a_budget_that_fails_says_what_lets_the_model_pass_as_its_author_writes(
     folder: Path, before: str, after: str
 ) -> None:
-    accepting = run(folder, X + before + "\n")
-    assert accepting.text() == X + after + "\n"
+    accepting = run(
+        folder, f"{X}{before}\n", built={"x": as_derived(run(folder, X + "budget.total = 1").gate.subject("x"))}
+    )
+    assert accepting.text() == f"{X}{after}\n"
     assert accepting.red == []
     assert accepting.refused == []
 
@@ -98,13 +88,6 @@ budget.bytes = "github-file"
     accepting = run(folder, text)
     assert [change.key for change in accepting.changes()] == [key("embeddings")]
     assert accepting.text() == text.replace('"7K"', '"8K"')
-
-
-def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> None:
-    built = as_derived(run(folder, X + "budget.total = 1\n").gate.subject("x"))
-    accepting = run(folder, X + "closed_form = false\nbudget.total = 1\n", built={"x": built})
-    assert accepting.text() == X + "closed_form = false\nbudget.total = 59_549\n"
-    assert accepting.red == []
 
 
 # what is not accepted
@@ -124,11 +107,7 @@ def test_a_model_off_its_closed_form_is_not_accepted(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "kind"),
-    [
-        ('budget.hed = "1K"', "config-invalid"),
-        ('budget.pooler = "1K"', "config-invalid"),
-        ('checkpoint = "missing.safetensors"', "checkpoint-differs"),
-    ],
+    [('budget.pooler = "1K"', "config-invalid"), ('checkpoint = "missing.safetensors"', "checkpoint-differs")],
 )
 def test_a_model_with_a_mistake_beside_its_budget_is_not_accepted(folder: Path, line: str, kind: str) -> None:
     text = f"{X}{line}\nbudget.total = 50_000\n"
@@ -216,10 +195,8 @@ def test_a_pattern_gets_what_lets_all_of_its_models_pass(several: Path, before: 
 
 def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> None:
     text = f"{PATTERN}budget.total = {{ exact = 59_549 }}\nbudget.head = 1\n"
-    accepting = run(several, text)
-    assert accepting.refused == [
-        Refused("bert-b", "total", "several models share this exact limit, so one of them cannot change it")
-    ]
+    accepting, why = run(several, text), "several models share this exact limit, so one of them cannot change it"
+    assert accepting.refused == [Refused("bert-b", "total", why)]
     assert accepting.red == ["bert-b"]
     assert accepting.text() == text.replace("head = 1", "head = 2_549")
 
@@ -227,31 +204,35 @@ def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> Non
 def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_accepted(several: Path) -> None:
     text = f'{PATTERN}budget.total = "50K"\n'
     derived = as_derived(run(several, text).gate.subject("bert-b"))
-    odd = {"bert-b": derived._replace(tensors=(*derived.tensors, ANOTHER))}
-    accepting = run(several, text, built=odd)
+    accepting = run(several, text, built={"bert-b": derived._replace(tensors=(*derived.tensors, ANOTHER))})
     assert accepting.text() == f'{PATTERN}budget.total = "60K"\n'
     assert [each.model for each in accepting.refused] == accepting.red == ["bert-b"]
 
 
 # tighten
 
-LOWERED = {
-    "a number": ("budget.total = 80_000", "budget.total = 59_549"),
-    "thousands": ('budget.total = "80K"', 'budget.total = "60K"'),
-    "millions": ('budget.total = "1.00M"', 'budget.total = "0.06M"'),
-    "a component that is not there": ("budget.pooler = { max = 0 }", "budget.pooler = { max = 0 }"),
-    "as low as its digits can say": ('budget.total = "60K"', 'budget.total = "60K"'),
-    "what it has": ("budget.total = 59_549", "budget.total = 59_549"),
-    "exact": ("budget.total = { exact = 59_549 }", "budget.total = { exact = 59_549 }"),
-    "min": ("budget.total = { min = 9 }", "budget.total = { min = 9 }"),
-    "bytes of powers of 1,024": ('budget.bytes = "1.0MiB"', 'budget.bytes = "0.5MiB"'),
-    "bytes by name": ('budget.bytes = "github-file"', 'budget.bytes = "github-file"'),
-    "trainable": ('budget.trainable = "1M"', 'budget.trainable = "1M"'),
-    "report-only": ('budget = "report-only"', 'budget = "report-only"'),
-}
+LOWERED = [
+    ("budget.total = 80_000", "budget.total = 59_549"),
+    ('budget.total = "80K"', 'budget.total = "60K"'),
+    ('budget.bytes = "1.0MiB"', 'budget.bytes = "0.5MiB"'),
+]
+STAYS = (
+    *(
+        'budget.total = "60K"',
+        "budget.total = 59_549",
+        "budget.total = { exact = 59_549 }",
+        "budget.total = { min = 9 }",
+    ),
+    *(
+        'budget.bytes = "github-file"',
+        'budget.trainable = "1M"',
+        "budget.pooler = { max = 0 }",
+        'budget = "report-only"',
+    ),
+)
 
 
-@pytest.mark.parametrize(("before", "after"), LOWERED.values(), ids=LOWERED)
+@pytest.mark.parametrize(("before", "after"), [*LOWERED, *zip(STAYS, STAYS, strict=True)])
 def test_a_budget_with_room_says_the_least_that_passes_as_its_author_writes(
     folder: Path, before: str, after: str
 ) -> None:
@@ -259,7 +240,6 @@ def test_a_budget_with_room_says_the_least_that_passes_as_its_author_writes(
     assert tightening.text() == f"{X}{after} # why\n"
     assert tightening.red == []
     assert run(folder, tightening.text(), "tighten").changes() == []
-    assert run(folder, tightening.text()).changes() == []
 
 
 def test_a_model_that_fails_is_not_tightened_and_stays_red_and_others_are(folder: Path) -> None:
@@ -292,29 +272,23 @@ def test_values_that_would_come_out_otherwise_are_refused_and_said(
             assert part in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "beside",
-    [
-        X + 'budget.total = "60K"\noptions = { add_pooling_layer = true }\n',
-        X.replace("config.json", "other.json") + 'budget.total = "60K"\n',
-        f'{X}budget.total = "60K"\n[tool.bertsize.models.y]\nconfig = "config.json"\nbudget.total = 1\n',
-        f'[project]\nname = "x"\n{X}budget.total = "60K"\n',
-    ],
-    ids=["another key", "another config", "another model", "another table"],
-)
-def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
-    accepting = run(folder, X + 'budget.total = "50K"\n')
-    monkeypatch.setattr(rewrite, "replace_values", lambda *_: beside)
-    with pytest.raises(SettingsError):
-        accepting.text()
+def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accepting, after = run(folder, X + 'budget.total = "50K"\n'), f'{X}budget.total = "60K"\n'
+    for beside in (
+        f"{after}options = {{ add_pooling_layer = true }}\n",
+        after.replace("config.json", "other.json"),
+        f"{after}{X.replace('.x]', '.y]')}budget.total = 1\n",
+        f'[project]\nname = "x"\n{after}',
+    ):
+        monkeypatch.setattr(rewrite, "replace_values", lambda *_, beside=beside: beside)
+        with pytest.raises(SettingsError):
+            accepting.text()
 
 
 def test_a_value_that_cannot_be_told_from_its_surroundings_is_to_be_written_by_hand(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cannot(*_: object) -> str:
-        raise CannotReplace("tool.bertsize.models.x.budget.total cannot be told")
-
+    cannot = Mock(side_effect=CannotReplace("tool.bertsize.models.x.budget.total cannot be told"))
     monkeypatch.setattr(rewrite, "replace_values", cannot)
     with pytest.raises(SettingsError) as refused:
         run(folder, X + 'budget.total = "50K"\n').text()

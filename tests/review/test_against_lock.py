@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,7 @@ TABLE = """
     """
 
 Code = dict[str, tuple[int, ...]]
+POOL: Code = {"pool.weight": (8, 8)}
 
 
 def tensors(config: Mapping[str, Any], code: Code) -> tuple[Tensor, ...]:
@@ -139,7 +141,7 @@ def compared(project: OwnProject) -> Comparison:
 
 
 def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> None:
-    own.code = {"pool.weight": (8, 8)}
+    own.code = POOL
     (found,) = of_lock(own)
     assert found.message == (
         "it differs from bertsize.lock: pool is new: 64 (weight 8×8) "
@@ -158,27 +160,15 @@ def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path
     assert found.severity == severity
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<<<<<<< HEAD\nlock = 1\n", "bertsize.lock:1: it has a merge conflict (<<<<<<<): keep one side"),
-        ("[[package]]\n", "bertsize.lock: not a lock of pytest-bertsize: name a new file"),
-        ("", "pyproject.toml:4: tool.bertsize.lock: bertsize.lock: the file is empty; write the lock again"),
-    ],
-)
-def test_a_lock_that_cannot_be_read_is_red_for_the_run(own: OwnProject, text: str, said: str) -> None:
-    (own.git.folder / "bertsize.lock").write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError) as refused:
-        own.gate()
-    assert str(refused.value).startswith(said)
-
-
-def test_a_lock_outside_of_the_project_is_refused(own: OwnProject) -> None:
-    own.git.declare(TABLE.replace("bertsize.lock", "../bertsize.lock"))
-    with pytest.raises(
-        SettingsError, match=r"^pyproject\.toml:4: tool\.bertsize\.lock: .*the lock lies outside the project"
+def test_a_lock_that_cannot_be_read_or_lies_outside_of_the_project_is_red_for_the_run(own: OwnProject) -> None:
+    for file, said in (
+        ("bertsize.lock", "the file is empty; write the lock again"),
+        ("../bertsize.lock", "the lock lies outside"),
     ):
-        own.gate()
+        own.git.write("bertsize.lock", "")
+        own.git.declare(TABLE.replace("bertsize.lock", file))
+        with pytest.raises(SettingsError, match=rf"^pyproject\.toml:4: tool\.bertsize\.lock: .*{said}"):
+            own.gate()
 
 
 # differences in words, of a comparison alone
@@ -197,14 +187,11 @@ def found(now: Locked, *, before: Locked | None = BEFORE, unbuilt: bool = False)
     )
 
 
-def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
+def test_what_is_as_it_was_accepted_says_so_and_a_lock_without_the_model_how_to_write_it_there() -> None:
     assert found(BEFORE).findings == ()
     assert found(BEFORE).locked == AgainstLock("a.lock", is_there=True)
-
-
-def test_a_lock_without_the_model_says_how_to_write_it_there() -> None:
     (finding,) = found(BEFORE, before=None).findings
-    assert finding.sentence == ('a.lock: a.lock does not have this model; add it: bertsize accept --reason "…"')
+    assert finding.sentence == 'a.lock: a.lock does not have this model; add it: bertsize accept --reason "…"'
     assert (finding.kind, finding.severity) == ("differs-from-lock", "note")
 
 
@@ -226,19 +213,15 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
     assert [each.kind for each in locked.changes] == ["untied"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"),
-    [
+def test_what_else_has_changed_is_said_with_it() -> None:
+    """Its config before the libraries."""
+    same = "the inputs of its table are unchanged; it was built with"
+    for changed, why in (
         ({"config": "sha256:2", "built_with": "x"}, "its config or another input of its table has changed"),
-        (
-            {"built_with": "transformers 6.0.0"},
-            f"the inputs of its table are unchanged; it was built with {BEFORE.built_with}, and now with transformers 6.0.0",
-        ),
-    ],
-)
-def test_what_else_has_changed_is_said_with_it(changed: dict[str, Any], why: str) -> None:
-    (finding,) = found(replace(BEFORE, tensors=BEFORE.tensors[1:], **changed)).findings
-    assert finding.message.endswith(f" ({why})")
+        ({"built_with": "transformers 6"}, f"{same} {BEFORE.built_with}, and now with transformers 6"),
+    ):
+        (finding,) = found(replace(BEFORE, tensors=BEFORE.tensors[1:], **changed)).findings
+        assert finding.message.endswith(f" ({why})")
 
 
 FUNCTION = Model(name="zh", factory="own:build", kwargs={"labels": 2}, architecture="BertModel", budget=Budget())
@@ -261,18 +244,14 @@ def test_other_words_of_a_command_are_a_note_even_of_a_strict_lock_and_other_siz
     assert (error.severity, error.message) == ("error", f"{but} bert.layers was 2 and is 3")
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"factory": "own:make"},
-        {"factory": "python own.py"},
-        {"kwargs": {"labels": 3}},
-        {"architecture": "BertForMaskedLM"},
-    ],
-)
-def test_a_table_that_names_another_class_is_not_the_same(changed: dict[str, Any]) -> None:
-    assert hash_sources(FUNCTION, None, {}) == hash_sources(FUNCTION.replace(reason="new"), None, {})
-    assert hash_sources(FUNCTION, None, {}) != hash_sources(FUNCTION.replace(**changed), None, {})
+def test_a_table_that_names_another_class_is_not_the_same() -> None:
+    now = hash_sources(FUNCTION, None, {})
+    assert now == hash_sources(FUNCTION.replace(reason="new"), None, {})
+    for key, value in (
+        *(("factory", "own:make"), ("factory", "python own.py"), ("kwargs", {"labels": 3})),
+        *(("architecture", "BertForMaskedLM"), ("overrides", {"a": 1}), ("options", {"a": True})),
+    ):
+        assert now != hash_sources(FUNCTION.replace(**{key: value}), None, {}), key
 
 
 # against the base
@@ -291,44 +270,53 @@ def test_without_a_lock_the_base_says_that_there_is_none_and_how_to_make_one(tmp
     )
 
 
-def test_a_lock_that_is_not_committed_is_told_as_such(tmp_path: Path) -> None:
-    project = own_project(tmp_path / "project", locked=False)
-    assert any(said.startswith("at main its lock bertsize.lock is not committed; ") for said in compared(project).said)
+DEEPER, WIDER = 2 * LAYER, 2 * 100 + 3 * (100 + 10 - LAYER) + 2 * 2
+BOTH = 100 * 10 + 5 * 110 + 20 - TOTAL
+"""Two layers of 8 more and 2 columns more: (2·64 + 16) alone, and what is wider in 3, and in 5."""
 
 
-def test_a_key_moved_what_a_build_with_the_others_put_back_says(own: OwnProject) -> None:
-    """And one that moves nothing has a nothing that was counted."""
-    own.config(layers_num=4, dropout=0.2)
+@pytest.mark.parametrize(
+    ("config", "code", "moved", "builds"),
+    [
+        ({"layers_num": 4, "dropout": 0.2}, {}, {"layers_num": LAYER, "dropout": 0}, 3),  # of nothing that was counted
+        ({"layers_num": 4}, POOL, {"layers_num": LAYER, "code": 64}, 1),
+        (
+            {"layers_num": 5, "width": 10},
+            {},
+            {"width": WIDER, "layers_num": DEEPER, "together": BOTH - DEEPER - WIDER},
+            3,
+        ),
+        ({}, POOL, {"code": 64}, 0),
+    ],
+)
+def test_a_key_moved_what_builds_with_the_others_put_back_say(
+    own: OwnProject, config: dict[str, Any], code: Code, moved: dict[str, int], builds: int
+) -> None:
+    """With all of them put back, and, of several keys, with each alone as it is now."""
+    own.config(**config)
+    own.code = code
     found = compared(own)
-    assert [(row.key, row.before, row.after, row.total) for row in found.moved] == [
-        ("layers_num", "3", "4", LAYER),
-        ("dropout", "0.1", "0.2", 0),
-    ]
+    assert {row.key: row.total for row in found.moved} == moved
+    assert [(row.before, row.after) for row in found.moved if row.key == "layers_num"] in (
+        [],
+        [("3", "4")],
+        [("3", "5")],
+    )
+    assert len(own.built) == 1 + builds  # today's first
+    key = "the key put back to its old value" if builds == 1 else "keys put back to their old values"
+    count = f"{builds} build{'s' if builds > 1 else ''}"
+    assert found.method == (f"by {count} of today's code with {key}" if builds else "")
+
+
+def test_the_tensors_of_the_base_are_those_of_its_lock(own: OwnProject) -> None:
+    own.config(layers_num=4)
+    found = compared(own)
     assert [each.sentence for each in found.tensors] == [f"encoder.layers.3 is new: {LAYER}, like the other 3"]
     assert (found.said, found.by) == ((), "lock")
     assert found.inventory
     assert (found.inventory.unique, found.grown) == (TOTAL, LAYER)
-    assert found.method == "by 3 builds of today's code with keys put back to their old values"
-    assert len(own.built) == 4  # today's, and three
-
-
-def test_what_the_code_moved_is_told_from_what_the_key_moved(own: OwnProject) -> None:
-    own.config(layers_num=4)
-    own.code = {"pool.weight": (8, 8)}
-    assert [(row.key, row.total, dict(row.own)) for row in compared(own).moved] == [
-        ("layers_num", LAYER, {"encoder.layers.attn": 64, "encoder.layers.norm": 8}),
-        ("code", 64, {"pool": 64}),
-    ]
-
-
-def test_what_keys_move_together_beyond_each_alone_is_a_row(own: OwnProject) -> None:
-    """Two layers of 8 more and 2 columns more: (2·64 + 16) alone, and what is wider in 3, and in 5."""
-    own.config(layers_num=5, width=10)
-    found = {row.key: row.total for row in compared(own).moved}
-    deeper, wider = 2 * LAYER, 2 * 100 + 3 * (100 + 10 - LAYER) + 2 * 2
-    both = 100 * 10 + 5 * 110 + 20 - TOTAL
-    assert found == {"width": wider, "layers_num": deeper, "together": both - deeper - wider}
-    assert len(own.built) == 4  # today's, that of the base, and one for each key
+    (row,) = found.moved
+    assert dict(row.own) == {"encoder.layers.attn": 64, "encoder.layers.norm": 8}
 
 
 @pytest.mark.parametrize(
@@ -344,52 +332,35 @@ def test_what_the_table_moved_is_told_from_what_the_code_moved(
     key = changed.split(" = ", maxsplit=1)[0].strip()
     kept = "".join(line for line in TABLE.splitlines(keepends=True) if f" {key} = " not in line)
     own.git.declare(kept.replace("    config", f"{changed}    config"))
-    own.by_table = {"pool.weight": (8, 8)}
+    own.by_table = POOL
     assert [(each.key, each.before, each.after, each.total) for each in compared(own).moved] == [(*row, 64)]
 
 
-def test_a_class_that_the_table_changed_is_named(tmp_path: Path) -> None:
-    own = own_project(tmp_path / "project")
-    own.git.declare(TABLE + '    architecture = "Other"\n')
-    own.code = {"pool.weight": (8, 8)}
+UNKNOWN = "the effects of keys and code are not known: "
+FAILS = "the effect of each is not known, because the model cannot be built with layers_num put back: ValueError: no"
+
+
+@pytest.mark.parametrize(
+    ("table", "config", "said"),
+    [
+        ('    architecture = "Other"\n', {}, f"architecture; {UNKNOWN}the table had another architecture"),
+        (
+            *("", {"layers_num": 4, **dict.fromkeys("abcdefghijklmno", 1)}),
+            f"a, b, c, d, e, f and 10 more; {UNKNOWN}more than 15 keys changed, and each needs a build",
+        ),
+        ("", {"layers_num": 4}, f"layers_num; {FAILS}"),
+    ],
+    ids=["another class", "too many keys", "a build that fails"],
+)
+def test_keys_that_cannot_be_put_back_are_named(own: OwnProject, table: str, config: dict[str, int], said: str) -> None:
+    own.git.declare(TABLE + table)
+    own.config(**config)
+    own.refuses = lambda config: config["layers_num"] == 3 and not table
+    own.code = POOL
     found = compared(own)
-    assert (found.moved, len(own.built)) == ((), 1)
-    assert found.said == (
-        (
-            "these keys changed: architecture; the effects of keys and code are not known: "
-            "the table had another architecture"
-        ),
-    )
-
-
-def test_code_alone_needs_no_other_build(own: OwnProject) -> None:
-    own.code = {"pool.weight": (8, 8)}
-    (row,) = compared(own).moved
-    assert (row.key, row.total, len(own.built)) == ("code", 64, 1)
-
-
-def test_more_keys_than_can_be_put_back_are_named(own: OwnProject) -> None:
-    own.config(layers_num=4, **dict.fromkeys("abcdefghijklmno", 1))
-    found = compared(own)
-    assert (found.moved, len(own.built)) == ((), 1)
-    assert found.said == (
-        (
-            "these keys changed: a, b, c, d, e, f and 10 more; the effects of keys and code are not known: "
-            "more than 15 keys changed, and each needs a build"
-        ),
-    )
-    assert [each.kind for each in found.tensors] == ["new"]
-
-
-def test_a_build_that_fails_with_a_key_put_back_is_said(own: OwnProject) -> None:
-    own.config(layers_num=4)
-    own.refuses = lambda config: config["layers_num"] == 3
-    assert compared(own).said == (
-        (
-            "these keys changed: layers_num; the effect of each is not known, "
-            "because the model cannot be built with layers_num put back: ValueError: no"
-        ),
-    )
+    assert (found.said, found.moved) == ((f"these keys changed: {said}",), ())
+    assert len(own.built) == (2 if FAILS in said else 1)
+    assert {each.kind for each in found.tensors} == {"new"}
 
 
 def test_keys_that_go_together_are_one_row(own: OwnProject) -> None:
@@ -404,7 +375,7 @@ def test_keys_that_go_together_are_one_row(own: OwnProject) -> None:
 
 def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
     own.git.declare(TABLE + '    components = { top = "pool" }\n')
-    own.code = {"pool.weight": (8, 8)}
+    own.code = POOL
     own.accept()
     own.become_base()
     assert own.gate("main").review("own").verdict == "passed"
@@ -423,7 +394,7 @@ def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None
 
 def test_growth_that_is_counted_from_the_lock_asks_for_one_that_is_true(own: OwnProject) -> None:
     own.git.declare(TABLE + '    budget.growth = "50%"\n')
-    own.code = {"pool.weight": (8, 8)}
+    own.code = POOL
     (found,) = own.gate("main").review("own").errors
     assert found.kind == "differs-from-lock"
     own.accept("main")
@@ -441,73 +412,55 @@ def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> N
     assert project.gate("main").review("own").verdict == "passed"
 
 
-STACK = "    components = {{ {components} }}\n    budget.tower = 220\n"
+TWO = 'tower = ["encoder.layers.0.*", "encoder.layers.1.*"], free = "encoder.layers.2.*"'
 
 
 @pytest.mark.parametrize(
-    ("components", "left"),
+    ("before", "after", "left"),
     [
-        ('tower = "encoder.layers.0.*"', LAYER),
-        ('tower = ["encoder.layers.0.*", "encoder.layers.1.*"], free = "encoder.layers.2.*"', 2 * LAYER),
+        ('tower = "encoder.*"', 'tower = "encoder.layers.0.*"', LAYER),
+        ('tower = "encoder.*"', TWO, 2 * LAYER),
+        ('tower = "encoder.*"', 'tower = ["encoder.*", "embed"]', None),
+        ('tower = "encoder.*"', 'tower = "encoder"', None),
+        ('tower = ["encoder.*", "pool"]', 'tower = ["encoder.*", "pooler"]', None),
     ],
+    ids=["less", "two of three", "more", "as much", "modules by another name"],
 )
 def test_a_component_that_holds_less_than_the_base_s_table_had_it_hold_is_a_loosened_budget(
-    own: OwnProject, components: str, left: int
+    own: OwnProject, before: str, after: str, left: int | None
 ) -> None:
-    own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"'))
-    own.become_base()
-    assert own.gate("main").review("own").verdict == "passed"
-    own.git.declare(TABLE + STACK.format(components=components))
-    (found,) = own.gate("main").review("own").errors
-    told = f"tower covers {left} of this model, and {3 * LAYER} with the components of main"
-    assert (found.kind, found.message, found.component) == ("budget-loosened", told, "tower")
-    own.git.declare(TABLE + STACK.format(components=components) + '    reason = "ADR-3: the first one alone"\n')
-    assert own.gate("main").review("own").verdict == "passed"
-
-
-@pytest.mark.parametrize("components", ['tower = ["encoder.*", "embed"]', 'tower = "encoder"'])
-def test_a_component_that_holds_as_much_or_more_is_not_loosened(own: OwnProject, components: str) -> None:
-    own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"').replace("220", '"1.1K"'))
-    own.become_base()
-    own.git.declare(TABLE + STACK.format(components=components).replace("220", '"1.1K"'))
-    assert own.gate("main").review("own").verdict == "passed"
-
-
-def test_components_whose_modules_have_other_names_now_are_not_loosened(own: OwnProject) -> None:
-    own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pool"]'))
-    own.code = {"pool.weight": (4,)}
+    stack = '    components = {{ {} }}\n    budget.tower = "1.1K"\n'
+    own.code = {"pool.weight": (4,)} if "pool" in before else {}
+    own.git.declare(TABLE + stack.format(before))
     own.accept()
     own.become_base()
-    own.code = {"pooler.weight": (4,)}
-    own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pooler"]'))
-    assert [each.kind for each in own.gate("main").review("own").errors] == []
+    assert own.gate("main").review("own").verdict == "passed"
+    own.code = {"pooler.weight": (4,)} if "pool" in before else {}
+    own.git.declare(TABLE + stack.format(after))
+    told = f"tower covers {left} of this model, and {3 * LAYER} with the components of main"
+    errors = own.gate("main").review("own").errors
+    expected = [("budget-loosened", told, "tower")] if left else []
+    assert [(found.kind, found.message, found.component) for found in errors] == expected
+    own.git.declare(TABLE + stack.format(after) + '    reason = "ADR-3: the first one alone"\n')
+    assert own.gate("main").review("own").verdict == "passed"
 
 
 # components
 
 
-def test_components_are_the_modules_that_there_are(own: OwnProject) -> None:
+def test_components_are_the_modules_that_there_are_or_those_that_the_table_names(own: OwnProject) -> None:
     review = own.gate().review("own")
     assert review.actual
+    attention, norm = 3 * 64, 3 * 8
     assert review.actual.components == {
-        "encoder": 3 * LAYER,
-        "encoder.layers": 3 * LAYER,
-        "encoder.layers.attn": 3 * 64,
-        "encoder.layers.norm": 3 * 8,
+        **dict.fromkeys(("encoder", "encoder.layers"), attention + norm),
+        "encoder.layers.attn": attention,
+        "encoder.layers.norm": norm,
         "head": HEAD,
         "embed": EMBED,
     }
-
-
-def test_a_budget_holds_a_module_and_a_component_that_the_table_names(own: OwnProject) -> None:
-    own.git.declare(
-        TABLE
-        + """
-    components = { tower = "encoder.*", ends = ["embed", "head"] }
-    budget.tower = 200
-    budget.ends = 816
-    """
-    )
+    named = 'components = { tower = "encoder.*", ends = ["embed", "head"] }\nbudget.tower = 200\nbudget.ends = 816\n'
+    own.git.declare(textwrap.dedent(TABLE) + named)
     review = own.gate().review("own")
     assert review.actual
     assert review.actual.components == {"tower": 3 * LAYER, "ends": EMBED + HEAD}
@@ -548,24 +501,18 @@ def test_a_component_that_holds_nothing_is_red(own: OwnProject, more: str, said:
     assert said in " ".join(found.sentence for found in review.errors)
 
 
-@pytest.mark.parametrize(
-    ("limit", "said"),
-    [
-        ("1_200", f"one more layer (encoder.layers, +{LAYER}) would pass every limit"),
-        ("1_050", None),
-        ("5B", f"one more layer (encoder.layers, +{LAYER}) would pass every limit"),
-    ],
-)
-def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit: str, said: str | None) -> None:
+@pytest.mark.parametrize(("limit", "notes"), [("1_103", False), ("1_104", True), ("5B", True)])
+def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit: str, notes: bool) -> None:  # noqa: FBT001
     own.git.declare(TABLE.replace('"1100"', f'"{limit}"'))
     found = [each for each in own.gate().review("own").findings if each.kind == "insensitive-budget"]
-    assert [each.message for each in found] == ([said] if said else [])
+    said = f"one more layer (encoder.layers, +{LAYER}) would pass every limit"
+    assert [each.message for each in found] == ([said] if notes else [])
     if limit == "5B":
         assert "total is 1,032, and its limit 5B, which is 4,844,961 times the count" in found[0].fix
 
 
 def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:
-    own.code = {"pool.weight": (8, 8)}
+    own.code = POOL
     own.accept()
     own.become_base()
     own.code = {"summary.weight": (8, 8)}

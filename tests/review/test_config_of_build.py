@@ -269,12 +269,12 @@ def test_sizes_in_the_lock_that_are_not_those_of_the_build_are_a_difference(lock
     assert differs in locked.errors_of(f'{LOOSE}    budget.growth = "1%"\n')
 
 
-@pytest.mark.parametrize("instead", ["", LAYERS_IN_LOCK[1]])
-def test_without_a_build_the_sizes_must_make_the_tensors_beside_them(locked: OwnProject, instead: str) -> None:
-    locked.edit_lock(LAYERS_IN_LOCK[0], instead)
-    ((kind, message),) = locked.errors_of(LOOSE, builds=False)
-    assert kind == "unknown-closed-form"
-    assert message.startswith(f"{UNTRUE}: ")
+def test_without_a_build_the_sizes_must_make_the_tensors_beside_them(locked: OwnProject) -> None:
+    locked.edit_lock(LAYERS_IN_LOCK[0], "")
+    for _ in range(2):
+        ((kind, message),) = locked.errors_of(LOOSE, builds=False)
+        assert (kind, message[: len(UNTRUE)]) == ("unknown-closed-form", UNTRUE)
+        locked.edit_lock("num_attention_heads", f"{LAYERS_IN_LOCK[1]}num_attention_heads")
 
 
 def test_without_a_build_the_lock_must_be_of_the_same_kwargs(locked: OwnProject) -> None:

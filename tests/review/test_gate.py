@@ -38,7 +38,7 @@ def settings(tmp_path: Path) -> Settings:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[object]]:
     """Has the first arguments of all calls of a function noted."""
 
-    def noted(module: object, name: str) -> list[object]:
+    def note(module: object, name: str) -> list[object]:
         calls: list[object] = []
         original = getattr(module, name)
 
@@ -49,7 +49,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[obj
         monkeypatch.setattr(module, name, noting)
         return calls
 
-    return noted
+    return note
 
 
 def of(settings: Settings, *, builds: bool = False) -> Gate:

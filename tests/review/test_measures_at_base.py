@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.commands.check import check
-from tests.support.git_projects import FITS, LAYER, GitProject, committed
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import Accepted, conclude_unbuilt
+from pytest_bertsize.review.examine import examine
+from tests.conftest import TINY
+from tests.support.desk import as_base, lay
+from tests.support.git_projects import FITS, LAYER
 
-TINY = 59_549
+if TYPE_CHECKING:
+    from pytest_bertsize.review.measures import Measured
+
+TOTAL = 59_549
+DEEPER = {"num_hidden_layers": 4}
+STORED = 4 * (TOTAL + 101 * 48 + 101)
+"""With the decoder's matrix and its bias, which are tied."""
 
 
 def layer_of_a_pass(tokens: int) -> int:
@@ -20,67 +28,41 @@ def layer_of_a_pass(tokens: int) -> int:
     return 2 * tokens * (4 * 48 * 48 + 2 * 72 * 48) + 4 * tokens * tokens * 48
 
 
-@pytest.fixture
-def change(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
-    return committed(tmp_path / "change", tiny)
+def measured(folder: Path, limits: str, changes: dict[str, Any], name: str = "fits") -> dict[str, Measured]:
+    """Return each measure, by its name, of a config that has changed since the base."""
+    base = as_base(lay(folder, FITS, TINY))
+    table = FITS.replace('"90K"\n', f'"90K"\n{limits}').replace("fits", name)
+    settings = lay(folder, table, {**TINY, **changes})
+    found = conclude_unbuilt(examine(settings.models[name], settings, Registry()), (), Accepted(base))
+    return {each.name: each for each in found.measured}
 
 
-def told(change: GitProject) -> tuple[dict[str, Any], str]:
-    """What the report has of each measure, by its name, and what the terminal says; nothing is built."""
-    out = io.StringIO()
-    check(change.folder, None, [str(change.folder / "r.json")], base="main", out=out)
-    (model,) = json.loads((change.folder / "r.json").read_text("utf-8"))["models"]
-    return {row["name"]: row for row in model["measures"]}, " ".join(out.getvalue().split())
-
-
-def test_what_a_layer_takes_is_told_beside_its_parameters(change: GitProject, tiny: dict[str, Any]) -> None:
-    change.write("config.json", {**tiny, "num_hidden_layers": 4})
-    rows, said = told(change)
-    assert (rows["bytes"]["base"], rows["bytes"]["expected"]) == (4 * TINY, 4 * (TINY + LAYER))
-    assert rows["flops"]["expected"] - rows["flops"]["base"] == layer_of_a_pass(40)  # its positions are 40
-    assert rows["flops"]["what"].startswith("40 tokens, ")
-    assert (
-        f"59,549 → 76,181 (+16,632); bytes +{4 * LAYER:,} (float32), FLOPs +{layer_of_a_pass(40):,} (40 tokens)" in said
-    )
-
-
-def test_a_limit_says_in_what_they_are_counted(change: GitProject, tiny: dict[str, Any]) -> None:
-    limits = 'budget.bytes = { max = "1MB", dtype = "float16" }\nbudget.flops = { max = "1G", seq_len = 16 }\n'
-    change.declare(FITS + limits)
-    change.write("config.json", {**tiny, "num_hidden_layers": 4})
-    rows, said = told(change)
-    assert (rows["bytes"]["base"], rows["bytes"]["expected"]) == (2 * TINY, 2 * (TINY + LAYER))
-    assert f"bytes +{2 * LAYER:,} (float16), FLOPs +{layer_of_a_pass(16):,} (16 tokens)" in said
-
-
-def test_of_all_that_is_as_it_was_only_what_is_limited_is_measured(change: GitProject) -> None:
-    assert told(change)[0] == {}
-    change.declare(FITS + 'budget.bytes = { max = "1MB", count = "stored" }\n')
-    rows, said = told(change)
-    stored = 4 * (TINY + 101 * 48 + 101)  # the decoder's matrix and its bias, which are tied
-    assert (rows["bytes"]["base"], rows["bytes"]["expected"]) == (stored, stored)
-    assert "bytes +" not in said
-
-
-def test_a_wider_dtype_alone_is_a_change(change: GitProject, tiny: dict[str, Any]) -> None:
-    change.write("config.json", {**tiny, "dtype": "float64"})
-    rows, said = told(change)
-    assert [*rows] == ["bytes"]
-    assert (rows["bytes"]["base"], rows["bytes"]["expected"]) == (4 * TINY, 8 * TINY)
-    assert f"no count changed; bytes +{4 * TINY:,} (float64)" in said
-
-
-@pytest.mark.parametrize("said", [{"dtype": "auto"}, {"quantization_config": {"load_in_4bit": True}}])
-def test_of_weights_that_are_of_no_one_dtype_no_bytes_are_told(
-    change: GitProject, tiny: dict[str, Any], said: dict[str, Any]
+@pytest.mark.parametrize(
+    ("limits", "changes", "in_bytes", "tokens"),
+    [
+        ("", DEEPER, (4 * TOTAL, 4 * (TOTAL + LAYER)), 40),  # its positions
+        (
+            'budget.bytes = { max = "1MB", dtype = "float16" }\nbudget.flops = { max = "1G", seq_len = 16 }\n',
+            *(DEEPER, (2 * TOTAL, 2 * (TOTAL + LAYER)), 16),
+        ),
+        ("", {}, None, 0),
+        ('budget.bytes = { max = "1MB", count = "stored" }\n', {}, (STORED, STORED), 0),
+        ("", {"dtype": "float64"}, (4 * TOTAL, 8 * TOTAL), 0),
+        ("", {"dtype": "auto", **DEEPER}, None, 40),  # of no one dtype
+        ("", {"quantization_config": {"load_in_4bit": True}, **DEEPER}, None, 40),
+    ],
+)
+def test_what_a_change_takes_is_measured_as_its_limit_says(
+    tmp_path: Path, limits: str, changes: dict[str, Any], in_bytes: tuple[int, int] | None, tokens: int
 ) -> None:
-    change.write("config.json", {**tiny, **said, "num_hidden_layers": 4})
-    assert [*told(change)[0]] == ["flops"]
+    found = measured(tmp_path, limits, changes)
+    if tokens:
+        flops = found.pop("flops")
+        assert flops.what.startswith(f"{tokens} tokens, ")
+        assert flops.base
+        assert flops.actual - flops.base == layer_of_a_pass(tokens)
+    assert {name: (each.base, each.actual) for name, each in found.items()} == ({"bytes": in_bytes} if in_bytes else {})
 
 
-def test_a_new_model_has_no_measure_at_the_base(change: GitProject, tiny: dict[str, Any]) -> None:
-    change.write("other.json", {**tiny, "vocab_size": 50})
-    change.declare(FITS + FITS.replace("fits", "other").replace("config.json", "other.json"))
-    check(change.folder, None, [str(change.folder / "r.json")], base="main", out=io.StringIO())
-    _, new = json.loads((change.folder / "r.json").read_text("utf-8"))["models"]
-    assert new["measures"] == []
+def test_a_new_model_has_no_measure_at_the_base(tmp_path: Path) -> None:
+    assert measured(tmp_path, "", {}, "other") == {}

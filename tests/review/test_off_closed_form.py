@@ -84,20 +84,16 @@ def test_each_component_that_differs_is_found_once() -> None:
     }
 
 
-@pytest.mark.parametrize(("count", "rest"), [(4, ""), (5, "; and 1 more"), (7, "; and 3 more")])
+@pytest.mark.parametrize(("count", "rest"), [(4, ""), (5, "; and 1 more")])
 def test_four_differences_are_named_and_the_rest_counted(count: int, rest: str) -> None:
     named = "; ".join(f"encoder.part{index} is new: 2 (2)" for index in range(4))
     assert message((NORM,), (NORM, *parts(count))) == f"encoder is +{2 * count} off the closed form 768: {named}{rest}"
 
 
-def test_a_resized_tensor_is_shown_with_both_its_shapes_even_where_the_count_is_the_same() -> None:
-    same = "encoder.norm has as many parameters as the closed form D = 768, but its tensors differ: encoder.norm.weight"
-    resized = Tensor("encoder.norm.weight", (384, 2), "encoder.norm")
-    assert message((NORM,), (resized,)) == f"{same}: 768 → 384×2, no count changed"
-
-
-def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_round() -> None:
+def test_tensors_that_differ_in_shape_or_in_what_trains_differ_even_where_the_count_is_the_same() -> None:
     same = "encoder.norm has as many parameters as the closed form D = 768, but its tensors differ: encoder"
+    resized = Tensor("encoder.norm.weight", (384, 2), "encoder.norm")
+    assert message((NORM,), (resized,)) == f"{same}.norm.weight: 768 → 384×2, no count changed"
     assert message((FROZEN,), (NORM,)) == f"{same} now trains: 768"
     assert message((NORM,), (FROZEN,)) == f"{same} no longer trains: 768"
 
@@ -106,14 +102,11 @@ def test_a_class_of_the_project_may_have_more_names_for_a_tensor_or_fewer() -> N
     """``self.ctx_model = self.question_model``; a BERT that was copied without ``cls.predictions.decoder.bias``."""
     assert compared((NORM,), (NORM, SHARED), OWN) == []
     assert compared((NORM, SHARED), (NORM,), OWN) == []
-    (found,) = compared((NORM, SHARED), (NORM, SHARED._replace(tied_to=None)), OWN)
-    assert found.actual == 2 * 768
-
-
-def test_a_class_of_the_library_has_its_names_one_by_one() -> None:
-    for expected, actual in (((NORM,), (NORM, SHARED)), ((NORM, SHARED), (NORM,))):
+    for expected, actual in (((NORM,), (NORM, SHARED)), ((NORM, SHARED), (NORM,))):  # of the library it has them all
         (found,) = compared(expected, actual)
         assert (found.component, found.expected, found.actual) == ("encoder.norm", 768, 768)
+    (found,) = compared((NORM, SHARED), (NORM, SHARED._replace(tied_to=None)), OWN)
+    assert found.actual == 2 * 768
 
 
 def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
@@ -142,13 +135,6 @@ def test_a_class_whose_table_no_command_writes_is_mended_by_hand() -> None:
     assert found.fix == "correct the class, or its table"
 
 
-def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
-    built = chinese().tensors
-    renamed = tuple(each._replace(name=each.name.replace("encoder.layer.", "encoder.layers.")) for each in built)
-    (found,) = compared(built, renamed, OWN)
-    assert found.message.endswith(f"layer is now named bert.encoder.layers, with the same shapes: {12 * LAYER:,}")
-
-
 def test_layers_that_share_what_another_has_are_one_difference() -> None:
     """As ALBERT's do; the same the other way round."""
     built, first, second = chinese().tensors, "bert.encoder.layer.0.", "bert.encoder.layer.1."
@@ -173,22 +159,24 @@ def test_a_decoder_with_a_matrix_of_its_own() -> None:
     assert V * D == 16_226_304
 
 
-def test_a_pooler_that_the_closed_form_does_not_have() -> None:
-    built = changed(
-        weight=Tensor("bert.pooler.dense.weight", (D, D), "pooler"),
-        bias=Tensor("bert.pooler.dense.bias", (D,), "pooler"),
-    )
-    assert "perhaps an extra pooler: bert.pooler.dense is D² + D = 590,592" in only(reviewed(built)).fix
+def dense(name: str) -> tuple[Tensor, ...]:
+    return tuple(Tensor(f"{name}.{kind}", (D, D)[: 1 + (kind == "weight")], "encoder") for kind in ("weight", "bias"))
 
 
-def test_a_dense_layer_in_each_of_twelve_layers_is_one_cause() -> None:
-    more = [
-        Tensor(f"bert.encoder.layer.{layer}.extra.{name}", shape, "encoder.attention")
-        for layer in range(12)
-        for name, shape in {"weight": (D, D), "bias": (D,)}.items()
-    ]
+@pytest.mark.parametrize(
+    ("names", "cause"),
+    [
+        (["bert.pooler.dense"], "an extra pooler: bert.pooler.dense is"),
+        (
+            [f"bert.encoder.layer.{layer}.extra" for layer in range(12)],
+            "an extra dense layer: bert.encoder.layer.*.extra (×12) is",
+        ),
+    ],
+)
+def test_a_dense_layer_more_is_one_cause_in_each_of_twelve_layers_too(names: list[str], cause: str) -> None:
+    more = (tensor for name in names for tensor in dense(name))
     fix = only(reviewed(Inventory((*chinese().tensors, *more)))).fix
-    assert "an extra dense layer: bert.encoder.layer.*.extra (×12) is D² + D = 590,592" in fix
+    assert f"perhaps {cause} D² + D = 590,592" in fix
     assert fix.count("perhaps") == 1
 
 
@@ -198,19 +186,13 @@ def test_a_dense_layer_that_was_not_built() -> None:
     assert f"perhaps a missing dense layer: {name} is D² + D = 590,592" in only(found).fix
 
 
-@pytest.mark.parametrize(
-    ("rows", "what"), [(522, "10 rows more"), (513, "1 row more"), (511, "1 row fewer"), (500, "12 rows fewer")]
-)
+@pytest.mark.parametrize(("rows", "what"), [(513, "1 row more"), (500, "12 rows fewer")])
 def test_a_table_of_other_rows(rows: int, what: str) -> None:
-    name = "bert.embeddings.position_embeddings.weight"
+    name, k = "bert.embeddings.position_embeddings.weight", abs(rows - 512)
     found = only(reviewed(changed(**{name: tensor(name)._replace(shape=(rows, D))})))
-    k = abs(rows - 512)
     assert f"perhaps {what}: {name}, {k}·768 = {k * D:,};" in found.fix
-
-
-def test_a_matrix_of_other_rows_is_no_table() -> None:
-    name = "cls.predictions.transform.dense.weight"
-    assert "perhaps" not in only(reviewed(changed(**{name: tensor(name)._replace(shape=(1280, D))}))).fix
+    matrix = "cls.predictions.transform.dense.weight"  # which is no table
+    assert "perhaps" not in only(reviewed(changed(**{matrix: tensor(matrix)._replace(shape=(1280, D))}))).fix
 
 
 def test_a_table_that_is_factorised_is_of_its_own_width() -> None:

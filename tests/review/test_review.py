@@ -42,10 +42,7 @@ if TYPE_CHECKING:
     [
         (102_290_311, "failed"),
         (102_290_312, "passed"),
-        (102_290_313, "passed"),
         ("102.290311M", "failed"),
-        ("102.290312M", "passed"),
-        ({"min": 102_290_311}, "passed"),
         ({"min": 102_290_312}, "passed"),
         ({"min": 102_290_313}, "failed"),
         ({"exact": 102_290_311}, "failed"),
@@ -81,24 +78,13 @@ def test_under_budget_says_by_how_much() -> None:
     ("limit", "accepting"),
     [
         ("600K", 'write "614K"'),
-        (600_000, "write 613_256"),
-        ({"max": "600K"}, 'write max = "614K"'),
-        ({"max": 600_000}, "write max = 613_256"),
         ({"min": "500K", "max": "600K"}, 'write max = "614K"'),
-        ({"min": "700K"}, 'write min = "613K"'),  # rounded up it would be broken again
-        ({"min": "700K", "max": "800K"}, 'write min = "613K"'),
+        ({"min": "700K", "max": "800K"}, 'write min = "613K"'),  # rounded up it would be broken again
         ({"exact": "700K"}, "write exact = 613_256"),
     ],
 )
 def test_a_broken_limit_says_how_to_write_one_that_holds(limit: object, accepting: str) -> None:
     assert only(reviewed(head=limit)).fix == f"to accept it, {accepting}"
-
-
-@pytest.mark.parametrize(
-    "component", ["trainable", "embeddings", "embeddings.word", "encoder.attention", "head.transform"]
-)
-def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
-    assert only(reviewed(**{component: 1})).component == component
 
 
 def test_two_limits_on_one_component_both_hold() -> None:
@@ -139,13 +125,7 @@ def test_a_finding_says_where_its_limit_stands() -> None:
     )
 
 
-def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
-    found = only(reviewed(encodr=1_000_000_000))
-    assert found.message == 'the budget names the component "encodr", which no bert model has'
-    assert found.fix == "did you mean 'encoder'?"
-
-
-def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
+def test_a_limit_on_what_the_class_lacks_would_hold_nothing_unless_it_keeps_it_out() -> None:
     assert only(reviewed(pooler=1_000_000)) == Finding(
         "config-invalid",
         'the budget limits "pooler", which this BertForMaskedLM does not have: the limit would check nothing',
@@ -154,11 +134,7 @@ def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() ->
         file="pyproject.toml",
         line=3,
     )
-
-
-@pytest.mark.parametrize("none", [0, {"exact": 0}, {"max": 0}])
-def test_a_limit_of_none_keeps_a_component_out(none: object) -> None:
-    assert reviewed(pooler=none).verdict == "passed"
+    assert reviewed(pooler={"exact": 0}).verdict == "passed"
 
 
 def test_without_a_budget_the_closed_form_still_decides() -> None:
@@ -185,13 +161,8 @@ def test_a_thirteenth_layer_is_caught_even_when_the_total_matches() -> None:
 
 
 def test_an_untied_decoder_is_named_with_what_it_costs() -> None:
-    untied = changed(
-        **{
-            "cls.predictions.decoder.weight": Tensor("cls.predictions.decoder.weight", (21128, 768), "head.decoder"),
-            "cls.predictions.decoder.bias": Tensor("cls.predictions.decoder.bias", (21128,), "head.decoder"),
-        }
-    )
-    found = only(reviewed(untied))
+    sizes = {"cls.predictions.decoder.weight": (21128, 768), "cls.predictions.decoder.bias": (21128,)}
+    found = only(reviewed(changed(**{name: Tensor(name, shape, "head.decoder") for name, shape in sizes.items()})))
     assert found.kind == "off-closed-form"
     assert found.message == (
         "head.decoder is +16,247,432 off the closed form V = 21,128: cls.predictions.decoder.weight is no longer "
@@ -201,30 +172,16 @@ def test_an_untied_decoder_is_named_with_what_it_costs() -> None:
     assert (found.expected, found.actual) == (21_128, 21_128 + 21128 * 768 + 21128)
 
 
-def test_a_missing_a_new_a_resized_and_a_frozen_tensor_are_named() -> None:
+def test_a_missing_a_new_and_a_resized_tensor_are_named() -> None:
     name, missing = "bert.embeddings.position_embeddings.weight", "cls.predictions.transform.LayerNorm.bias"
-    actual = changed(
-        **{
-            name: Tensor(name, (1024, 768), "embeddings.position"),
-            missing: None,
-            "crf": Tensor("crf.transitions", (18, 18), "unexpected"),
-            "frozen": Tensor("bert.embeddings.LayerNorm.bias", (768,), "embeddings.norm", trainable=False),
-        }
-    )
-    messages = {finding.component: finding.message for finding in reviewed(actual).errors}
-    assert messages == {
+    resized, new = Tensor(name, (1024, 768), "embeddings.position"), Tensor("crf.transitions", (18, 18), "unexpected")
+    actual = changed(**{name: resized, missing: None, "crf": new})
+    assert {finding.component: finding.message for finding in reviewed(actual).errors} == {
         "embeddings.position": f"embeddings.position is +393,216 off the closed form P·D = 393,216: {name}: "
         "rows 512 → 1,024, +393,216",
         "head.transform": f"head.transform is -768 off the closed form D² + 3·D = 592,128: {missing} is gone: 768 (768)",
         "unexpected": "unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
-        "embeddings.norm": "embeddings.norm has as many parameters as the closed form 2·D = 1,536, but its tensors differ: "
-        "bert.embeddings.LayerNorm.bias no longer trains: 768",
     }
-
-
-def test_equal_counts_of_different_shape_differ() -> None:
-    name = "cls.predictions.transform.dense.weight"
-    assert reviewed(changed(**{name: Tensor(name, (384, 1536), "head.transform")})).verdict == "failed"
 
 
 # the headline
@@ -235,7 +192,6 @@ def test_equal_counts_of_different_shape_differ() -> None:
     [
         ({"total": "102M"}, "zh: total 102,290,312, limit 102,000,000 (+290,312)"),
         ({"embeddings": {"min": "17M"}}, "zh: embeddings 16,622,592, limit 17,000,000 (-377,408)"),
-        ({"head": 1, "total": 1}, "zh: total 102,290,312, limit 1 (+102,290,311); 1 more finding"),
         (
             {"head": 1, "encoder": 1, "pooler": 0, "embeddings": 1},
             "zh: encoder 85,054,464, limit 1 (+85,054,463); 2 more findings",
@@ -285,26 +241,21 @@ URGENT: tuple[Kind, ...] = (
 )
 
 
-@pytest.mark.parametrize(("first", "second"), [*pairwise(URGENT)])
-def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_budget(
-    first: Kind, second: Kind
-) -> None:
-    found = (Finding(second, "the second"), Finding(first, "the first"))
-    assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
+def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_budget() -> None:
+    for first, second in pairwise(URGENT):
+        found = (Finding(second, "the second"), Finding(first, "the first"))
+        assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
 
 
-def test_what_was_not_built_never_passed() -> None:
+def test_what_was_not_built_never_passed_and_has_no_module() -> None:
     unbuilt = subject(total="200M")
     assert unbuilt.verdict == "failed"
     assert unbuilt.headline == "zh: was not built"
     with pytest.raises(RuntimeError, match=r"^zh: was not built$"):
         _ = unbuilt.model
-
-
-def test_the_module_itself_is_there_where_the_model_was_built() -> None:
-    assert type(reviewed().model).__name__ == "BertForMaskedLM"
     with pytest.raises(RuntimeError, match=r"^zh: "):
         _ = replace(reviewed(), actual=None).model
+    assert type(reviewed().model).__name__ == "BertForMaskedLM"
 
 
 def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> None:
@@ -328,8 +279,7 @@ def test_a_budget_may_name_what_the_family_knows_or_where_no_closed_form_does_wh
     built = replace(subject(), actual=chinese())
     assert {"pooler", "head.decoder"} <= {*built.known_components}  # no pooler is in this class
     alone = without_form(built, closed_form=False).known_components
-    assert "head.decoder" in alone
-    assert "pooler" not in alone
+    assert {"pooler", "head.decoder"} & {*alone} == {"head.decoder"}
 
 
 def test_the_components_are_those_of_either_side_and_those_that_are_limited() -> None:
@@ -366,13 +316,10 @@ def test_warnings_fail_nothing() -> None:
         ),
         ("encoder.attention", 2_362_368, "the limit is one layer: ×12 is 28,348,416"),
         ("encoder.feed_forward", 56_623_104, "the limit leaves out the biases, 46,080"),
-        ("encoder.attention", 118_537_744, "to accept it, write exact = 28_348_416"),
-        ("head.decoder", 0, "to accept it, write exact = 21_128"),
         ("trainable", 102_290_312 - 613_256, "to accept it, write exact = 102_290_312"),
         ("head", 0, "the limit leaves out head.decoder 21,128, head.transform 592,128"),
         ("total", 102_290_312 - 613_256, "the limit leaves out the head, 613,256"),
         ("total", 102_290_312 - 393_216, "the limit leaves out the embeddings.position, 393,216"),
-        ("total", 102_290_312 - 16_622_592, "the limit leaves out the embeddings, 16,622,592"),
         ("total", 118_537_744, "the limit counts tied tensors twice, 16,247,432 too many"),
         ("total", 102_290_311, "to accept it, write exact = 102_290_312"),
     ],
@@ -382,21 +329,14 @@ def test_a_usual_mistake_is_recognised_from_its_number(component: str, claim: in
 
 
 def test_the_sum_of_the_other_limits_names_each_part_that_is_off() -> None:
-    parts = {
-        "embeddings": {"exact": 16_000_000},
-        "encoder": {"exact": 85_054_464},
-        "head": {"exact": 600_000},
-        "pooler": 0,
-    }
-    found = reviewed(**parts, total={"exact": 16_000_000 + 85_054_464 + 600_000})
+    exact = {"embeddings": 16_000_000, "encoder": 85_054_464, "head": 600_000}
+    parts = {name: {"exact": limit} for name, limit in exact.items()}
+    found = reviewed(**parts, pooler=0, total={"exact": sum(exact.values())})
     assert found.errors[-1].fix == (
         "the limit is the sum of the other limits, and the difference is in embeddings +622,592, head +13,256"
     )
-
-
-def test_the_sum_of_parts_that_hold_explains_nothing() -> None:
-    found = only(reviewed(embeddings={"exact": 16_622_592}, head={"exact": 613_256}, total={"exact": 17_235_848}))
-    assert found.fix == "to accept it, write exact = 102_290_312"
+    found = reviewed(embeddings={"exact": 16_622_592}, head={"exact": 613_256}, total={"exact": 17_235_848})
+    assert only(found).fix == "to accept it, write exact = 102_290_312"  # the sum of parts that hold
 
 
 def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:
@@ -448,17 +388,13 @@ def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_
     assert held("1MB", Measured("flops", "128 tokens", 1, 1)).findings == ()
 
 
-def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
-    found = only(held("200MB", *in_bytes(expected=FLOAT32 - 4)))
-    assert found.fix == "fix the difference from the closed form first: a limit cannot accept it"
+def test_what_is_off_the_closed_form_cannot_be_accepted() -> None:
+    first = "fix the difference from the closed form first: a limit cannot accept it"
+    assert only(held("200MB", *in_bytes(expected=FLOAT32 - 4))).fix == first
     assert 'write "410MB"' in only(held("200MB", *in_bytes(expected=None))).fix  # a class that has none
-
-
-def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:
-    more = Tensor("bert.odd", (5,), "encoder")
-    found = reviewed(changed(odd=more), total="102M")
+    found = reviewed(changed(odd=Tensor("bert.odd", (5,), "encoder")), total="102M")
     assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
-    assert found.findings[1].fix == "fix the difference from the closed form first: a limit cannot accept it"
+    assert found.findings[1].fix == first
 
 
 def test_other_sizes_are_counted_only_where_the_class_is_as_its_closed_form() -> None:
@@ -472,12 +408,14 @@ def test_other_sizes_are_counted_only_where_the_class_is_as_its_closed_form() ->
 
 
 def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero() -> None:
-    assert without_closed_form("adapters", 0).findings == ()
-    assert only(without_closed_form("adapters", 1)).message.endswith("BertForMaskedLM does not have")
-
-
-def without_closed_form(component: str, limit: int) -> Review:
-    return hold(without_form(subject(**{component: limit}), closed_form=False), chinese())
+    """Unless it is there by another name."""
+    unknown = 'the budget names the component "{}", which BertForMaskedLM does not have'
+    for component, limit, refused in (
+        *(("adapters", 0, False), ("adapters", 1, True)),
+        *(("encodr", 0, True), ("word", 0, True), ("embeddings.words", 0, True)),
+    ):
+        found = hold(without_form(subject(**{component: limit}), closed_form=False), chinese())
+        assert [each.message for each in found.findings] == ([unknown.format(component)] if refused else [])
 
 
 def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:
@@ -500,19 +438,12 @@ def test_the_closed_form_is_held_against_the_budget_where_nothing_is_built() -> 
     assert (found.verdict, found.errors, found.unbuilt) == ("passed", (), True)
     assert found.held is found.expected
     assert found.headline == "zh: 102,290,312 parameters by the closed form, not built"
-
-
-def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks() -> None:
     found = unbuilt(total="102M", encodr=1)
     assert [each.kind for each in found.findings] == ["over-budget", "config-invalid"]
-    assert found.findings[0].message == "total is 102,290,312, 290,312 over its limit of 102M"
     assert (found.verdict, found.unbuilt) == ("failed", True)
-
-
-@pytest.mark.parametrize(("strict", "verdict"), [(False, "uncounted"), (True, "failed")])
-def test_what_has_no_closed_form_is_not_counted_where_nothing_is_built(*, strict: bool, verdict: str) -> None:
-    found = conclude_unbuilt(without_form(subject(), closed_form=False).subject, strict=strict)
-    assert (found.verdict, found.unbuilt, only(found).kind) == (verdict, True, "build-failed")
+    for strict, verdict in ((False, "uncounted"), (True, "failed")):
+        found = conclude_unbuilt(without_form(subject(), closed_form=False).subject, strict=strict)
+        assert (found.verdict, found.unbuilt, only(found).kind) == (verdict, True, "build-failed")
 
 
 # what a build agrees with, so that an earlier run's needs no tensors
