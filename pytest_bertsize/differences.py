@@ -119,9 +119,8 @@ class _Side:
     def find_roots(self, names: Collection[str]) -> list[str]:
         """Return the outermost modules whose tensors are all in ``names``, and the names that are in no such module."""
         left = Counter(path for name in names for path in _outer_modules(name))
-        found = (
-            next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
-        )
+        whole = {path for path, count in left.items() if count == len(self.paths[path])}
+        found = (next((path for path in _outer_modules(name) if path in whole), name) for name in names)
         return list(dict.fromkeys(found))
 
     def with_heirs(self, leaving: Collection[str]) -> _Side:
@@ -258,13 +257,14 @@ class _Comparison:
                 axis, sizes = _describe_resizing(old.shape, new.shape)
                 groups.setdefault((new.component, sizes), []).append((axis, old, new))
         for (_, sizes), resized in groups.items():
-            count = sum(
-                new.size - old.size for _, old, new in resized if not old.tied_to
-            )  # a tied one counts as untied
+            # a tied tensor counts as untied
+            count = sum(new.size - old.size for _, old, new in resized if not old.tied_to)
             tensors = tuple(new.name for *_, new in resized)
             names = [each for each, _ in fold_names(tensors)]
             outermost = dict.fromkeys(name.partition(".")[0] for name in names)
-            where = _common_module(names) or listed([*outermost], MOST_NAMED)
+            parts_of = zip(*(each.split(".") for each in names), strict=False)
+            shared = takewhile(lambda parts: len({*parts}) == 1, parts_of)
+            where = ".".join(parts[0] for parts in shared) or listed([*outermost], MOST_NAMED)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
             many = plural(len(resized), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
             (first, *_), *others = resized
@@ -296,11 +296,8 @@ class _Comparison:
     def _find_trained(self) -> Iterator[Difference]:
         kinds: dict[Kind, bool] = {"frozen": False, "trained": True}
         for kind, trains in kinds.items():
-            names = {
-                name: None
-                for name in self.stay
-                if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
-            }
+            was, now = self.before.tensors, self.after.tensors
+            names = [each for each in self.stay if now[each].trainable == trains != was[each].trainable]
             for name, paths in _fold_paths(self.after.find_roots(names), self.after.signature):
                 if count := sum(map(self.after.count_owned, paths)):  # a tied tensor counts with its owner
                     tensors = self.after.names_within(paths)
@@ -341,11 +338,6 @@ def _count_common_parts(one: str, other: str) -> int:
     first, second = one.split("."), other.split(".")
     pairs = (zip(first, second, strict=False), zip(first[::-1], second[::-1], strict=False))
     return sum(1 for each in pairs for _ in takewhile(lambda both: both[0] == both[1], each))
-
-
-def _common_module(names: Sequence[str]) -> str:
-    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*(name.split(".") for name in names), strict=False))
-    return ".".join(parts[0] for parts in shared)
 
 
 # words

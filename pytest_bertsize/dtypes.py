@@ -58,10 +58,7 @@ def whole_bytes(elements: int, bits: int) -> int:
 
 
 def bits_of(dtype: str) -> int:
-    """Return the bits that one parameter of a dtype takes.
-
-    :raises BadValue: for a name that is not in :data:`BITS`, with the name to write.
-    """
+    """Return the bits of one parameter of a dtype; raise BadValue, with the name to write, for an unknown one."""
     if dtype in BITS:
         return BITS[dtype]
     bare = dtype.lower().removeprefix("torch.")

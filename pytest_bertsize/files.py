@@ -54,10 +54,7 @@ class Place(Struct, frozen=True, dict=True):
 
     @cached_property
     def path(self) -> Path:
-        """The path with all symlinks resolved.
-
-        :raises Unusable: if the resolved path lies outside the project, or cannot be followed.
-        """
+        """The path with all symlinks resolved; :class:`Unusable` is raised if it lies outside the project."""
         try:
             real = (self.root / self.reference).resolve()
             # below the root as it is written: that path has no symlink, so neither has the root
@@ -113,23 +110,23 @@ class Place(Struct, frozen=True, dict=True):
         return replace(self, reference=str(Path(self.reference).parent / name))
 
     def opened(self) -> BinaryIO:
-        """Open the file, at its first byte.
-
-        :raises Unusable: if it is missing, empty, not a regular file, or a git-LFS pointer.
-        """
+        """Open the file; raise :class:`Unusable` if it is missing, empty, not a regular file, or a git-LFS pointer."""
         stream = self.opened_unread()
         try:
-            self._check_start(stream)
+            start = stream.read(len(LFS_POINTER))
+            if not start:
+                self.fail("the file is empty", f"write the {self.what} again")
+            if start == LFS_POINTER:
+                message = f"this is a git-LFS pointer, not the {self.what}"
+                self.fail(message, "run git lfs pull; in CI, give actions/checkout lfs: true")
+            stream.seek(0)
         except BaseException:
             stream.close()
             raise
         return stream
 
     def opened_unread(self) -> BinaryIO:
-        """Open the file, at its first byte, whatever its content.
-
-        :raises Unusable: if it is missing, or not a regular file.
-        """
+        """Open the file, whatever its content; raise :class:`Unusable` if it is missing, or not a regular file."""
         path = self.path
         try:
             return open_regular(path)
@@ -146,20 +143,8 @@ class Place(Struct, frozen=True, dict=True):
         except (OSError, ValueError) as error:
             self.fail(f"the file cannot be read: {reason(error)}", "make it readable")
 
-    def _check_start(self, stream: BinaryIO) -> None:
-        start = stream.read(len(LFS_POINTER))
-        if not start:
-            self.fail("the file is empty", f"write the {self.what} again")
-        if start == LFS_POINTER:
-            message = f"this is a git-LFS pointer, not the {self.what}"
-            self.fail(message, "run git lfs pull; in CI, give actions/checkout lfs: true")
-        stream.seek(0)
-
     def content(self, largest: int) -> bytes:
-        """Read the whole file.
-
-        :raises Unusable: if it has more than ``largest`` bytes, and as :meth:`opened` does.
-        """
+        """Read the whole file; raise :class:`Unusable` if it is larger than ``largest``, and as :meth:`opened`."""
         with self.opened() as stream:
             size = os.fstat(stream.fileno()).st_size
             content = stream.read(size + 1) if size <= largest else b""
@@ -246,10 +231,7 @@ class NotRegular(OSError):
 
 
 def open_regular(path: Path | str) -> BinaryIO:
-    """Open a regular file once, at its first byte.
-
-    :raises OSError: if it cannot be opened, or is a folder, a symlink, a pipe or a device.
-    """
+    """Open a regular file; raise OSError for anything else: a folder, a symlink, a pipe or a device."""
     stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         return stream

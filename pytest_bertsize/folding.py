@@ -52,10 +52,7 @@ def group_indices(places: Iterable[Indices]) -> list[Box]:
 
 
 def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
-    """Write ``layer[0:12].weight`` for ``layer.*.weight`` with the indices 0 to 11.
-
-    :param several: the text for several layers, in place of the range.
-    """
+    """Write ``layer[0:12].weight`` for ``layer.*.weight`` with the indices 0 to 11, or ``several`` for the range."""
     left, text = iter(box), ""
     for part in template.split("."):
         if part == _HOLE:
@@ -87,10 +84,7 @@ def escape_name(name: str) -> str:
 
 
 def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
-    """Yield the names that a folded name stands for, each with its indices in the ranges.
-
-    :raises ValueError: for brackets that are not a range.
-    """
+    """Yield the names that a folded name stands for, with their indices; raise ValueError for other brackets."""
     parts = _RANGE.split(text)
     runs = [range(int(low), int(high)) for low, high in zip(parts[1::3], parts[2::3], strict=True)]
     plain = parts[::3]

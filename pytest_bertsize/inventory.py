@@ -60,10 +60,7 @@ Modules = Mapping[tuple[str, ...], Collection[str]]
 
 
 def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
-    """Return the modules around tensors, each with the components of the tensors in it.
-
-    :param known: names of tensors, and their components.
-    """
+    """Return the modules around tensors of known components, each with the components of the tensors in it."""
     found: dict[tuple[str, ...], set[str]] = {}
     for name, component in known:
         parts = name.split(".")
@@ -73,10 +70,7 @@ def group_by_module(known: Iterable[tuple[str, str]]) -> Modules:
 
 
 def find_nearest(name: str, modules: Modules, otherwise: str) -> str:
-    """Return the component that the tensors in the innermost known module around a name have in common.
-
-    :param otherwise: returned if they share nothing, or if no module around the name is known.
-    """
+    """Return the component that all tensors in the innermost known module around a name share; else ``otherwise``."""
     inside: set[str] = set()
     paths: list[tuple[str, ...]] = [()]
     for part in name.split(".")[:-1]:
@@ -138,10 +132,7 @@ class Inventory:
         return sum(tensor.size for tensor in self.tensors)
 
     def __getitem__(self, component: str) -> int:
-        """Return the parameters of a component, ``"total"`` or ``"trainable"``; 0 if only other models have it.
-
-        :raises KeyError: for a component that no model of the family has.
-        """
+        """Return the parameters of a component; 0 if only other models of the family have it, KeyError if none has."""
         if component not in {TOTAL, TRAINABLE, *self.components} and component not in self.list_known():
             there = did_you_mean(component, self.components, f"the components are {', '.join(self.components)}")
             raise KeyError(f"there is no component {component!r}; {there}")
@@ -185,12 +176,9 @@ class Loading(NamedTuple):
 def roll_up(own: dict[str, int]) -> dict[str, int]:
     """Return the count of each component with those below it; the components are sorted by :func:`parents_first`."""
     counts: dict[str, int] = {}
-    for component in own:
-        for level in levels(component):
-            counts.setdefault(level, 0)
     for component, count in own.items():
         for level in levels(component):
-            counts[level] += count
+            counts[level] = counts.get(level, 0) + count
     return {name: counts[name] for name in parents_first(counts)}
 
 

@@ -88,9 +88,9 @@ class Quantity(Struct, frozen=True, dict=True):
         bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
         bare = re.sub(r"_(?![0-9]{3}(?![0-9]))", ".", bare)  # 41_5M is no mark of thousands
         match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", _read_commas(bare))
-        whole = match and (match["unit"] or "." not in match["digits"])
-        units = self.meant.get(match["unit"], ()) if match and whole else ()
-        meant = [repr(f"{match['digits']}{unit}") for unit in units] if match else []
+        if not match or not (match["unit"] or "." not in match["digits"]):
+            return ""
+        meant = [repr(f"{match['digits']}{unit}") for unit in self.meant.get(match["unit"], ())]
         return f"; did you mean {' or '.join(meant)}?" if meant else ""
 
 
@@ -225,4 +225,4 @@ def _mark_thousands(number: Decimal, places: int, like: str) -> str:
     return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > len("9,999") else "")
 
 
-parse_count, parse_bytes, parse_flops = PARAMETERS.parse, BYTES.parse, FLOPS.parse
+parse_count, parse_bytes = PARAMETERS.parse, BYTES.parse

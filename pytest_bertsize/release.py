@@ -35,10 +35,7 @@ class Unsupported(ValueError):
 
 
 def parse_release(text: str) -> Release:
-    """Parse the release of transformers that the table names: ``"4.57"`` or ``"4.57.6"``.
-
-    :raises Unsupported: if no closed forms are known for it.
-    """
+    """Parse the release that the table names, ``"4.57"`` or ``"4.57.6"``; raise :class:`Unsupported` for others."""
     found = _WRITTEN.fullmatch(text)
     if found is None:
         raise Unsupported(f'{text!r} is not a release of transformers; write "4.57", for example')
@@ -46,10 +43,7 @@ def parse_release(text: str) -> Release:
 
 
 def read_version(version: str) -> Release:
-    """Parse the version of a distribution; ``"5.24.0.dev0"`` is read as the release that it will be.
-
-    :raises Unsupported: if no closed forms are known for it.
-    """
+    """Parse the version of a distribution; ``"5.24.0.dev0"`` is read as the release that it will be."""
     found = _OF_METADATA.match(version)
     if found is None:
         raise Unsupported(f"the installed transformers has the version {version!r}, which is not a release")

@@ -50,15 +50,14 @@ def printable(text: str, longest: int = LONGEST) -> str:
     """
     if len(text) <= longest and text.isprintable() and not _STEERS.search(text):
         return text
-    parts = [_STEERING.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
+    parts = [
+        _STEERING.get(part) or (part if part.isprintable() else part.encode("unicode_escape").decode())
+        for part in _PARTS.findall(text[: longest + 1])
+    ]
     if sum(map(len, parts)) <= longest:
         return "".join(parts)
     room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
     return "".join(part for part, left in zip(parts, room) if left >= 0) + "…"
-
-
-def _escaped(char: str) -> str:
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
 def visible(text: str) -> str:
@@ -90,10 +89,7 @@ def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> st
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str, written: Callable[[str], str] = repr) -> str:
-    """Return ``did you mean 'hidden_size'?``, or ``otherwise`` if no known name is near in spelling.
-
-    :param written: returns the known name as the sentence shows it.
-    """
+    """Return ``did you mean 'hidden_size'?``, or ``otherwise`` if no known name is near in spelling."""
     found = nearest_to(name, known)
     return f"did you mean {written(found)}?" if found else otherwise
 
@@ -105,10 +101,7 @@ def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str 
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """Write a count and its noun: ``1 model``, ``2,000 models``.
-
-    :param many: the plural, if it is not ``one`` with an s.
-    """
+    """Write a count and its noun, whose plural may be irregular: ``1 model``, ``2,000 models``."""
     return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
 
 

@@ -88,10 +88,7 @@ class Adapter(Struct, frozen=True):
 
 _DEFAULT = Adapter()
 _TYPES: Mapping[str, Any] = get_type_hints(Adapter, include_extras=True)
-_TARGETS = (
-    "a list of module names, or a pattern of at most 1,000 characters",
-    'write a list, as in ["query", "value"]',
-)
+_TARGETS = "a list of module names, or a pattern of at most 1,000 characters", 'write a list, as in ["query", "value"]'
 _SWITCH = ("true or false", "write true or false")
 MUST_BE: Mapping[str, tuple[str, str]] = {
     "r": (f"a rank from 1 to {LARGEST_RANK:,}", "write the rank that the adapter has, as in 8"),
@@ -265,19 +262,16 @@ class _Reading:
         if key not in self.data or says_nothing or (value == "" and key in MAY_BE_EMPTY):
             return default
         try:
-            return msgspec.convert(
-                [value] if key in ONE_OR_SEVERAL and not isinstance(value, list) else value, _TYPES[key]
-            )
+            several = [value] if key in ONE_OR_SEVERAL and not isinstance(value, list) else value
+            return msgspec.convert(several, _TYPES[key])
         except msgspec.ValidationError:
             words = WORDS.get(key, ())
-            must_be, fix = MUST_BE.get(key) or (
-                "known to PEFT",
-                did_you_mean(value, words, f"write one of {', '.join(words)}"),
-            )
+            of_words = "known to PEFT", did_you_mean(value, words, f"write one of {', '.join(words)}")
+            must_be, fix = MUST_BE.get(key, of_words)
             self.note(key, f"{key} is {shown(value)}, which is not {must_be}", fix)
             return default
 
-    def _read_targets(self, family: str) -> tuple[str, ...] | str:
+    def _read_targets(self, family: str) -> Any:
         value = self.data.get("target_modules")
         known = TARGETS.get(family, ())
         if value is None and (known or not self.closed_form):
@@ -288,23 +282,18 @@ class _Reading:
             return ()
         if isinstance(value, str) and value.lower() == ALL_LINEAR:
             return ALL_LINEAR
-        found: tuple[str, ...] | str = self._read_field("target_modules")
-        return found
+        return self._read_field("target_modules")
 
     def _read_start(self) -> str:
         """Return ``init_lora_weights`` in lower case if it affects ranks, else ``""``."""
         value = self.data.get("init_lora_weights")
         if value is None or isinstance(value, bool):
             return ""
-        if not isinstance(value, str) or not (
-            value in STARTS
-            or value.lower() in ("gaussian", "olora", "mica")
-            or re.fullmatch(r"pissa_niter_[0-9]{1,9}", value)
-        ):
+        text, in_any_case = value if isinstance(value, str) else "", ("gaussian", "olora", "mica")
+        if text not in STARTS and text.lower() not in in_any_case and not re.fullmatch(r"pissa_niter_[0-9]{1,9}", text):
             fix = did_you_mean(value, STARTS, f"write one of {', '.join(STARTS)}, or true")
             self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which is not known to PEFT", fix)
-            return ""
-        return value.lower() if value.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
+        return text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
 
     def _check_patterns(self, adapter: Adapter) -> None:
         whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
@@ -341,12 +330,7 @@ def at_the_end(pattern: str) -> str:
 
 
 def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
-    """Return the adapter of a declared model, ``None`` if it has none.
-
-    :param config: the config of the adapted model.
-    :param reader: ``None`` for the project's folder.
-    :raises Unusable: for a file that cannot be read, or has a mistake.
-    """
+    """Return the adapter of a declared model, ``None`` if it has none; raise :class:`Unusable` for a mistake in it."""
     if model.adapter is None:
         return None
     said = model.family or config.model_type

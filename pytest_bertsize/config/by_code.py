@@ -25,19 +25,15 @@ from pytest_bertsize.builder.confined import (
     limit_memory,
 )
 from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER, nest
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import BadValue, did_you_mean, printable, shown
 
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
 RETURN = "return a dict with the keys of config.json, or a name of the hub"
 
 
-class NoConfig(Exception):
+class NoConfig(BadValue):
     """The error for code that makes no config."""
-
-    def __init__(self, message: str, fix: str) -> None:
-        super().__init__(message)
-        self.fix = fix
 
 
 def main() -> None:
@@ -49,7 +45,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
         sys.path[:0] = [asked["root"], *asked["paths"]]
         return _make_config(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
-        return {"message": str(refused), "fix": refused.fix}
+        return {"message": refused.message, "fix": refused.fix}
     except NetworkRefused as error:
         return {"message": f"{error}{find_place(error, asked['root'])}", "fix": "read it from a file of the project"}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
@@ -57,10 +53,7 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 
 
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
-    """Return the config that ``reference`` names, or that a call of the named object makes.
-
-    :param inner: the keys that lead to the requested part of that config; nothing else is converted.
-    """
+    """Return the config that ``reference`` names or makes; only the part to which ``inner`` leads is converted."""
     path = reference.partition(":")[2]
     found = _find_named(reference)
     limit_memory()
@@ -81,10 +74,8 @@ def _find_named(reference: str) -> Any:
     for depth, name in enumerate(path.split(".")):
         if not hasattr(found, name):
             at = ".".join([module_name, *path.split(".")[:depth]])
-            fix = did_you_mean(
-                name, [each for each in vars(found) if not each.startswith("_")], "write MODULE:FUNCTION", written=str
-            )
-            raise NoConfig(f"{at} has no {name}", fix)
+            public = [each for each in vars(found) if not each.startswith("_")]
+            raise NoConfig(f"{at} has no {name}", did_you_mean(name, public, "write MODULE:FUNCTION", written=str))
         found = getattr(found, name)
     return found
 
@@ -112,7 +103,7 @@ def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool)
         try:
             found[name] = plain.of(value, name, 1)
         except NoConfig as refused:
-            found[name], odd[name] = _name_kind(value), [str(refused), refused.fix]
+            found[name], odd[name] = _name_kind(value), [refused.message, refused.fix]
     return {"config": nest(found, inner), "odd": odd}
 
 
@@ -130,12 +121,6 @@ def _is_config(value: Any) -> bool:
 
 def _is_config_or_name(value: Any) -> bool:
     return isinstance(value, str) or _is_config(value)
-
-
-def _is_of(root: str, value: Any) -> bool:
-    """Return whether the class of a value is the project's own."""
-    module = sys.modules.get(type(value).__module__)
-    return os.path.realpath(getattr(module, "__file__", None) or "/").startswith(f"{root}{os.sep}")
 
 
 def _list_attributes(value: Any) -> dict[str, Any]:
@@ -221,13 +206,12 @@ def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
             return made
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
-    if not path or isinstance(value, NAMESPACES) or _is_of(root, value):
-        found = _list_attributes(value)
-        if found or isinstance(value, NAMESPACES):
-            return found
-    raise NoConfig(
-        f"{path} is {_name_kind(value)}, which JSON cannot hold", "make it a plain number, string, list or dict"
-    )
+    file = os.path.realpath(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "/")
+    is_namespace, is_own = isinstance(value, NAMESPACES), file.startswith(f"{root}{os.sep}")
+    if is_namespace or ((not path or is_own) and _list_attributes(value)):
+        return _list_attributes(value)
+    fix = "make it a plain number, string, list or dict"
+    raise NoConfig(f"{path} is {_name_kind(value)}, which JSON cannot hold", fix)
 
 
 def _name_kind(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -79,12 +79,11 @@ class Listing(NamedTuple):
 
     def takes(self, entries: Sequence[object]) -> bool:
         """Return whether ``entries`` are valid as the value of this key."""
-        return bool(entries or self.may_be_empty) and all(map(self._takes_entry, entries))
-
-    def _takes_entry(self, entry: object) -> bool:
         if self.of is int:
-            return type(entry) is int and entry > 0
-        return isinstance(entry, str) and (entry in self.words if self.words else bool(_WORD.fullmatch(entry)))
+            return bool(entries or self.may_be_empty) and all(type(each) is int and each > 0 for each in entries)
+        texts = [each for each in entries if isinstance(each, str)]
+        known = (each in self.words if self.words else _WORD.fullmatch(each) for each in texts)
+        return bool(entries or self.may_be_empty) and len(texts) == len(entries) and all(known)
 
 
 class Index(NamedTuple):
@@ -106,17 +105,12 @@ class Rule(NamedTuple):
     fix: str
 
     def below(self, place: str) -> Rule:
-        """Return this rule for a larger model's config, where its keys have a prefix; its message keeps the old names.
+        """Return this rule for a larger model's config, where its keys have a prefix, as in ``"encoder."``."""
 
-        :param place: the prefix of each key in the larger model's config: ``"encoder."``.
-        """
-        keys = tuple(f"{place}{key}" for key in self.keys)
-        return self._replace(keys=keys, holds=partial(_holds_below, self, place))
+        def holds(values: Mapping[str, Any]) -> bool:
+            return self.holds({key.removeprefix(place): each for key, each in values.items() if key.startswith(place)})
 
-
-def _holds_below(rule: Rule, place: str, values: Mapping[str, Any]) -> bool:
-    own = {key.removeprefix(place): value for key, value in values.items() if key.startswith(place)}
-    return rule.holds(own)
+        return self._replace(keys=tuple(f"{place}{key}" for key in self.keys), holds=holds)
 
 
 class Ignored(NamedTuple):
@@ -213,21 +207,14 @@ class ConfigKeys(Struct, frozen=True, dict=True):
     """The key with the row for padding, after which a text's positions begin; ``None``: they begin at the first row."""
 
     def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
-        """Return the keys as a release of transformers reads them: later changes are undone, the latest first.
-
-        :param everywhere: changes that concern every family.
-        """
+        """Return the keys as a release of transformers reads them: later changes are undone, the latest first."""
         found = self
         for each in sorted((*everywhere, *self.until), key=lambda each: each.release, reverse=True):
             found = each.change(found) if release < each.release else found
         return found
 
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
-        """Return the keys of one model with their names in the config of a larger model that contains it.
-
-        :param place: the prefix of each key there: ``"encoder."``.
-        :param suffix: the end of each symbol there.
-        """
+        """Return the keys with a prefix, and symbols with a suffix, as a larger model's config has them."""
         sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
         lists: dict[str, Any] = {**{kind: getattr(self, kind) for kind in _KINDS}, "sizes": sizes}
         named = {kind: tuple(each._replace(key=f"{place}{each.key}") for each in lists[kind]) for kind in _KINDS}

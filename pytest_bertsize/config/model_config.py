@@ -79,10 +79,10 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
         """Every value by the whole name of its key, as in ``ctx_model.hidden_size`` for one of several backbones."""
         if not self.parts:
             return self.data
-        prefixes = {name: "" if name == self.primary else f"{name}." for name in self.parts}
-        found = {
-            f"{before}{key}": value for name, before in prefixes.items() for key, value in self.parts[name].data.items()
-        }
+        found: dict[str, object] = {}
+        for name, part in self.parts.items():
+            before = "" if name == self.primary else f"{name}."
+            found |= {f"{before}{key}": value for key, value in part.data.items()}
         first, *others = self.parts.values()
         of_all = {key: first.data[key] for key in OF_ALL if key in first.data}
         return found | {key: value for key, value in of_all.items() if all(o.data.get(key) == value for o in others)}
@@ -130,10 +130,7 @@ class ModelConfig(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def architectures(self) -> tuple[str, ...]:
-        """The file's ``architectures``.
-
-        :raises Unusable: if it is anything but a list of names.
-        """
+        """The file's ``architectures``; :class:`Unusable` is raised for anything but a list of names."""
         value = self.data.get("architectures")
         names = [] if value is None else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -258,10 +255,7 @@ def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
 
 
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
-    """Return the object at ``key_path``.
-
-    :raises Unusable: if no object is there.
-    """
+    """Return the object at ``key_path``; raise :class:`Unusable` if no object is there."""
     for depth, key in enumerate(key_path):
         if not isinstance(value, dict) or key not in value:
             refuse_missing_key(key_path[: depth + 1], value if isinstance(value, dict) else None, file)

@@ -16,15 +16,9 @@ LIBRARY = "https://github.com/huggingface/transformers"
 
 
 def before(release: str, change: Callable[[ConfigKeys], ConfigKeys], family: str, kind: str = "modeling") -> Until:
-    """Return the change of a family's keys that came with a release; its source is the library's file in that release.
-
-    :param release: ``"5.4.0"``.
-    :param kind: ``"modeling"`` or ``"configuration"``.
-    """
-    major, minor, _ = map(int, release.split("."))
-    return Until(
-        (major, minor), change, f"{LIBRARY}/blob/v{release}/src/transformers/models/{family}/{kind}_{family}.py"
-    )
+    """Return the change of a family's keys that came with a release, ``"5.4.0"``, whose own file is the source."""
+    source = f"{LIBRARY}/blob/v{release}/src/transformers/models/{family}/{kind}_{family}.py"
+    return Until(tuple(map(int, release.split(".")))[:2], change, source)
 
 
 def replaced(**changes: Any) -> Callable[[ConfigKeys], ConfigKeys]:
@@ -51,22 +45,15 @@ def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
 
 def _each_changed(kind: str, change: Callable[[Any], Any]) -> Callable[[ConfigKeys], ConfigKeys]:
     """Return the change that applies ``change`` to every key of one kind, such as ``"sizes"``."""
-
-    def change_all(keys: ConfigKeys) -> ConfigKeys:
-        changed: dict[str, Any] = {kind: tuple(map(change, getattr(keys, kind)))}
-        return replace(keys, **changed)
-
-    return change_all
+    return lambda keys: replace(keys, **{kind: tuple(map(change, getattr(keys, kind)))})
 
 
 def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
     """Return the change that removes an alias of a size."""
 
     def change(size: Size) -> Size:
-        if size.key != key:
-            return size
         others = tuple(each for each in size.aliases if each != alias)
-        return size._replace(aliases=others, unread=(*size.unread, alias))
+        return size._replace(aliases=others, unread=(*size.unread, alias)) if size.key == key else size
 
     return _each_changed("sizes", change)
 
@@ -91,16 +78,13 @@ TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
 # of every family
 
 
+_PRUNES = "transformers 4 removes heads from layers, which fails on the meta device"
+_COPIES = "transformers 4 then copies tied tensors"
+_TIES_LAYERS = "transformers 4 then ties layer by layer, which has no closed form"
 BEFORE_5 = {
-    "pruned_heads": Refused(
-        ({}, None), "transformers 4 removes heads from layers, which fails on the meta device", "save the pruned sizes"
-    ),
-    "torchscript": Refused(
-        (False, None), "transformers 4 then copies tied tensors", "write false, and set it in the code that traces"
-    ),
-    "tie_encoder_decoder": Refused(
-        (False, None), "transformers 4 then ties layer by layer, which has no closed form", "write false"
-    ),
+    "pruned_heads": Refused(({}, None), _PRUNES, "save the pruned sizes"),
+    "torchscript": Refused((False, None), _COPIES, "write false, and set it in the code that traces"),
+    "tie_encoder_decoder": Refused((False, None), _TIES_LAYERS, "write false"),
 }
 """Keys that transformers 4 reads for every family, and transformers 5 ignores."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,11 +77,7 @@ class Module(NamedTuple):
 
 
 def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:
-    """Return the config of a model's backbone, or one config for several backbones.
-
-    :param read: reads the config of one backbone.
-    :raises Unusable: if the config of a backbone cannot be read.
-    """
+    """Return the config of a model's backbone, or one for several backbones, each of which ``read`` reads."""
     if not model.backbones:
         return read(model)
     _refuse_keys_of_one_model(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
@@ -101,32 +96,20 @@ def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelCon
 def _join_parts(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = "") -> ModelConfig:
     data: dict[str, object] = {name: each.as_written for name, each in parts.items()}
     digest = hashlib.sha256("\n".join(each.sha256 for each in parts.values()).encode()).hexdigest()
-    first = parts[primary] if primary else None
-    return ModelConfig(
-        first.file if first else whole,
-        (),
-        data,
-        digest,
-        (lambda path: first.line(*path)) if first else (lambda _: None),
-        parts=parts,
-        primary=primary,
-        whole=whole,
-    )
+    found = ModelConfig(whole, (), data, digest, parts=parts, primary=primary, whole=whole)
+    if not primary:
+        return found
+    return replace(found, file=parts[primary].file, line_of=lambda path: parts[primary].line(*path))
 
 
 def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str, alone: str = "") -> None:
     """:param alone: the end of the message, which shows how to declare one of the several models alone."""
-    remove = partial(Finding, "config-invalid", fix="remove it")
-    wrong = [
-        remove(f"{key} is for one model, and this one has {several}{alone}", table_key=(key,))
-        for key in keys
-        if getattr(model, key)
-    ]
+    said = f"is for one model, and this one has {several}{alone}"
+    wrong: dict[tuple[str, ...], str] = {(key,): f"{key} {said}" for key in keys if getattr(model, key)}
     if not wrong and any(limit.component == FLOPS for limit in model.limits):
-        message = f"budget.flops is for a forward pass of one model, and this one has {several}"
-        wrong = [remove(message, table_key=("budget", FLOPS))]
+        wrong["budget", FLOPS] = f"budget.flops is for a forward pass of one model, and this one has {several}"
     if wrong:
-        raise Unusable(*wrong)
+        raise Unusable(*(Finding("config-invalid", each, "remove it", table_key=key) for key, each in wrong.items()))
 
 
 # a folder of modules

@@ -27,7 +27,7 @@ from pytest_bertsize.config.model_config import (
 )
 from pytest_bertsize.config.text_files import parse_json, parse_toml
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.table.globs import find_matches
 from pytest_bertsize.table.model import ADAPTER, CODE, NAMES, TOML, YAML
 from pytest_bertsize.table.reading import Mistake
@@ -87,10 +87,7 @@ class Disk:
     at = ""
 
     def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({}), paths: Sequence[str] = ()) -> None:
-        """:param hub: files of the project, by their names on the hub.
-
-        :param paths: folders from which modules of the project are imported, in addition to ``root``.
-        """
+        """:param paths: folders from which modules of the project are imported, in addition to ``root``."""
         self.root = root
         self._hub, self._paths = hub, paths
 
@@ -99,42 +96,26 @@ class Disk:
             if published := find_published_config(location, self._hub, self._read_file):
                 return published
             self.refuse_near(location, "config", NAMES)
-            self._refuse_unknown(location)
+            folder, slash, _ = location.partition("/")
+            if not (slash and self._has_file(folder)):  # only the hub can know it
+                message = f"{shown(location)} is not a file, and neither the catalogue nor the hub cache has it"
+                fetch = suggest_fetching(location)
+                found = Finding("config-invalid", message, fetch.sentence, table_key=("config",))
+                raise Unusable(found._replace(elsewhere=(f"{fetch.command}, and name that file",)))
         return self._read_file(location)
 
     def _has_file(self, name: str) -> bool:
         return os.path.lexists(self.root / name)
 
-    def _refuse_unknown(self, name: str) -> None:
-        """Refuse a name that only the hub can know, with the command that fetches its config."""
-        folder, slash, _ = name.partition("/")
-        if not (slash and self._has_file(folder)):
-            message = f"{shown(name)} is not a file, and neither the catalogue nor the hub cache has it"
-            fetch = suggest_fetching(name)
-            elsewhere = (f"{fetch.command}, and name that file",)
-            raise Unusable(
-                Finding("config-invalid", message, fetch.sentence, table_key=("config",), elsewhere=elsewhere)
-            )
-
     def _read_file(self, location: str) -> Found:
-        named = Place(
-            self.root,
-            location,
-            "config",
-            "config-invalid",
-            "config-refused",
-            "config",
-            what_to_name="model's config.json",
-        )
+        kinds: tuple[Kind, Kind] = ("config-invalid", "config-refused")
+        named = Place(self.root, location, "config", *kinds, "config", what_to_name="model's config.json")
         self.refuse_near(location, "config", NAMES)
         place = named.one_of(NAMES, there=Path.is_file)
         return Found(location, place.file, _read_start(place))
 
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
-        """Refuse a misspelt path.
-
-        :param names: the names of config files; a folder that ``key`` names has to have one of these files.
-        """
+        """Refuse a misspelt path; a folder that ``key`` names has to have a file of one of ``names``."""
         if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
             there = f"did you mean {shown(meant)}?"
             kind = "file" if PurePosixPath(location).suffix else "folder"
@@ -152,10 +133,8 @@ class Disk:
             return ""
         try:
             if not path.suffix:
-                folders = [
-                    str(PurePosixPath(each).parent) for name in names for each in find_matches(self.root, f"**/{name}")
-                ]
-                return nearest_to(location, folders, cutoff=0.8)
+                files = [each for name in names for each in find_matches(self.root, f"**/{name}")]
+                return nearest_to(location, [str(PurePosixPath(each).parent) for each in files], cutoff=0.8)
             alike = find_matches(self.root, f"**/{path.name}")
             beside = find_matches(self.root, str(path.with_name("*")))
             in_another = nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
@@ -185,11 +164,7 @@ def _read_start(place: Place) -> bytes:
 
 
 def find_published_config(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
-    """Return the config of a name of the hub: from ``hub``, the catalogue or the hub cache; else ``None``.
-
-    :param hub: the table's key ``hub``.
-    :param read: reads a file that ``hub`` names.
-    """
+    """Return the config of a name of the hub: from ``hub``, the catalogue or the hub cache; else ``None``."""
     if not is_name(name):
         return None
     if (mapped := find_in(hub, name)) is not None:
@@ -219,7 +194,10 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     if not model.config:
         return config_at({}, settings.file)  # for a factory that takes no config
     if model.inline is not None:
-        config = _read_inline(model.inline, model, settings, reader)
+        place = (*model.table_key, "config")
+        line_of = settings.line if isinstance(reader, Disk) else lambda _: None  # the lines of the table are today's
+        written, file = nest(dict(model.inline), place), f"{settings.file}{reader.at}"
+        config = config_at(written, file, place, line_of, pair=IN_TOML)
     elif model.is_made_by_code:
         refuse_code(model.config)
         config = reader.made_by_code(model.config)
@@ -259,10 +237,7 @@ def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
 
 
 def read_locked(model: Model, sizes: Mapping[str, Any]) -> ModelConfig:
-    """Return the configs of a model's backbones, as one config if there are several, from the sizes in its lock.
-
-    :raises Unusable: if the sizes of a backbone are not a config.
-    """
+    """Return the configs of a model's backbones, as one config if there are several, from the sizes in its lock."""
 
     def read_one(each: Model) -> ModelConfig:
         place = f"{each.backbone}." if model.backbones else ""
@@ -311,10 +286,7 @@ def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = 
 
 
 def in_file(reader: Reader, reference: str) -> ModelConfig:
-    """Return the config of a file that ``reader`` finds.
-
-    :raises Unusable: if no usable config is there.
-    """
+    """Return the config of a file that ``reader`` finds; raise :class:`Unusable` if no usable config is there."""
     refuse_code(reference)
     location, _, inner = reference.partition("#")
     found = reader.config(location)
@@ -328,10 +300,7 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 
 
 def refuse_code(reference: str) -> None:
-    """Refuse a reference to a Python file or a script, whose config only a run can make.
-
-    :raises Unusable: for such a file; the fix names it as a module, if it can be one.
-    """
+    """Refuse a Python file or a script, whose config only a run can make; the fix names it as a module."""
     location, mark, place = reference.partition("#")
     if not mark and ":" in location:
         location, _, place = location.rpartition(":")  # train.py:CONFIG
@@ -364,10 +333,7 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
 
 
 def _follow_name(name: str, reader: Reader, place: str) -> ModelConfig:
-    """Read the config that a text in a file or a module names: a published one, or a file or folder of the project.
-
-    :raises Unusable: if the text names no usable config.
-    """
+    """Read the config that a text in a file or a module names: a published one, or a file or folder of the project."""
     location, hash_sign, _ = name.partition("#")
     if not location or (hash_sign and not location.lower().endswith(CODE)):
         fail(place, f"it is {shown(name)}, which names no config", "name a place that has a config")
@@ -392,21 +358,10 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _read_inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
-    place = (*model.table_key, "config")
-    line_of = settings.line if isinstance(reader, Disk) else lambda _: None  # the lines of the table are today's
-    return config_at(nest(dict(data), place), f"{settings.file}{reader.at}", place, line_of, pair=IN_TOML)
-
-
 def _made_by_code(
     root: Path, reference: str, allowed: Allowed = ALLOWED, paths: Sequence[str] = ()
 ) -> ModelConfig | str:
-    """Run the module that a table names, and return the config that it has or makes, or the name of one.
-
-    :param root: the project's folder, from which its module is imported.
-    :param reference: ``"pkg.cfg:make"``, also with ``#key.path`` after it.
-    :raises Unusable: if the module makes no config.
-    """
+    """Run the module of ``"pkg.cfg:make#key.path"``, and return the config that it has or makes, or the name of one."""
     from pytest_bertsize.builder.own_process import Lost, answer_of
 
     location, _, inner = reference.partition("#")

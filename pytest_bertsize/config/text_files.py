@@ -31,10 +31,7 @@ from pytest_bertsize.wording import printable, reason, shown
 
 
 def decode_text(content: bytes, file: str) -> str:
-    """Return the text of a config file.
-
-    :raises Unusable: if it is too large, or not UTF-8.
-    """
+    """Return the text of a config file; raise :class:`Unusable` if it is too large, or not UTF-8."""
     if len(content) > LARGEST:
         fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
     if content.startswith(LFS_POINTER):
@@ -52,21 +49,14 @@ def decode_text(content: bytes, file: str) -> str:
 
 
 def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
-    """Return the bytes of a JSON file as a config.
-
-    :param inner: the part of a reference after its ``#``.
-    :raises Unusable: with one finding for the first mistake.
-    """
+    """Return the object at ``inner`` in the bytes of a JSON file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
     lines = cache(lambda: lines_in_json(text))
     return config_at(_load_json(text, file), file, keys_of(inner), lambda path: lines().get(path), content)
 
 
 def parse_json_list(content: bytes, file: str) -> list[object]:
-    """Return the bytes of a JSON file as a list.
-
-    :raises Unusable: if they are not a list.
-    """
+    """Return the bytes of a JSON file as a list; raise :class:`Unusable` if they are not one."""
     value = _load_json(decode_text(content, file), file)
     if not isinstance(value, list):
         fail(file, f"the file holds {describe_kind(value)}, not a list", "write a list of modules")
@@ -107,11 +97,11 @@ def lines_in_json(text: str) -> dict[KeyPath, int]:
 
 def repeated_in_json(text: str) -> tuple[str, int] | None:
     """Return the first key that an object has twice, and the 1-based line of its repetition."""
-    seen = set()
-    for line, path, opened_at in _list_keys(text):
-        if (opened_at, path[-1]) in seen:
-            return path[-1], line
-        seen.add((opened_at, path[-1]))
+    seen: set[tuple[int, str]] = set()
+    for line, (*_, key), opened_at in _list_keys(text):
+        if (opened_at, key) in seen:
+            return key, line
+        seen.add((opened_at, key))
     return None
 
 
@@ -147,10 +137,7 @@ def _unquote_key(token: str) -> str:
 
 
 def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
-    """Return the bytes of a TOML file as a config; only the requested object is read.
-
-    :raises Unusable: with one finding for the first mistake.
-    """
+    """Return the object at ``inner`` in a TOML file, and nothing else; raise :class:`Unusable` for a mistake."""
     text = decode_text(content, file)
     try:
         whole = tomli.loads(text)

@@ -82,9 +82,7 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     :raises Unusable: with a finding for each mistake.
     """
     reading = _Reading(keys, config, overrides, architecture)
-    reading.check_ignored_entries()
-    reading.check_unknown_values()
-    reading.check_numbers_of_yaml()
+    reading.check_values_as_written()
     values = None if reading.wrong else reading.read_values()
     if reading.wrong or values is None:
         raise Unusable(*sorted(reading.findings, key=lambda finding: finding.severity != "error"))
@@ -156,8 +154,8 @@ class _Reading:
 
     # keys that give no value: refused, misspelt, ignored, or known to change no count
 
-    def check_ignored_entries(self) -> None:
-        """Note every entry of the table's ``ignored`` that the family reads or the file lacks."""
+    def check_values_as_written(self) -> None:
+        """Note wrong entries of the table's ``ignored``, values that are not plain data, and numbers that are texts."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
@@ -170,9 +168,6 @@ class _Reading:
                 message = f"ignored names {name}, which is not in {config.reference}"
                 self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
 
-    def check_unknown_values(self) -> None:
-        """Note every key that the class would get, although its value is not plain data."""
-        config = self.config
         below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
         for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
             own = self.keys.aliases.get(key, key)
@@ -180,13 +175,11 @@ class _Reading:
             if own not in self.overrides and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
 
-    def check_numbers_of_yaml(self) -> None:
-        """Note every number that the class would get as text, because YAML 1.1 reads ``1e-12`` so."""
-        if not self.config.file.endswith(YAML):
+        if not config.file.endswith(YAML):
             return
         from pytest_bertsize.config.yaml import write_number
 
-        for key, value in self.config.data.items():
+        for key, value in config.data.items():
             number = write_number(value) if isinstance(value, str) and key not in self.overrides else ""
             if number and key in self._handed_over - self.keys.meaningful:
                 self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as text", f"write {key}: {number}")
@@ -277,14 +270,11 @@ class _Reading:
                 self.note(key, message, "write a JSON value")
         dims = None if self.wrong else Dims(by_symbol, switches)
         self.findings |= dict.fromkeys(find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name))
-        return Values(
-            by_symbol,
-            switches,
-            select_for_build(keys, self._written),
-            tuple(self.findings),
-            {key: value for key, value in found.items() if value is not None},
-            () if keys.open else tuple(key for key in config.data if key not in keys.known and not is_withheld(key)),
-        )
+        for_build = select_for_build(keys, self._written)
+        assumed = {key: value for key, value in found.items() if value is not None}
+        unknown = () if keys.open else (key for key in config.data if key not in keys.known and not is_withheld(key))
+        for_build = select_for_build(keys, self._written)
+        return Values(by_symbol, switches, for_build, tuple(self.findings), assumed, tuple(unknown))
 
     def _read_size(self, size: Size) -> int | None:
         if size.key not in self.values:
@@ -431,10 +421,7 @@ class _Reading:
 def find_keys_without_effect(
     ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
 ) -> list[Finding]:
-    """Return a warning for each key of a config that looks as if it changed a count, with its supposed cost.
-
-    :param dims: ``None`` if the sizes are not known.
-    """
+    """Return a warning for each key that looks as if it changed a count, with its cost if the sizes are known."""
     findings = []
     for key, known in ignored.items():
         if key not in config.data or config.data[key] in known.harmless or key in config.ignored:

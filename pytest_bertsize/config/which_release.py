@@ -58,10 +58,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
 
 
 def find_release(library: str, python: Path | None = None) -> str | None:
-    """Return the installed version of a library; ``None`` if the library or its version is not found.
-
-    :param python: the interpreter that builds, which is not run; ``None`` for this one.
-    """
+    """Return the version of a library that this interpreter, or ``python`` without a run, finds; else ``None``."""
     try:
         folders = map(Path, sys.path) if python is None else _find_folders(python)
         names = (each.name for folder in folders for each in folder.glob(f"{library}-*-info"))  # .dist-info, .egg-info
@@ -99,14 +96,12 @@ def _list_packages(python: Path, minor: str) -> list[Path]:
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
     names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]
-    libs = [
-        path for lib in ("lib", "lib64", "local/lib") for name in names for path in sorted((prefix / lib).glob(name))
-    ]
+    folders = [prefix / lib for lib in ("lib", "lib64", "local/lib")]
+    libs = [path for folder in folders for name in names for path in sorted(folder.glob(name))]
     if not minor and len({path.name for path in libs}) > 1:
         libs = []
     found = [lib / each for lib in libs for each in ("site-packages", "dist-packages")]
     there = [each for each in (*found, prefix / "Lib" / "site-packages") if each.is_dir()]
-    linked = [
-        folder / line.strip() for folder in there for file in sorted(folder.glob("*.pth")) for line in _read_lines(file)
-    ]
+    paths = [(folder, file) for folder in there for file in sorted(folder.glob("*.pth"))]
+    linked = [folder / line.strip() for folder, file in paths for line in _read_lines(file)]
     return [*there, *(each for each in linked if each not in there and each.is_dir())]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
@@ -45,11 +45,7 @@ _SCALARS = {f"{_TAG}{each}" for each in ("int", "float", "null", "bool", "str")}
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
-    """Return the bytes of a YAML file as a config.
-
-    :param inner: the part of a reference after its ``#``.
-    :raises Unusable: with one finding for the first mistake.
-    """
+    """Return the object at ``inner`` in the bytes of a YAML file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
     document = _Document(file, is_omegaconf=_MARKS.search(text) is not None)
     key_path = keys_of(inner)
@@ -68,12 +64,6 @@ def write_number(text: str) -> str:
         return ""
     digits, _, power = text.lower().partition("e")
     return f"{digits if '.' in digits else f'{digits}.0'}e{power if power[0] in '+-' else f'+{power}'}"
-
-
-class _Entry(NamedTuple):
-    line: int
-    """The line of the key."""
-    node: Any
 
 
 class _Document:
@@ -132,10 +122,7 @@ class _Document:
         return node
 
     def read(self, node: Any, path: KeyPath) -> object:
-        """Return the value of a node.
-
-        :param path: the path of keys that lead to it; a list's items are ``[]``.
-        """
+        """Return the value of a node; ``path`` has the keys that lead to it, and ``[]`` for a list's items."""
         self._count(node, len(path), containers=node.id != "scalar", characters=1)
         if node.id == "scalar":
             return self._read_scalar(node, path)
@@ -152,7 +139,7 @@ class _Document:
     def refuse_composed(self, root: Any) -> None:
         """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
         entry = self._list_entries(root, ()).get("defaults") if root.tag == _MAP else None
-        line, node = entry or _Entry(0, None)
+        line, node = entry or (0, None)
         for each in node.value if node and node.tag == _SEQUENCE else ():
             value = self.read(each, ("defaults", "[]"))
             if isinstance(value, str | dict) and value != "_self_":
@@ -175,10 +162,10 @@ class _Document:
             message = f"{_name_path(path)} is {shown(node.value)}, and its tag is {_shorten_tag(tag)}"
             self._fail_at(node, message, "remove the tag")
 
-    def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, _Entry]:
-        """Return the entries of a mapping by key: its own entries win over those that ``<<`` merges into it."""
+    def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, tuple[int, Any]]:
+        """Return lines and values of a mapping by key: its own entries win over those that ``<<`` merges into it."""
         self._count(node, merges, containers=merges > 0)  # an anchor that merges itself as well
-        own: dict[str, _Entry] = {}
+        own: dict[str, tuple[int, Any]] = {}
         merged: list[Any] | None = None
         for key_node, value_node in node.value:
             is_merge = key_node.tag == _MERGE
@@ -188,8 +175,8 @@ class _Document:
             if is_merge:
                 merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
             else:
-                own[key] = _Entry(key_node.start_mark.line + 1, value_node)
-        found: dict[str, _Entry] = {}
+                own[key] = (key_node.start_mark.line + 1, value_node)
+        found: dict[str, tuple[int, Any]] = {}
         for each in reversed(merged or []):  # the first of a list wins
             if each.tag != _MAP:
                 self._fail_at(each, f"<< in {_name_path(path)} is not an object", "write an alias of an object")

@@ -156,9 +156,8 @@ class Extra(Struct, frozen=True):
     def __str__(self) -> str:
         """Write the whole entry, to compare it with an earlier one: ``out linear[768, 2] bias=False``."""
         also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
-        return " ".join(
-            (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))
-        )
+        said = (f"{key}={each}" for key, each in also.items())
+        return " ".join([f"{self.name} {self.block}{list(self.sizes)}", *said])
 
     def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):

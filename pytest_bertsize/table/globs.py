@@ -53,11 +53,7 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 
 
 def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collection[str]) -> None:
-    """Refuse a model of a pattern if another model has its name.
-
-    :param found: models of earlier tables, and earlier models of the same table.
-    :param declared: the names of all tables.
-    """
+    """Refuse a model of a pattern if another table, or an earlier model, has its name."""
     other, declared_as = found.get(model.name), model.table_key[-1]
     if other is None and (model.name == declared_as or model.name not in declared):
         return
@@ -124,10 +120,7 @@ def _fill_in(text: str, file: str, *key: str) -> str:
 
 
 def find_matches(root: Path, pattern: str) -> list[str]:
-    """Return the files below a folder that match a pattern, sorted.
-
-    :raises Mistake: if the pattern leaves the folder, or searches too many folders.
-    """
+    """Return the files below a folder that match a pattern, sorted; raise :class:`Mistake` if it leads elsewhere."""
     return find_matches_in(partial(_list_folder, root), pattern)
 
 
@@ -153,7 +146,8 @@ def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]
         part, is_last = parts[index], index == len(parts) - 1
         after = {(folder, index + 1)} if part == "**" and not is_last else set()
         for name, is_folder, is_link in listed[folder]:
-            if not _is_match(part, name):
+            is_hidden = name.startswith(".") and not part.startswith(".")
+            if (is_hidden or name == LEFT_OUT or not fnmatchcase(name, part)) and not part == name == LEFT_OUT:
                 continue
             if not is_folder and is_last:
                 found.add(f"{folder}{name}")
@@ -184,9 +178,3 @@ def _split_pattern(pattern: str) -> tuple[str, ...]:
     if any("**" in part and part != "**" for part in parts):
         raise Mistake("write ** alone between two /: it matches whole folders")
     return parts
-
-
-def _is_match(part: str, name: str) -> bool:
-    if name == LEFT_OUT or (name.startswith(".") and not part.startswith(".")):
-        return part == name == LEFT_OUT
-    return fnmatchcase(name, part)

@@ -47,10 +47,7 @@ def in_folder(folder: Path, written: str) -> Interpreter:
 
 
 def may_be_named(table: Path) -> bool:
-    """Guess whether a table names an interpreter, before the table is read.
-
-    A wrong guess only costs time: a helper process is stopped, or starts later.
-    """
+    """Guess whether a table names an interpreter, before the table is read; a wrong guess only costs time."""
     try:
         with open_regular(os.path.realpath(table)) as stream:
             return _NAMES_PYTHON.search(stream.read(LARGEST)) is not None

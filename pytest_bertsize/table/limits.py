@@ -192,10 +192,7 @@ def unit_of(component: str) -> Quantity:
 
 
 def read_limit(component: str, written: object) -> Limit:
-    """Read one limit; a single value is the maximum. The caller adds the limit's place.
-
-    :raises ValueError: if the value is not a limit; the message says what to write.
-    """
+    """Read one limit, of which a single value is the maximum, without its place; raise ValueError for anything else."""
     table = written if isinstance(written, dict) else {"max": written}
     try:
         return _read_bounds(component, table)._replace(written=written)
@@ -301,10 +298,7 @@ _HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such a
 
 
 def parse_byte_limit(value: object) -> int:
-    """Return the bytes of a limit, written as a name of :data:`NAMED` or as a number with a unit.
-
-    :raises ValueError: for any other value; the message says what to write.
-    """
+    """Return the bytes of a name of :data:`NAMED` or of a number with a unit; raise ValueError for anything else."""
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if isinstance(value, str) and value[:1].isalpha():
@@ -315,10 +309,7 @@ def parse_byte_limit(value: object) -> int:
 
 
 def parse_growth(value: object) -> Any:
-    """Check the allowed growth of a component, and return it as it is written.
-
-    :raises ValueError: if the value is neither a share nor a count; the message says what to write.
-    """
+    """Check the allowed growth of a component, a share or a count, and return it as it is written."""
     if value == {}:
         raise ValueError(f"an empty table limits nothing: {_HOW_TO_WRITE_GROWTH}")
     if share_of(value) is None:

@@ -67,10 +67,7 @@ def check_model_name(name: str) -> None:
 
 
 def split_command(factory: str) -> list[str]:
-    """Return the words after ``python`` in a command; an empty list if the factory is a function.
-
-    :raises ValueError: if a quotation is not closed.
-    """
+    """Return the words after ``python`` in a command, none for a function; raise ValueError for an open quotation."""
     return shlex.split(factory)[1:] if re.fullmatch(COMMAND, factory) else []
 
 
@@ -365,10 +362,7 @@ SEVERAL = {"config": "inline", "backbone": "backbones", "architecture": "classes
 
 
 def read_model(written: object) -> Model:
-    """Read one model's table.
-
-    :raises Mistake: for the first mistake in it.
-    """
+    """Read one model's table; raise :class:`Mistake` for the first mistake in it."""
     values = read_keys(Model, written)
     _check_together(values)
     for key in SEVERAL.keys() & values.keys():

@@ -60,19 +60,12 @@ def keys_of(kind: type[Struct]) -> Mapping[str, FieldInfo]:
 
 
 def read_table(kind: type[Table], written: object) -> Table:
-    """Convert a table to its struct.
-
-    :raises Mistake: for the first key that cannot be converted.
-    """
+    """Convert a table to its struct; raise :class:`Mistake` for the first key that cannot be converted."""
     return kind(**read_keys(kind, written))
 
 
 def read_keys(kind: type[Struct], written: object, others: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
-    """Return the converted values of a table by their keys.
-
-    :param others: functions that read further keys, by key.
-    :raises Mistake: for the first key that cannot be converted.
-    """
+    """Return the converted values of a table by their keys, of which ``others`` reads some."""
     if not isinstance(written, dict):
         raise Mistake(name_no_table(written))
     keys, others = keys_of(kind), others or {}
@@ -106,10 +99,7 @@ def refuse_unknown(key: str, known: Collection[str]) -> None:
 
 
 def read_value(kind: Any, value: Any) -> Any:
-    """Convert one value.
-
-    :raises ValueError: for a wrong value; the message has the value, and what to write instead.
-    """
+    """Convert one value; raise ValueError for a wrong one, with the value and what to write instead."""
     beside = getattr(kind, "__metadata__", ())
     plain = get_args(kind)[0] if beside else kind
     described = _describe(kind)

@@ -48,20 +48,16 @@ class Change(Struct, frozen=True):
 
 def limits_after(limits: Iterable[Limit], changes: Iterable[Change]) -> tuple[Limit, ...]:
     """Return the limits of one model with the changes applied."""
-    all_changes = list(changes)
-    return tuple(
-        _change_limit(limit, [each for each in all_changes if each.key == limit.table_key]) for limit in limits
-    )
-
-
-def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
+    found = list(limits)
     for change in changes:
-        size = change.size()
-        written = {**limit.written, change.bound: change.value} if isinstance(limit.written, dict) else change.value
-        low = size if change.bound in {"min", "exact"} else limit.minimum
-        high = size if change.bound in {"max", "exact"} else limit.maximum
-        limit = limit._replace(minimum=low, maximum=high, written=written)
-    return limit
+        for at, limit in enumerate(found):
+            if limit.table_key == change.key:
+                size, said = change.size(), limit.written
+                written = {**said, change.bound: change.value} if isinstance(said, dict) else change.value
+                low = size if change.bound in {"min", "exact"} else limit.minimum
+                high = size if change.bound in {"max", "exact"} else limit.maximum
+                found[at] = limit._replace(minimum=low, maximum=high, written=written)
+    return tuple(found)
 
 
 def raised(changes: Iterable[Change]) -> list[Change]:
@@ -95,7 +91,10 @@ def settings_after(
     :param reasons: reasons of the changes, by the key of the model's table.
     :raises SettingsError: if the file cannot be changed in place.
     """
-    by_path = {_path_of_bound(change, settings.limits[change.key]): change for change in changes}
+    by_path = {
+        (*change.key, change.bound) if isinstance(settings.limits[change.key].written, dict) else change.key: change
+        for change in changes
+    }
     said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
     values = {path: change.after for path, change in by_path.items()}
     written = {**values, **{path: quoted(reason) for path, reason in said.items()}}
@@ -125,10 +124,6 @@ def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...],
     except (KeyError, TypeError, ValueError):
         return False
     return was == now
-
-
-def _path_of_bound(change: Change, limit: Limit) -> tuple[str, ...]:
-    return (*change.key, change.bound) if isinstance(limit.written, dict) else change.key
 
 
 def _name_place(path: tuple[str, ...], settings: Settings) -> str:
@@ -184,10 +179,7 @@ def replace_together(*changes: tuple[Path, str | None, str]) -> None:
 
 
 def refuse_another(path: Path, before: str | None) -> None:
-    """Refuse a file that has changed since it was read, or that cannot be replaced.
-
-    :raises SettingsError: with the reason.
-    """
+    """Refuse a file that has changed since it was read, or that cannot be replaced."""
     if path.is_symlink():
         raise SettingsError(f"{path} is a symlink and was not changed: run this where the file itself is")
     if before is not None and path.is_file() and (names := path.stat().st_nlink) > 1:

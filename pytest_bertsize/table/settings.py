@@ -127,11 +127,7 @@ class Settings(Struct, frozen=True, dict=True):
 
 
 def load(path: Path, *, needs_models: bool = True) -> Settings:
-    """Read and check the table of a pyproject.toml.
-
-    :param needs_models: whether a table without models is a mistake.
-    :raises SettingsError: with one line for each model and each key that has a mistake.
-    """
+    """Read and check the table of a pyproject.toml, as :func:`parse` does."""
     return parse(_read_text(path), path, needs_models=needs_models)
 
 
@@ -259,11 +255,10 @@ def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) 
     model, key = read_model(written), (*TABLE, "models", declared)
     if model.lock and not has_lock:
         raise Mistake(NO_LOCK, "lock")
-    limits = tuple(
-        limit._replace(file=path.name, table_key=(*key, "budget", *(limit.table_key or ()))) for limit in model.limits
-    )
+    budget = (*key, "budget")
+    limits = (each._replace(file=path.name, table_key=(*budget, *(each.table_key or ()))) for each in model.limits)
     config = model.config if model.inline is None else f"{path.name}#{'.'.join((*key, 'config'))}"
-    return model.with_limits(limits).replace(name=declared, table_key=key, config=config)
+    return model.with_limits(tuple(limits)).replace(name=declared, table_key=key, config=config)
 
 
 def refuse_long_number(value: object, *key: str) -> None:
@@ -277,12 +272,9 @@ def refuse_long_number(value: object, *key: str) -> None:
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
     """Return one line for each mistake, in the order of the file."""
-    lines = []
-    for each in mistakes[:MOST_SHOWN]:
-        key = (*TABLE, *each.path)
-        line = line_in_toml(text, key) or 1
-        lines.append((line, f"{path.name}:{line}: {dotted(key)}: {each}"))
-    found = [line for _, line in sorted(lines)]
+    keys = [((*TABLE, *each.path), each) for each in mistakes[:MOST_SHOWN]]
+    lines = sorted((line_in_toml(text, key) or 1, f"{dotted(key)}: {each}") for key, each in keys)
+    found = [f"{path.name}:{line}: {said}" for line, said in lines]
     if len(found) == 1:
         return found[0]
     rest = [f"and {len(mistakes) - MOST_SHOWN} more"] if len(mistakes) > MOST_SHOWN else []
@@ -300,11 +292,7 @@ _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "le
 def limits_from(
     written: Mapping[str, object], *, file: str, line: int | None = None, by: str = "a marker"
 ) -> tuple[Limit, ...]:
-    """Convert limits that are keyword arguments of a marker or fixture.
-
-    :param by: the source of the limits, in words for a message: ``"a marker"``.
-    :raises SettingsError: if a limit is wrong; the message names its component.
-    """
+    """Convert limits that are keyword arguments of ``by``, in words; raise SettingsError for a wrong one."""
     limits = []
     for component, value in written.items():
         place = f"{file}:{line}: {printable(component)}"
@@ -372,11 +360,7 @@ def _read_text(path: Path) -> str:
 
 
 def decoded(content: bytes, file: str) -> str:
-    """Decode a pyproject.toml.
-
-    :param content: the file's bytes, or only its first ``LARGEST + 1`` bytes, which show that it is too large.
-    :raises SettingsError: if it is too large or is not UTF-8.
-    """
+    """Decode a pyproject.toml, or its first ``LARGEST + 1`` bytes; raise SettingsError if it is too large."""
     if len(content) > LARGEST:
         raise SettingsError(f"{file}: the file is larger than {LARGEST:,} bytes")
     if content.startswith(BOM_UTF8):
@@ -470,7 +454,5 @@ def _holds_model(table: object, deepest: int = 2) -> bool:
     """Tell whether a table declares a model, or contains such a table at most ``deepest`` levels below."""
     if not isinstance(table, dict):
         return False
-    inner = table.values() if deepest else ()
-    return not table.keys().isdisjoint(("budget", "config", "factory")) or any(
-        _holds_model(each, deepest - 1) for each in inner
-    )
+    is_one = not table.keys().isdisjoint(("budget", "config", "factory"))
+    return is_one or (deepest > 0 and any(_holds_model(each, deepest - 1) for each in table.values()))

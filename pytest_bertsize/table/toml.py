@@ -140,24 +140,20 @@ def set_text(text: str, path: Path, value: str, beside: Path) -> str:
             raise CannotReplace(f"{'.'.join(table)} has no key after which {path[-1]} could be written")
         return f"{text[: max(ends)]}, {key(path[-1])} = {quoted(value)}{text[max(ends) :]}"
     number = max((layout.lines[found] for found in layout.spans if found[: len(beside)] == beside), default=None)
-    header = _find_header(layout, number or 0)
+    above = ((line, table) for table, line in layout.headers.items() if line <= (number or 0))
+    _, header = max(above, default=(0, ()))
     if header != table[: len(header)]:
         header, number = table, layout.headers.get(table)
     if number is None:
         raise CannotReplace(f"{'.'.join(table)} has no header below which {path[-1]} could be written")
     lines = text.split("\n")
-    above = lines[number - 1]
-    indent = above[: len(above) - len(above.lstrip())]
-    ending = "\r" if above.endswith("\r") or text.endswith("\r\n") else ""
-    lines[number - 1] = above.removesuffix("\r") + ending
+    before = lines[number - 1]
+    indent = before[: len(before) - len(before.lstrip())]
+    ending = "\r" if before.endswith("\r") or text.endswith("\r\n") else ""
+    lines[number - 1] = before.removesuffix("\r") + ending
     last = ending if number < len(lines) else ""
     lines.insert(number, f"{indent}{'.'.join(map(key, path[len(header) :]))} = {quoted(value)}{last}")
     return "\n".join(lines)
-
-
-def _find_header(layout: _Layout, number: int) -> Path:
-    """Return the table whose header is the nearest above a line."""
-    return max(((line, table) for table, line in layout.headers.items() if line <= number), default=(0, ()))[1]
 
 
 def _in_style(value: str, old: str) -> str:
@@ -171,10 +167,7 @@ def _in_style(value: str, old: str) -> str:
 
 @lru_cache(4)
 def _scan_layout(text: str) -> _Layout:
-    """Scan a file once, and keep the result: a table may have thousands of keys, each with a mistake to locate.
-
-    The cache holds a few texts: the current table, the base's table, and the lock.
-    """
+    """Scan a file once: a table may have thousands of keys, each with a mistake to locate."""
     layout = _Layout({}, {}, {}, {})
     try:
         layout.document.update(tomli.loads(text))
