@@ -352,10 +352,8 @@ def _describe_module(path: str, side: _Side) -> str:
     inside = side.paths[path]
     if len(inside) > MOST_SHAPES:
         return f" ({plural(len(inside), 'tensor')})"
-    shown = (
-        f"{printable(each.name.removeprefix(path).removeprefix('.'))} {write_shape(each.shape)}".strip()
-        for each in inside
-    )
+    names = (printable(each.name.removeprefix(path).removeprefix(".")) for each in inside)
+    shown = (f"{name} {write_shape(each.shape)}".strip() for name, each in zip(names, inside, strict=True))
     return f" ({', '.join(shown)})"
 
 

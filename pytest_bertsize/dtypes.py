@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple
 
 from pytest_bertsize.wording import BadValue, did_you_mean, shown
 
-
-class Dtype(NamedTuple):
-    """A dtype: its name in safetensors, and the bits of one number."""
-
-    stored: str
-    """The name in safetensors."""
-    bits: int
-
-
-OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
-    {
-        "float64": Dtype("F64", 64),
-        "float32": Dtype("F32", 32),
-        "float16": Dtype("F16", 16),
-        "bfloat16": Dtype("BF16", 16),
-        "float8_e4m3fn": Dtype("F8_E4M3", 8),
-        "float8_e4m3fnuz": Dtype("F8_E4M3FNUZ", 8),
-        "float8_e5m2": Dtype("F8_E5M2", 8),
-        "float8_e5m2fnuz": Dtype("F8_E5M2FNUZ", 8),
-        "int8": Dtype("I8", 8),
-        "uint8": Dtype("U8", 8),
-    }
-)
-"""Dtypes of weights, by torch's names."""
-
-
-BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
+OF_PARAMETERS: Mapping[str, tuple[str, int]] = {
+    "float64": ("F64", 64),
+    "float32": ("F32", 32),
+    "float16": ("F16", 16),
+    "bfloat16": ("BF16", 16),
+    "float8_e4m3fn": ("F8_E4M3", 8),
+    "float8_e4m3fnuz": ("F8_E4M3FNUZ", 8),
+    "float8_e5m2": ("F8_E5M2", 8),
+    "float8_e5m2fnuz": ("F8_E5M2FNUZ", 8),
+    "int8": ("I8", 8),
+    "uint8": ("U8", 8),
+}
+"""Dtypes of weights by torch's names: the name in safetensors, and the bits of one number."""
+BITS: Mapping[str, int] = {**{name: bits for name, (_, bits) in OF_PARAMETERS.items()}, "int4": 4}
 """Bits of one parameter, by torch's name for its dtype."""
 TRAINED = ("float64", "float32", "bfloat16", "float16")
 """Dtypes that an optimiser can train: torch has no gradients in an 8-bit dtype."""

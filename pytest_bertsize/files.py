@@ -159,11 +159,7 @@ class Place(Struct, frozen=True, dict=True):
             self.fail(f"byte {error.start:,} is not UTF-8", "save the file as UTF-8")
 
     def json(self, content: bytes, most_marks: int = MOST_MARKS) -> object:
-        """Parse a JSON text strictly.
-
-        :raises Unusable: for bytes that are not JSON, a key that an object has twice, ``NaN``, and texts that would
-            take much memory.
-        """
+        """Parse JSON strictly; raise :class:`Unusable` for a repeated key, ``NaN``, and what takes much memory."""
         if sum(content.count(mark) for mark in (b"{", b"[", b",", b":")) > most_marks:
             message = f"more than {most_marks:,} commas, colons and brackets"
             self.fail(message, f"name the {self.what} of one model")

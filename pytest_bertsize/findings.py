@@ -84,11 +84,10 @@ class Finding(NamedTuple):
 
     def in_python(self) -> Finding:
         """Return the finding with the fix for someone who names the model in a line of Python."""
-        options = (
-            each if isinstance(each, str) else f'{each.name}="{each.value}"' if each.value else each.name
-            for each in self.elsewhere
-        )
-        return self._replace(fix="".join(options)) if self.elsewhere else self
+        written = ""
+        for each in self.elsewhere:
+            written += each if isinstance(each, str) else f'{each.name}="{each.value}"' if each.value else each.name
+        return self._replace(fix=written) if written else self
 
     @property
     def sentence(self) -> str:

@@ -71,11 +71,8 @@ def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
     for name in names:
         template, place = split_indices(name)
         found.setdefault(template, []).append(place)
-    return [
-        (write_folded(template, box), prod(map(len, box)))
-        for template, places in found.items()
-        for box in group_indices(places)
-    ]
+    boxes = ((template, box) for template, places in found.items() for box in group_indices(places))
+    return [(write_folded(template, box), prod(map(len, box))) for template, box in boxes]
 
 
 def escape_name(name: str) -> str:

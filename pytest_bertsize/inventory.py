@@ -215,10 +215,8 @@ def fold(tensors: Iterable[Tensor]) -> list[Fold]:
         tied_to = tensor.tied_to and pattern(tensor.tied_to)
         key = (pattern(tensor.name), tensor.component, tensor.shape, tied_to, tensor.trainable)
         groups.setdefault(key, []).append(tensor)
-    return [
-        Fold(name, component, shape, len(group), sum(t.owned for t in group), tied_to, trainable)
-        for (name, component, shape, tied_to, trainable), group in groups.items()
-    ]
+    counted = ((key, len(group), sum(each.owned for each in group)) for key, group in groups.items())
+    return [Fold(*key[:3], times, owned, *key[3:]) for key, times, owned in counted]
 
 
 def pattern(name: str) -> str:

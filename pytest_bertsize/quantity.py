@@ -87,18 +87,15 @@ class Quantity(Struct, frozen=True, dict=True):
         """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
         bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
         bare = re.sub(r"_(?![0-9]{3}(?![0-9]))", ".", bare)  # 41_5M is no mark of thousands
-        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", _read_commas(bare))
+        if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", bare):
+            bare = bare.replace(",", ".")  # 37,5M
+        elif not re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", bare):  # 1,500M has two readings
+            bare = bare.replace(",", "")
+        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", bare)
         if not match or not (match["unit"] or "." not in match["digits"]):
             return ""
         meant = [repr(f"{match['digits']}{unit}") for unit in self.meant.get(match["unit"], ())]
         return f"; did you mean {' or '.join(meant)}?" if meant else ""
-
-
-def _read_commas(text: str) -> str:
-    """Rewrite ``1,000,000`` as ``1000000``, and ``37,5M`` as ``37.5M``; keep ``1,500M``, which has two readings."""
-    if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", text):
-        return text.replace(",", ".")
-    return text if re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", text) else text.replace(",", "")
 
 
 def _meant_by(scales: Iterable[str], **others: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:

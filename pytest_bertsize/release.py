@@ -62,7 +62,6 @@ def _supported(numbers: re.Match[str]) -> Release:
         oldest = f"{OLDEST.major}.{OLDEST.minor}"
         raise Unsupported(f"transformers {release} is older than {oldest}, the oldest whose closed forms are known")
     if release[:2] == BROKEN[:2]:
-        raise Unsupported(
-            f"transformers {release} loses ties on the meta device, as every 5.0 does: its counts are wrong"
-        )
+        loses = "loses ties on the meta device, as every 5.0 does: its counts are wrong"
+        raise Unsupported(f"transformers {release} {loses}")
     return release

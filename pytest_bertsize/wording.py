@@ -50,10 +50,8 @@ def printable(text: str, longest: int = LONGEST) -> str:
     """
     if len(text) <= longest and text.isprintable() and not _STEERS.search(text):
         return text
-    parts = [
-        _STEERING.get(part) or (part if part.isprintable() else part.encode("unicode_escape").decode())
-        for part in _PARTS.findall(text[: longest + 1])
-    ]
+    found = (_STEERING.get(part, part) for part in _PARTS.findall(text[: longest + 1]))
+    parts = [part if part.isprintable() else part.encode("unicode_escape").decode() for part in found]
     if sum(map(len, parts)) <= longest:
         return "".join(parts)
     room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
 import os
@@ -32,27 +33,23 @@ settings.register_profile(
 settings.load_profile("bertsize")
 
 
+IMPORTED_ONCE = (
+    *("tomlkit", "rich.box", "rich.console", "rich.table", "transformers.models.bert.modeling_bert"),
+    *(f"pytest_bertsize.{name}" for name in ("base.baseline", "base.lock", "closed_forms.formula", "config.adapter")),
+    *(f"pytest_bertsize.plugin.{name}" for name in ("failures", "items", "ledger", "update")),
+    *(f"pytest_bertsize.review.{name}" for name in ("against_base", "against_lock", "off_closed_form")),
+    *("pytest_bertsize.closed_forms.own_class", "pytest_bertsize.reports.terminal"),
+)
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Import the BERT classes, rich and our own modules once in a process that runs tests, which xdist's controller does not.
 
     pytester restores ``sys.modules`` after each inner run, and neither torch nor rich can be imported twice.
     """
     if not session.config.pluginmanager.has_plugin("dsession"):
-        import tomlkit
-        from rich import box, console, table
-        from transformers import BertConfig, BertForMaskedLM, BertModel
-
-        from pytest_bertsize.base import baseline, lock
-        from pytest_bertsize.closed_forms import formula, own_class
-        from pytest_bertsize.config import adapter
-        from pytest_bertsize.plugin import failures, items, ledger, update
-        from pytest_bertsize.reports import terminal
-        from pytest_bertsize.review import against_base, against_lock, off_closed_form
-
-        assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit, box, console, table))
-        assert all((baseline, lock, formula, own_class, adapter, terminal))
-        assert all((failures, items, ledger, update))
-        assert all((against_base, against_lock, off_closed_form))
+        for name in IMPORTED_ONCE:
+            importlib.import_module(name)
 
 
 ROOMS = (

@@ -92,28 +92,22 @@ def test_the_spelling_that_was_probably_meant_is_named(quantity: Quantity, text:
     assert refusal(quantity, text).endswith(f": {HOW[quantity.of]}; did you mean {meant}?")
 
 
+MORE = "is more than any model has: the largest"
+
+
 @pytest.mark.parametrize(
     ("quantity", "value", "says"),
     [
         (PARAMETERS, "1.5", "'1.5' is not a whole number of parameters: 1.5"),
-        (
-            PARAMETERS,
-            "1000000000000.0000000000000001K",
-            "'1000000000000.0000000000000001K' is not a whole number of parameters: 1000000000000000.0000000000001",
-        ),
+        (PARAMETERS, f"1{'0' * 12}.{'0' * 15}1K", f"is not a whole number of parameters: 1{'0' * 15}.{'0' * 12}1"),
         (PARAMETERS, -1, "-1 is negative: a count of parameters is 0 or more"),
-        (PARAMETERS, 10**15 + 1, f"{10**15 + 1} is more than any model has: the largest count is {10**15:,}"),
-        (BYTES, "9001TB", f"'9001TB' is more than any model has: the largest number is {9 * 10**15:,}"),
-        pytest.param(
-            PARAMETERS,
-            16**4000,
-            f"a value of type int is more than any model has: the largest count is {10**15:,}",
-            id="4,817 digits",
-        ),
+        (PARAMETERS, 10**15 + 1, f"{10**15 + 1} {MORE} count is {10**15:,}"),
+        (BYTES, "9001TB", f"'9001TB' {MORE} number is {9 * 10**15:,}"),
+        pytest.param(PARAMETERS, 16**4000, f"a value of type int {MORE} count is {10**15:,}", id="4,817 digits"),
     ],
 )
 def test_a_number_that_no_model_has_is_refused(quantity: Quantity, value: object, says: str) -> None:
-    assert refusal(quantity, value) == says
+    assert refusal(quantity, value).endswith(says)
 
 
 # show

@@ -168,13 +168,10 @@ BUDGET_ALONE = "write closed_form = false to check its budget alone"
 def parse(
     data: Mapping[str, object], *, file: ModelConfig | None = None, family: str = "", closed_form: bool = True
 ) -> Adapter:
-    """Read an adapter.
+    """Read an adapter from its ``file`` or the project's own table; raise :class:`Unusable` with all mistakes.
 
-    :param file: the ``adapter_config.json`` that has the keys; ``None`` for the project's own table.
     :param family: the ``model_type`` of the adapted model, for which PEFT may have default targets.
-    :param closed_form: ``False`` if the model is compared with its budget alone: keys without a closed form are then
-        passed on to PEFT.
-    :raises Unusable: with a finding for each mistake.
+    :param closed_form: ``False`` if keys without a closed form are passed on to PEFT.
     """
     reading = _Reading(data, file, closed_form=closed_form)
     adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
@@ -215,7 +212,6 @@ class _Reading:
             passed_on=passed_on,
             **values,
         )
-        self._check_patterns(adapter)
         self._check_together(adapter)
         return adapter
 
@@ -295,7 +291,7 @@ class _Reading:
             self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which is not known to PEFT", fix)
         return text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
 
-    def _check_patterns(self, adapter: Adapter) -> None:
+    def _check_together(self, adapter: Adapter) -> None:
         whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
         asked = [(key, each, each) for key, each in whole.items() if isinstance(each, str)]
         asked += [("rank_pattern", each, at_the_end(each)) for each in adapter.rank_pattern]
@@ -306,8 +302,6 @@ class _Reading:
                 ends = "the end of a module's name" if key == "rank_pattern" else "the ends of the names as a list"
                 message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
                 self.note(key, message, f"write {ends}")
-
-    def _check_together(self, adapter: Adapter) -> None:
         if adapter.lora_bias and adapter.use_dora:
             message = "lora_bias is true beside use_dora: PEFT refuses that"
             self.note("lora_bias", message, "write false for one of them")

@@ -81,10 +81,7 @@ def _find_named(reference: str) -> Any:
 
 
 def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the config to which ``inner`` leads, or a text there that names one; also why values are not plain.
-
-    :param is_strict: whether every value has to be plain, as in a dict that a function returns.
-    """
+    """Return the config at ``inner``, or a text there that names one; if ``is_strict``, all values have to be plain."""
     node = made
     for depth, key in enumerate(inner):
         within = _as_mapping(node, "", root) if _is_config(node) else {}

@@ -128,22 +128,14 @@ class Ignored(NamedTuple):
 
 def multiple(key: str, of: str) -> Rule:
     """Require one size to be a multiple of another, as the width is of the number of heads."""
-    return Rule(
-        (key, of),
-        lambda values: values[key] % values[of] == 0,
-        f"{key} {{{key}:,}} is not a multiple of {of} {{{of}:,}}",
-        f"write a multiple of {{{of}:,}}",
-    )
+    message = f"{key} {{{key}:,}} is not a multiple of {of} {{{of}:,}}"
+    return Rule((key, of), lambda values: values[key] % values[of] == 0, message, f"write a multiple of {{{of}:,}}")
 
 
 def same(key: str, of: str) -> Rule:
     """Require two sizes to be equal, as in a class that asserts that embeddings are as wide as layers."""
-    return Rule(
-        (key, of),
-        lambda values: values[key] == values[of],
-        f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses different values",
-        f'write "{key}": {{{of}}}',
-    )
+    message = f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses different values"
+    return Rule((key, of), lambda values: values[key] == values[of], message, f'write "{key}": {{{of}}}')
 
 
 def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:

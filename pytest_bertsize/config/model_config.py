@@ -183,12 +183,7 @@ def config_at(
     content: bytes | None = None,
     **more: Any,
 ) -> ModelConfig:
-    """Return the config to which ``key_path`` leads in a parsed file, or in a value that is from no file.
-
-    :param value: the parsed file, or the value.
-    :param content: the bytes of the file; ``None`` if there is no file.
-    :raises Unusable: if ``key_path`` leads to no object, or to one that is no config.
-    """
+    """Return the config at ``key_path`` in a value, or in a file of this content; raise :class:`Unusable` for none."""
     data = descend(value, key_path, file)
     if found := not_plain(data):
         fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
@@ -292,11 +287,7 @@ MOST_HINTS = 20
 
 
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
-    """Rename the keys of a config to the keys of its family; the lines stay as in the file.
-
-    :param keys: the family's key by its name in the file, which may be a path with dots.
-    :raises Unusable: with a finding for each of ``keys`` that cannot be renamed.
-    """
+    """Rename keys of a config, by name or path in the file; raise :class:`Unusable` for each that is not there."""
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
     aliases = {path: alias for alias, path in paths.items()}
     left = config.data

@@ -63,10 +63,7 @@ def _tied_by_default(*, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
 
 
 def unmentioned(until: str, family: str) -> tuple[Until, Until]:
-    """Return the changes for a config class that in transformers 5 lacked ``tie_word_embeddings``, and did not tie.
-
-    :param until: the first release of transformers 5 that has the key again; transformers 4 had it.
-    """
+    """Return the changes for a config class that in transformers 5 lacked ``tie_word_embeddings`` before ``until``."""
     lacked = before(until, _tied_by_default(default=False), family, "configuration")
     return lacked, Until(V4, _tied_by_default(default=True), TIED_BY_EACH)
 

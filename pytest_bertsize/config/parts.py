@@ -116,11 +116,7 @@ def _refuse_keys_of_one_model(model: Model, keys: tuple[str, ...], several: str,
 
 
 def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None = None) -> ModelConfig:
-    """Return one config for all modules that a folder's ``modules.json`` lists.
-
-    :param model: the declared model, if there is one.
-    :raises Unusable: for a file without a list, an unknown kind of module, or a config that cannot be read.
-    """
+    """Return one config for all modules that a ``modules.json`` lists; raise :class:`Unusable` for unknown kinds."""
     file = f"{printable(_join_path(folder, MODULES))}{reader.at}"
     entries = [*_check_entries(parse_json_list(content, file), file)]
     transformer = next((path for _, path, kind in entries if kind.rpartition(".")[2] in TRANSFORMERS), "")

@@ -211,11 +211,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
 
 
 def read_finished(model: Model, finished: Iterable[Finished]) -> ModelConfig:
-    """Return the configs of a built model's backbones, as one config if there are several.
-
-    :param finished: the models of transformers inside the built model.
-    :raises Unusable: if the table names a backbone that is not in ``finished``.
-    """
+    """Return the configs of a built model's backbones, which have to be in ``finished``, as one if they are several."""
     by_path = {each.path: each for each in finished}
 
     def read_one(each: Model) -> ModelConfig:
@@ -261,11 +257,7 @@ def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:
-    """Return the config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
-
-    :param reference: a path, also with ``#key.path`` after it.
-    :raises Unusable: if no usable config is there.
-    """
+    """Return the config of a file or a folder, also with ``#key.path``; raise :class:`Unusable` without one."""
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
     return _read_file_or_modules(Disk(root), reference)

@@ -75,12 +75,7 @@ class Dims(Struct, frozen=True):
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
-    """Read a family's keys from a config.
-
-    :param overrides: the table's ``overrides``; they win over the file.
-    :param architecture: the class, which may need ``num_labels`` and have rules of its own.
-    :raises Unusable: with a finding for each mistake.
-    """
+    """Read a family's keys from config and overrides, which win; raise :class:`Unusable` with all mistakes."""
     reading = _Reading(keys, config, overrides, architecture)
     reading.check_values_as_written()
     values = None if reading.wrong else reading.read_values()

@@ -35,8 +35,7 @@ class AskedAbout(NamedTuple):
 def asked_about(settings: Settings | None) -> AskedAbout:
     """Return the release that is installed where models are built, else the table's, else the newest known one.
 
-    :param settings: ``None`` if no table is read.
-    :raises SettingsError: if there are no closed forms for the release, or the table names another than is installed.
+    :raises SettingsError: if it has no closed forms, or the table names another than is installed.
     """
     another = settings.interpreter if settings else None
     found = find_release(LIBRARY, another.path if another else None)

@@ -27,15 +27,17 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[Model]:
-    """Yield the model of a table; if its config is a pattern, yield one model for each file that matches, sorted.
-
-    :param model: the model as its table declares it, with placeholders.
-    :param matches: finds the files that match a pattern.
-    :raises Mistake: for a wrong pattern or placeholder, and for a pattern that matches no file.
-    """
+    """Yield the model of a table; if its config is a pattern, yield one for each file that matches, sorted."""
     pattern = _locate_config(model)
     if not _GLOB.search(pattern):
-        _refuse_placeholders(model, pattern)
+        if placeholder := _PLACEHOLDER.search(model.name):
+            at = f"config = {shown(pattern)} names one file" if pattern else "config names no file"
+            message = f"the name has {printable(placeholder[0])}, and {at}"
+            raise Mistake(f'{message}: write a pattern, as in config = "configs/*.json"')
+        for key, value in _following(model):
+            if placeholder := next((each for each in _PLACEHOLDER.finditer(value) if each[1] in PLACEHOLDERS), None):
+                message = f"{key} has {placeholder[0]}, and config is not a pattern: write the path of one file"
+                raise Mistake(message, key)
         yield model
         return
     if not _PLACEHOLDER.search(model.name):
@@ -71,19 +73,6 @@ def _locate_config(model: Model) -> str:
 def _following(model: Model) -> Iterator[tuple[str, str]]:
     written = ((key, getattr(model, key)) for key in FOLLOWING)
     return ((key, value) for key, value in written if isinstance(value, str))
-
-
-def _refuse_placeholders(model: Model, config: str) -> None:
-    """Refuse placeholders in a table whose config is a single file."""
-    if placeholder := _PLACEHOLDER.search(model.name):
-        at = f"config = {shown(config)} names one file" if config else "config names no file"
-        message = f"the name has {printable(placeholder[0])}, and {at}"
-        raise Mistake(f'{message}: write a pattern, as in config = "configs/*.json"')
-    for key, value in _following(model):
-        for placeholder in _PLACEHOLDER.finditer(value):
-            if placeholder[1] in PLACEHOLDERS:
-                message = f"{key} has {placeholder[0]}, and config is not a pattern: write the path of one file"
-                raise Mistake(message, key)
 
 
 def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:

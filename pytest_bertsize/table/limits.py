@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
@@ -176,13 +175,11 @@ class Unit(NamedTuple):
 
 
 BOUNDS = ("min", "max", "exact")
-UNITS: Mapping[str, Unit] = MappingProxyType(
-    {
-        BYTES: Unit(quantity.BYTES, AsBytes, 'a size, or { max = "440MB", dtype = "float16" }'),
-        FLOPS: Unit(quantity.FLOPS, Flops, '{ max = "22G", seq_len = 128 }'),
-        TRAINING: Unit(quantity.BYTES, Training, 'a size, or { max = "4GB", dtype = "bfloat16" }'),
-    }
-)
+UNITS: Mapping[str, Unit] = {
+    BYTES: Unit(quantity.BYTES, AsBytes, 'a size, or { max = "440MB", dtype = "float16" }'),
+    FLOPS: Unit(quantity.FLOPS, Flops, '{ max = "22G", seq_len = 128 }'),
+    TRAINING: Unit(quantity.BYTES, Training, 'a size, or { max = "4GB", dtype = "bfloat16" }'),
+}
 OF_COMPONENTS = Unit(PARAMETERS, Parameters, 'a count, or { max = "29M", min = "28M" }')
 
 
@@ -284,7 +281,7 @@ def _read_growth(written: object) -> Iterator[Limit]:
 # what limits say
 
 
-NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
+NAMED: Mapping[str, int] = {"github-file": 100 * 2**20, "pypi-file": 100 * 2**20}
 """Bytes of the largest file that GitHub accepts in a push, and of the largest that PyPI accepts by default.
 
 Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,

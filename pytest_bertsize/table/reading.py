@@ -109,7 +109,10 @@ def read_value(kind: Any, value: Any) -> Any:
         return read_value(described.written, value)
     origin, inner = get_origin(plain), get_args(plain)
     if origin in {Union, UnionType}:
-        return read_value(_choose_kind(inner, value), value)
+        text, *tables = (each for each in inner if each is not NoneType)
+        if tables and not isinstance(value, str | dict):
+            raise Mistake(f"{shown(value)} is neither a string nor a table")
+        return read_value(tables[0] if tables and isinstance(value, dict) else text, value)
     if origin in {dict, tuple}:
         return _read_container(plain, beside, value)
     if _is_struct(plain):
@@ -126,14 +129,6 @@ def read_value(kind: Any, value: Any) -> Any:
 def _describe(kind: Any) -> Key:
     """Return the :class:`Key` that annotates a type; an empty one if none does."""
     return next((each for each in reversed(getattr(kind, "__metadata__", ())) if isinstance(each, Key)), Key())
-
-
-def _choose_kind(kinds: Iterable[Any], value: object) -> Any:
-    """Return the type that a value is converted to: the second of ``kinds`` if the value is a table, else the first."""
-    text, *tables = (each for each in kinds if each is not NoneType)
-    if tables and not isinstance(value, str | dict):
-        raise Mistake(f"{shown(value)} is neither a string nor a table")
-    return tables[0] if tables and isinstance(value, dict) else text
 
 
 def _read_container(plain: Any, beside: Collection[Any], value: Any) -> Any:

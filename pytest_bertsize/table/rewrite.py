@@ -86,15 +86,9 @@ def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
 def settings_after(
     settings: Settings, changes: Sequence[Change], reasons: Mapping[tuple[str, ...], str] | None = None
 ) -> Settings:
-    """Return the settings with these changes; parse the new text, and check that nothing else has changed.
-
-    :param reasons: reasons of the changes, by the key of the model's table.
-    :raises SettingsError: if the file cannot be changed in place.
-    """
-    by_path = {
-        (*change.key, change.bound) if isinstance(settings.limits[change.key].written, dict) else change.key: change
-        for change in changes
-    }
+    """Return the settings with changes and reasons, by the model's table, and check that nothing else has changed."""
+    tables = {key for key, limit in settings.limits.items() if isinstance(limit.written, dict)}
+    by_path = {(*each.key, each.bound) if each.key in tables else each.key: each for each in changes}
     said = {(*table, "reason"): said for table, said in (reasons or {}).items()}
     values = {path: change.after for path, change in by_path.items()}
     written = {**values, **{path: quoted(reason) for path, reason in said.items()}}
@@ -161,11 +155,7 @@ def replace_pyproject(path: Path, before: str | None, after: str) -> None:
 
 
 def replace_together(*changes: tuple[Path, str | None, str]) -> None:
-    """Replace several files by :func:`replace_pyproject`: all or none.
-
-    :param changes: for each file its path, the content that was read, and the new content.
-    :raises SettingsError: for the first file that cannot be replaced; all keep their content then.
-    """
+    """Replace several files, each of known former content, by :func:`replace_pyproject`: all or none."""
     for at, (path, before, after) in enumerate(changes):
         try:
             replace_pyproject(path, before, after)

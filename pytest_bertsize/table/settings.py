@@ -134,9 +134,8 @@ def load(path: Path, *, needs_models: bool = True) -> Settings:
 def parse(
     text: str, path: Path, matches: Callable[[str], list[str]] | None = None, *, needs_models: bool = True
 ) -> Settings:
-    """Check the table in the text of a pyproject.toml.
+    """Check the table in the text of a pyproject.toml, of whose patterns ``matches`` finds the files.
 
-    :param matches: returns the files that match a pattern; ``None`` to search the disk.
     :raises SettingsError: with one line for each model and each key that has a mistake.
     """
     document = _Document(text, path)
@@ -328,12 +327,7 @@ def tighten(limit: Limit, model: Model, settings: Settings, place: str, by: str 
 
 
 def find_declared(name: object, settings: Settings, place: str, example: str) -> str:
-    """Return the name of a declared model; for ``None``, the name of the only model.
-
-    :param place: the name's place, for a message.
-    :param example: how a name is written at that place.
-    :raises SettingsError: if no model has the name, or several models could be meant.
-    """
+    """Return the name of a declared model; for ``None``, that of the only model; raise SettingsError with ``place``."""
     known = listed(settings.names, MOST_NAMED)
     if name is None and len(settings.names) == 1:
         return settings.names[0]

@@ -22,7 +22,7 @@ from pytest_bertsize.builder.messages import read_request
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import read_file as read
-from pytest_bertsize.config.text_files import lines_in_json, repeated_in_json
+from pytest_bertsize.config.text_files import lines_in_json
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, parse_count
 from pytest_bertsize.review.check import conclude_unbuilt
@@ -301,32 +301,7 @@ def test_a_table_of_mistakes_is_refused(text: str) -> None:
     assert settings_or_none(text.encode()) is None
 
 
-@given(
-    st.dictionaries(st.sampled_from(["total", "encoder.attention"]) | fuzzing.TEXTS, fuzzing.PYTHON_VALUES, max_size=3)
-)
-@example({"total": {"min": fuzzing.Represented("a\nb")}})
-@example({"to\ntal": 0.5})
-@example({"total": {"a\nb": 1}})
-@example({"total": {"a" * 5_000: 1}})
-def test_keywords_of_any_values_are_whole_limits_or_refused(keywords: dict[str, object]) -> None:
-    try:
-        limits = limits_from(keywords, file="test_a.py", line=3)
-    except SettingsError as error:
-        assert_in_a_line(str(error))
-    else:
-        assert [limit.component for limit in limits] == list(keywords)
-        assert_whole(limits)
-
-
 # lines
-
-
-@given(fuzzing.JSON_TEXTS | st.text(fuzzing.CHARACTERS))
-def test_any_text_has_its_json_keys_on_lines_of_its_own(text: str) -> None:
-    last = text.count("\n") + 1
-    assert all(1 <= line <= last for line in lines_in_json(text).values())
-    repeated = repeated_in_json(text)
-    assert repeated is None or 1 <= repeated[1] <= last
 
 
 @given(fuzzing.JSON_LAYOUTS)

@@ -66,46 +66,24 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     assert [limit.maximum for limit in settings.limits.values()] == [1, 2]
 
 
-@pytest.mark.parametrize("name", ["encoder", "bert-base_v1.5+fr@2", "e", "x" * 100, "é", "模型"])
-def test_a_models_name_is_a_test_id(pyproject: Path, name: str) -> None:
-    write(pyproject, f'[project]\n[tool.bertsize.models."{name}"]\nconfig = "c"\nbudget.total = 1\n')
-    assert load(pyproject).names == (name,)
+def test_a_models_name_is_a_test_id(pyproject: Path) -> None:
+    for name in ("encoder", "bert-base_v1.5+fr@2", "e", "x" * 100, "é", "模型"):
+        write(pyproject, f'[project]\n[tool.bertsize.models."{name}"]\nconfig = "c"\nbudget.total = 1\n')
+        assert load(pyproject).names == (name,)
 
 
 # mistakes and their places
 
 
 def test_each_models_first_mistake_is_told_in_the_order_of_the_file(pyproject: Path) -> None:
-    write(
-        pyproject,
-        """
-        [project]
-        name = "x"
-
-        [tool.bertsize.models.encoder]
-        config = ""
-        architecure = "BertModel"
-        budget.pooler = { min = 2, max = 1 }
-
-        [tool.bertsize.models.tagger]
-        config = "c"
-        budget.head = { exact = "1 M" }
-        foo = 1
-
-        [tool.bertsize.models.good]
-        config = "c"
-        budget.total = 1
-
-        [tool.bertsize.models."a b"]
-        config = "c"
-
-        [tool.bertsize.models.nothing]
-
-        [tool.bertsize]
-        lock = 3
-        hbu = 1
-        """,
-    )
+    lines = ['[project]\nname = "x"\n\n[tool.bertsize.models.encoder]\nconfig = ""\narchitecure = "BertModel"']
+    lines += ["budget.pooler = { min = 2, max = 1 }", '\n[tool.bertsize.models.tagger]\nconfig = "c"']
+    lines += [
+        'budget.head = { exact = "1 M" }\nfoo = 1',
+        '\n[tool.bertsize.models.good]\nconfig = "c"\nbudget.total = 1',
+    ]
+    lines += ['\n[tool.bertsize.models."a b"]\nconfig = "c"', "\n[tool.bertsize.models.nothing]"]
+    write(pyproject, "\n".join([*lines, "\n[tool.bertsize]\nlock = 3\nhbu = 1\n"]))
     first, *others = load_mistakes(pyproject).splitlines()
     assert first == "6 mistakes in [tool.bertsize]"
     assert [each.split(": ")[:2] for each in others] == [

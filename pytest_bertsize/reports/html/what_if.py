@@ -229,8 +229,8 @@ def _say_why(variants: Variants, key: str, value: object) -> str:
 
 def _list_widths() -> Iterable[tuple[int, str]]:
     """Yield each width that a number may have in bits, with the dtypes of that width."""
-    for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
-        kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
+    for bits in sorted({each for _, each in OF_PARAMETERS.values()}, reverse=True):
+        kinds = dict.fromkeys(name.partition("_")[0] for name, (_, each) in OF_PARAMETERS.items() if each == bits)
         yield bits, ", ".join(kinds)
 
 
