@@ -22,77 +22,39 @@ runs. model is its name (needed if several are declared); keyword limits such as
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
-_WAYS = tuple(
-    f"--bert-budget-{way}"
-    for way in ("no-build", "strict", "base", "python", "update", "reason", "tighten", "report", "cache", "no-cache")
-)
-"""Options that need ``--bert-budget``."""
+_OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "no-build": (
+        _FLAG,
+        "build nothing, and do not import torch: count each model by its closed form, else by its lock",
+    ),
+    "strict": (_FLAG, "fail a model that is not counted, and a factory's model that only its lock counts"),
+    "base": (
+        {"metavar": "REV"},
+        """compare with this git revision, at the commit where this branch left it, and fail a \
+budget that was loosened since that commit without a new reason; --bert-budget-base=none \
+compares with nothing (default: in CI the base of the pull or merge request)""",
+    ),
+    "python": ({"metavar": "PATH"}, "build with this interpreter, in place of the table's"),
+    "update": (_FLAG, "accept the counts: raise the limits that fail in pyproject.toml; refused in CI"),
+    "reason": ({"metavar": "WHY"}, "write this reason, such as 'ADR-12: wider', beside each raised budget"),
+    "tighten": (_FLAG, "lower the limits in pyproject.toml that are higher than needed; refused in CI"),
+    "report": (
+        {"action": "append", "default": [], "metavar": "PATH"},
+        "write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
+    ),
+    "no-cache": (_FLAG, "build every model, also if an earlier run built it from the same files"),
+    "cache": ({"metavar": "DIR"}, "keep builds in this folder for later runs (default: pytest's cache; in CI none)"),
+}
+"""Options that need another one, by the word after ``--bert-budget-``."""
+_NEEDS = {"strict": "--bert-budget-no-build", "reason": "--bert-budget-update"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)").addoption
-    add(
-        "--bert-budget",
-        **_FLAG,
-        help="check every model that [tool.bertsize.models.NAME] in pyproject.toml declares: count its parameters and "
-        "compare them with its closed form and its budget",
-    )
-    add(
-        "--bert-budget-no-build",
-        **_FLAG,
-        help="with --bert-budget: build nothing, and do not import torch: count each model by its closed form, "
-        "else by its lock",
-    )
-    add(
-        "--bert-budget-strict",
-        **_FLAG,
-        help="with --bert-budget-no-build: fail a model that is not counted, and a factory's model that only its "
-        "lock counts",
-    )
-    add(
-        "--bert-budget-base",
-        metavar="REV",
-        help="with --bert-budget: compare with this git revision, at the commit where this branch left it, and fail a "
-        "budget that was loosened since that commit without a new reason; --bert-budget-base=none "
-        "compares with nothing (default: in CI the base of the pull or merge request)",
-    )
-    add(
-        "--bert-budget-python",
-        metavar="PATH",
-        help="with --bert-budget: build with this interpreter, in place of the table's",
-    )
-    add(
-        "--bert-budget-update",
-        **_FLAG,
-        help="with --bert-budget: accept the counts: raise the limits that fail in pyproject.toml; refused in CI",
-    )
-    add(
-        "--bert-budget-reason",
-        metavar="WHY",
-        help="with --bert-budget-update: write this reason, such as 'ADR-12: wider', beside each raised budget",
-    )
-    add(
-        "--bert-budget-tighten",
-        **_FLAG,
-        help="with --bert-budget: lower the limits in pyproject.toml that are higher than needed; refused in CI",
-    )
-    add(
-        "--bert-budget-report",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="with --bert-budget: write a report, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
-    )
-    add(
-        "--bert-budget-no-cache",
-        **_FLAG,
-        help="with --bert-budget: build every model, also if an earlier run built it from the same files",
-    )
-    add(
-        "--bert-budget-cache",
-        metavar="DIR",
-        help="with --bert-budget: keep builds in this folder for later runs (default: pytest's cache; in CI none)",
-    )
+    every = "check every model that [tool.bertsize.models.NAME] in pyproject.toml declares: count its parameters and "
+    add("--bert-budget", **_FLAG, help=f"{every}compare them with its closed form and its budget")
+    for name, (how, does) in _OPTIONS.items():
+        add(f"--bert-budget-{name}", **how, help=f"with {_NEEDS.get(name, '--bert-budget')}: {does}")
     parser.addini(
         "bert_budget",
         type="bool",
@@ -114,9 +76,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    given = [name for name in _WAYS if config.getoption(name) not in (None, False, [])]
+    given = [name for name in _OPTIONS if config.getoption(f"--bert-budget-{name}") not in (None, False, [])]
     if given and not is_on(config):
-        raise pytest.UsageError(f"{given[0]} needs --bert-budget: without it no declared model is checked")
+        raise pytest.UsageError(
+            f"--bert-budget-{given[0]} needs --bert-budget: without it no declared model is checked"
+        )
     if is_on(config):
         from pytest_bertsize.plugin import selection
 

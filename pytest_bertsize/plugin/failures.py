@@ -40,12 +40,25 @@ class Attachments:
         report = yield
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
-            _attach_changes(item, report)
+            gate, name = item.gate, item.name
+            if verb := gate.mode.verb:  # the run changes budgets
+                asked = gate.changes(name)
+                report.bertsize_changes = {  # type: ignore[attr-defined]
+                    "name": name,
+                    "why": asked.asks_why,
+                    "changes": [asdict(change) for change in asked.changes],
+                    "refused": [asdict(each) for each in asked.refused],
+                    "lock": {name: gate.to_lock(name)} if verb == "update" and gate.lock else {},
+                    "before": to_plain(report_model(asked.review)) if asked.changes else None,
+                }
         if report.skipped and not isinstance(failure, BudgetFailure | Mistaken):
             failure = _check_skipped_test(item)
         if isinstance(failure, BudgetFailure):
             _fail_report(report, failure.review.headline)
-            report.location = _place_of_failure(item, failure.review)
+            if isinstance(item, BudgetItem):  # the line of the budget, or of the config's key, for annotations
+                found = (each for each in failure.review.errors if each.file and each.line)
+                file, line = next(((each.file, each.line) for each in found), ("", 0))
+                report.location = (file, (line or 1) - 1, item.location[2]) if file else item.location
             _attach_review(failure.review, item, report)
         elif isinstance(failure, Mistaken):
             _fail_report(report, str(failure))
@@ -93,31 +106,6 @@ def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport)
     ]
 
 
-def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
-    """Return the line of the budget, or of the config's key, for annotations."""
-    path, line, title = item.location
-    if not isinstance(item, BudgetItem):
-        return path, line, title
-    where = next((finding for finding in review.errors if finding.file and finding.line), None)
-    return (where.file or path, (where.line or 1) - 1, title) if where else (path, line, title)
-
-
-def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
-    """Attach the requested budget changes, if the run changes budgets."""
-    verb, lock = item.gate.mode.verb, item.gate.lock
-    if verb is None:
-        return
-    asked = item.gate.changes(item.name)
-    report.bertsize_changes = {  # type: ignore[attr-defined]
-        "name": item.name,
-        "why": asked.asks_why,
-        "changes": [asdict(change) for change in asked.changes],
-        "refused": [asdict(each) for each in asked.refused],
-        "lock": {item.name: item.gate.to_lock(item.name)} if verb == "update" and lock else {},
-        "before": to_plain(report_model(asked.review)) if asked.changes else None,
-    }
-
-
 class Crash(NamedTuple):
     """A message with its file and line, for the short summary, JUnit and annotations."""
 
@@ -137,12 +125,6 @@ class Failure:
         self.verbosity = config.get_verbosity()
         path, line, _ = location
         self.reprcrash = Crash(path, (line or 0) + 1, model.headline)
-
-    def shorten_line(self, width: int) -> None:
-        """Shorten the line of the short summary by whole words; pytest would cut inside a number."""
-        self.reprcrash = self.reprcrash._replace(
-            message=textwrap.shorten(self.reprcrash.message, width, placeholder=" ...")
-        )
 
     def toterminal(self, tw: TerminalWriter) -> None:
         tw.line(draw_failure(self.model, terminal_style(tw, self.verbosity)))
@@ -182,4 +164,6 @@ def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter
         path, _, name = report.nodeid.partition("::")
         shown = os.path.relpath(config.rootpath / path, config.invocation_params.dir)
         room = terminalreporter._tw.fullwidth - cell_len(f"FAILED {shown}::{name} - ")  # noqa: SLF001  (no other way)
-        cast("Failure", report.longrepr).shorten_line(max(room, 0))
+        failure = cast("Failure", report.longrepr)  # shortened by whole words; pytest would cut inside a number
+        message = textwrap.shorten(failure.reprcrash.message, max(room, 0), placeholder=" ...")
+        failure.reprcrash = failure.reprcrash._replace(message=message)

@@ -32,9 +32,9 @@ def refuse_other_tables(config: pytest.Config) -> None:
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
     named = [here / argument.partition("::")[0] for argument in given]
     inside = [here] if root in here.resolve().parents else []
-    folders = (here, *(above for path in (*inside, *named) for above in _folders_up_to(root, path)))
-    if message := next(filter(None, (_describe_other_table(config, each) for each in folders)), ""):
-        raise SettingsError(message)
+    for folder in (here, *(above for path in (*inside, *named) for above in _folders_up_to(root, path))):
+        if message := _describe_other_table(config, folder):
+            raise SettingsError(message)
 
 
 def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
@@ -42,12 +42,11 @@ def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Ite
 
     :raises pytest.UsageError: if a folder between a test and the root has another table than the root.
     """
-    root = config.rootpath.resolve()
     first = {item.path.parent: item for item in reversed(items)}
-    folders = {above: item for folder, item in first.items() for above in _folders_up_to(root, folder)}
-    for folder, item in folders.items():
-        if message := _describe_other_table(config, folder):
-            _stop_run(message, item, config)
+    for folder, item in first.items():
+        for above in _folders_up_to(config.rootpath.resolve(), folder):
+            if message := _describe_other_table(config, above):
+                _stop_run(message, item, config)
 
 
 def _describe_other_table(config: pytest.Config, folder: Path) -> str:
@@ -83,27 +82,23 @@ def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config
             _stop_run(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean '{NAME}'?", item, config)
 
 
-def _stop_run(message: str, item: pytest.Item, config: pytest.Config) -> None:
+def _stop_run(message: str, named: pytest.Item, config: pytest.Config) -> None:
     """Refuse the run; an xdist worker cannot do that, and fails the test instead.
 
     :raises pytest.UsageError: except in a worker.
     """
     if not hasattr(config, "workerinput"):
         raise pytest.UsageError(message)
-    config.pluginmanager.register(_FailingTest(item, message))
 
+    class FailingTest:
+        """Fails one test before its marks can skip it."""
 
-class _FailingTest:
-    """Fails one test before its marks can skip it."""
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_setup(self, item: pytest.Item) -> None:
+            if item is named:
+                pytest.fail(message, pytrace=False)
 
-    def __init__(self, item: pytest.Item, message: str) -> None:
-        self.item = item
-        self.message = message
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        if item is self.item:
-            pytest.fail(self.message, pytrace=False)
+    config.pluginmanager.register(FailingTest())
 
 
 def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collector) -> None:

@@ -31,10 +31,9 @@ from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.reports.outcome import name_unchecked
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.limits import Growth
-from pytest_bertsize.table.settings import Settings, SettingsError, load
+from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.review.accept import Verb
 
@@ -51,19 +50,22 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
-        verb = read_verb(config)
-        reason = _read_reason(config) if verb else ""
+        verb, reason = read_verb(config), ""
+        if verb:
+            from pytest_bertsize.review.writer import check_reason, read_lock_to_change
+
+            reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
         settings = replace_interpreter(load(refusals.table_path(config)), python, option)
-        lock = _read_lock(settings, verb)
+        lock = read_lock_to_change(settings, verb) if verb else read_lock(settings)
         asked = asked_about(settings)
         registry = registry_of(settings, asked.release)
         base = read_base(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         check_interpreter(settings, python, base, option, builds=builds)
-        written, here = config.getoption("bert_budget_report"), config.invocation_params.dir
-        reports = report_files(written, here, settings, "--bert-budget-report")
-        reports = replace(reports, base=report_base(base), builds=builds, asked=asked)
+        written, folder = config.getoption("bert_budget_report"), config.invocation_params.dir
+        files = report_files(written, folder, settings, "--bert-budget-report")
+        reports = replace(files, base=report_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     detail, strict = bool(reports) or config.get_verbosity() > 0, config.getoption("bert_budget_strict")
@@ -105,24 +107,6 @@ def read_verb(config: pytest.Config) -> Verb | None:
         raise SettingsError(f"{option} needs a build: only a built count may change a budget")
     refuse_ci(option)
     return "update" if updates else "tighten"
-
-
-def _read_reason(config: pytest.Config) -> str:
-    from pytest_bertsize.review.writer import check_reason
-
-    return check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
-
-
-def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
-    """Read the table's lock.
-
-    :raises SettingsError: if the lock cannot be read, or if a file that the run changes cannot be replaced.
-    """
-    if not verb:
-        return read_lock(settings)
-    from pytest_bertsize.review.writer import read_lock_to_change
-
-    return read_lock_to_change(settings, verb)
 
 
 def arm_tests(config: pytest.Config, helper: Helper) -> None:

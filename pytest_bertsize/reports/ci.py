@@ -85,15 +85,15 @@ def list_commands(report: RunReport, folder: str) -> list[str]:
 
     base = report.base
     rows = [(model.name, finding) for model in report.models for finding in model.findings]
-    errors = sorted((row for row in rows if row[1].severity == "error"), key=lambda row: _rank_finding(row[1]))
+    errors, warnings = ([row for row in rows if row[1].severity == level] for level in ("error", "warning"))
     about_run = [] if report.complete else [f"NOT CHECKED: {', '.join(report.not_checked)}"]
     about_run += list_removed(base, failed=True) if base else ()
     missing = [f"not compared with {base.revision}: {base.problem}"] if base and base.problem else []
     news = [". ".join(filter(None, (report.headline, report.news)))] if report.changed else []
     return [
         *_write_commands("notice", news, (), folder),
-        *_write_commands("error", about_run, errors, folder),
-        *_write_commands("warning", missing, [row for row in rows if row[1].severity == "warning"], folder),
+        *_write_commands("error", about_run, sorted(errors, key=lambda row: _rank_finding(row[1])), folder),
+        *_write_commands("warning", missing, warnings, folder),
     ]
 
 
@@ -124,10 +124,9 @@ def _write_commands(
 
 
 def _write_command(level: Level, message: str, name: str = "", **place: str) -> str:
+    def escape(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
     properties = {**place, "title": f"bertsize: {name}" if name else "bertsize"}
-    escaped = {key: _escape(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
-    return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{_escape(message)}"
-
-
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    escaped = {key: escape(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+    return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{escape(message)}"

@@ -47,18 +47,13 @@ _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 def render_report(report: RunReport, suffix: str) -> str:
     """Render a report in the format that a file's suffix names; only that format's renderer is imported."""
-    if suffix == ".json":
-        return render_json(report)
+    if suffix == ".json":  # an HTML page can include it unchanged
+        return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
     if suffix == ".md":
         from pytest_bertsize.reports.markdown import render_page
     else:
         from pytest_bertsize.reports.html.page import render_page
     return render_page(report)
-
-
-def render_json(report: RunReport) -> str:
-    """Return the report as JSON that an HTML page can include unchanged."""
-    return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
 
 # files of a run
@@ -214,15 +209,14 @@ def _check_path(path: Path, called: str, begins: str, settings: Settings | None,
 def _may_be_replaced(path: Path, begins: str) -> bool:
     """Return whether a file is empty, or its first bytes match the pattern ``begins``."""
     with path.open("rb") as stream:
-        head = stream.read(HEAD)
-    return not head or re.match(begins, head.decode("utf-8", "replace"), re.DOTALL) is not None
+        head = stream.read(HEAD).decode("utf-8", "replace")
+    return not head or re.match(begins, head, re.DOTALL) is not None
 
 
 def _list_inputs(settings: Settings) -> Iterator[Path]:
     """Yield the files from which declared models may be read."""
     for model in settings.models.values():
-        adapter = model.adapter_file
-        for location in filter(None, (model.file, model.checkpoint, model.tokenizer, adapter)):
+        for location in filter(None, (model.file, model.checkpoint, model.tokenizer, model.adapter_file)):
             named = settings.root / location
             with contextlib.suppress(OSError, ValueError, RuntimeError):  # the model itself reports a broken path
                 yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))

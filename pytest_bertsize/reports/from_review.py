@@ -11,29 +11,7 @@ from msgspec.structs import replace
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.folding import group_indices
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, Tensor, pattern
-from pytest_bertsize.reports import headline
-from pytest_bertsize.reports.report import (
-    Base,
-    Change,
-    Checkpoint,
-    Choices,
-    Component,
-    Cost,
-    FindingRow,
-    Fit,
-    FoldedTensor,
-    Layer,
-    LayerTensor,
-    Lock,
-    Measure,
-    ModelReport,
-    Object,
-    PublishedConfig,
-    Removed,
-    RunBase,
-    TensorChange,
-    Totals,
-)
+from pytest_bertsize.reports import headline, report
 from pytest_bertsize.wording import listed, number, printable
 
 if TYPE_CHECKING:
@@ -44,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
 
-T = TypeVar("T", bound=Object)
+T = TypeVar("T", bound=report.Object)
 SEVERITIES = ("error", "warning", "note")
 
 
@@ -54,69 +32,72 @@ def _copy(kind: type[T], source: object, **given: Any) -> T:
     return kind(**{name: getattr(source, name) for name in same}, **given)
 
 
-def report_model(review: Review) -> ModelReport:
+def report_model(review: Review) -> report.ModelReport:
     """Return the report of one review, which every view reads."""
+    worst = review.worst_error
+    rows = [_copy(report.FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
+    findings = sorted(rows, key=lambda each: SEVERITIES.index(each.severity))
+    model = _report_facts(review, findings)
+    if not headline.names_error(model):  # but the count of the total and its limit
+        of_total = [row.component == TOTAL and row.kind in BROKEN and row.base is None for row in findings]
+        findings = [replace(row, in_headline=named) for row, named in zip(findings, of_total, strict=True)]
+    failure = review.describe_failure(with_fix=False)
+    return replace(model, findings=findings, headline=headline.describe_model(model, review.headline, failure))
+
+
+def _report_facts(review: Review, findings: list[report.FindingRow]) -> report.ModelReport:
+    """Return the report of one review without its headline."""
     actual, expected, held = review.actual, review.expected, review.held
     subject, locked = review.subject, review.locked
     form, stored = subject.form, subject.stored
     is_counted = bool(held and (expected or not subject.model.closed_form))
-    worst = review.worst_error
-    rows = [_copy(FindingRow, finding, in_headline=finding is worst) for finding in review.findings]
-    findings = sorted(rows, key=lambda each: SEVERITIES.index(each.severity))
-    model = _copy(
-        ModelReport,
+    return _copy(
+        report.ModelReport,
         review,
         family=subject.family,
         architecture=subject.architecture,
         config=subject.reference,
         config_sha256=subject.config.sha256 if subject.config else "",
         closed_form=subject.model.closed_form,
-        published=[_copy(PublishedConfig, each) for each in (*subject.published, *review.answered)],
+        published=[_copy(report.PublishedConfig, each) for each in (*subject.published, *review.answered)],
         headline="",
         report_only=not review.budget,
         built=not review.unbuilt,
         symbols=form.dims.given if form else {},
-        totals=Totals(
+        totals=report.Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
             trainable=held.trainable if held else None,
             stored=held.stored if held else None,
-            unrolled=_count_unrolled(review),
+            unrolled=form.unrolled + (held.stored - form.stored if held else 0) if form else None,
         ),
         components=_list_components(review) if is_counted else [],
         measures=[_report_measure(measured, review) for measured in review.measured],
         frozen=describe_frozen(held) if held else [],
         checkpoint=stored
-        and _copy(Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
+        and _copy(report.Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
         tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
         layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
         base=review.comparison and _report_base(review.comparison),
         lock=locked
-        and Lock(
+        and _copy(
+            report.Lock,
+            locked,
             file=printable(locked.file),
             known=locked.is_there,
             tensors=[_report_difference(each) for each in locked.changes],
-            why=locked.why,
         ),
-        choices=_list_choices(review),
+        choices=_list_choices(review) if expected else None,
         findings=findings,
     )
-    if not headline.names_error(model):  # but the count of the total and its limit
-        findings = [replace(each, in_headline=_is_broken_total(each)) for each in findings]
-    failure = review.describe_failure(with_fix=False)
-    return replace(model, findings=findings, headline=headline.describe_model(model, review.headline, failure))
 
 
-def _is_broken_total(finding: FindingRow) -> bool:
-    return finding.component == TOTAL and finding.kind in BROKEN and finding.base is None
-
-
-def report_base(baseline: Baseline | None) -> RunBase | None:
+def report_base(baseline: Baseline | None) -> report.RunBase | None:
     """Return the base of a run as reports have it; ``None`` without a base."""
     if baseline is None:
         return None
     return _copy(
-        RunBase,
+        report.RunBase,
         baseline,
         revision=printable(baseline.revision),
         problem=printable(baseline.problem),
@@ -125,21 +106,13 @@ def report_base(baseline: Baseline | None) -> RunBase | None:
     )
 
 
-def report_change(row: Moved) -> Change:
-    return _copy(Change, row, components=dict(row.components))
+def report_change(row: Moved) -> report.Change:
+    return _copy(report.Change, row, components=dict(row.components))
 
 
-def _count_unrolled(review: Review) -> int | None:
-    """Count parameters with ties written out and shared layers once for each pass; ``None`` without a closed form."""
-    form, held = review.subject.form, review.held
-    if form is None:
-        return None
-    return form.unrolled + (held.stored - form.stored if held else 0)
-
-
-def _report_base(comparison: Comparison) -> Base:
+def _report_base(comparison: Comparison) -> report.Base:
     return _copy(
-        Base,
+        report.Base,
         comparison,
         revision=printable(comparison.revision),
         config=None if comparison.config is None else printable(comparison.config),
@@ -151,23 +124,19 @@ def _report_base(comparison: Comparison) -> Base:
     )
 
 
-def _report_difference(each: Difference) -> TensorChange:
-    return _copy(TensorChange, each, name=printable(each.name), said=each.sentence)
+def _report_difference(each: Difference) -> report.TensorChange:
+    return _copy(report.TensorChange, each, name=printable(each.name), said=each.sentence)
 
 
-def _list_choices(review: Review) -> Choices | None:
-    if review.expected is None:
-        return None
-    return Choices(
-        fits=[Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits],
-        costs=[_copy(Cost, cost) for cost in review.costs],
-    )
+def _list_choices(review: Review) -> report.Choices:
+    fits = [report.Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits]
+    return report.Choices(fits=fits, costs=[_copy(report.Cost, cost) for cost in review.costs])
 
 
-def _report_removed(left: Left) -> Removed:
+def _report_removed(left: Left) -> report.Removed:
     former = left.former
     limits = former.model.limits if former else ()
-    return Removed(
+    return report.Removed(
         name=printable(left.name),
         config=printable(former.model.config) if former else "",
         total=former.form.total if former and former.form else None,
@@ -178,10 +147,10 @@ def _report_removed(left: Left) -> Removed:
     )
 
 
-def _list_components(review: Review) -> list[Component]:
+def _list_components(review: Review) -> list[report.Component]:
     names = [*review.component_names, *([TRAINABLE] if review.limit(TRAINABLE) else []), TOTAL]
     return [
-        Component(
+        report.Component(
             name=printable(name),
             formula=formula.text if (formula := review.formulas.get(name)) else None,
             latex=formula.latex if formula else None,
@@ -195,9 +164,9 @@ def _list_components(review: Review) -> list[Component]:
     ]
 
 
-def _report_measure(measured: Measured, review: Review) -> Measure:
+def _report_measure(measured: Measured, review: Review) -> report.Measure:
     return _copy(
-        Measure,
+        report.Measure,
         measured,
         expected=measured.actual if review.unbuilt else measured.expected,
         actual=None if review.unbuilt else measured.actual,
@@ -209,18 +178,17 @@ def _report_measure(measured: Measured, review: Review) -> Measure:
 def _held_to(name: str, review: Review) -> dict[str, Any]:
     """Return the fields ``min``, ``max``, ``limit`` and ``failed`` of the row about ``name``."""
     limit, failed = review.limit(name), name in review.failed_components
-    if limit is None:
-        return {"min": None, "max": None, "limit": None, "failed": failed}
-    return {"min": limit.minimum, "max": limit.maximum, "limit": str(limit), "failed": failed}
+    least, most, written = (limit.minimum, limit.maximum, str(limit)) if limit else (None, None, None)
+    return {"min": least, "max": most, "limit": written, "failed": failed}
 
 
-def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
+def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[report.FoldedTensor]:
     """Return the tensors of the closed form and of the build, also those that only one of the two has."""
     theirs = {_key(row): row for row in expected.folded} if expected else {}
     ours = {_key(row): row for row in actual.folded} if actual else {}
     return [
         _copy(
-            FoldedTensor,
+            report.FoldedTensor,
             row,
             name=row.pattern,
             shape=list(row.shape),
@@ -242,26 +210,25 @@ def _key(row: Fold) -> tuple[object, ...]:
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 
 
-def list_differing_layers(base: Inventory | None, expected: Inventory | None, actual: Inventory | None) -> list[Layer]:
+def list_differing_layers(
+    base: Inventory | None, expected: Inventory | None, actual: Inventory | None
+) -> list[report.Layer]:
     """Compare base, closed form and build: return a row for each differing layer, or for alike neighbours."""
     inventories = (base, expected, actual)
     sides = [_find_stacks(side) if side else {} for side in inventories]
     known = [place for place, side in enumerate(inventories) if side]
     rows = []
     for stack in sorted({stack for side in sides for stack in side}):
-        differing: dict[int, Layer] = {}
-        runs: list[list[int]] = []
+        runs: list[tuple[report.Layer, list[int]]] = []
         for index in sorted({index for side in sides for index in side.get(stack, ())}):
-            if row := _compare_layer([side.get(stack, {}).get(index, {}) for side in sides], known):
-                differing[index] = row
-        for index, row in differing.items():
-            if row == differing.get(index - 1):
-                runs[-1].append(index)
-            else:
-                runs.append([index])
-        for run in runs:
+            row = _compare_layer([side.get(stack, {}).get(index, {}) for side in sides], known)
+            if row and runs and runs[-1][0] == row and runs[-1][1][-1] == index - 1:
+                runs[-1][1].append(index)
+            elif row:
+                runs.append((row, [index]))
+        for row, run in runs:
             name = f"{stack}.{run[0]}" + (f"-{run[-1]}" if run[1:] else "")
-            rows.append(replace(differing[run[0]], name=printable(name), times=len(run)))
+            rows.append(replace(row, name=printable(name), times=len(run)))
     return rows
 
 
@@ -274,20 +241,18 @@ def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]
     return found
 
 
-def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> Layer | None:
+def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> report.Layer | None:
     """Return how a layer differs between the ``sides`` whose indices are ``known``; ``None`` if it does not differ."""
-    differing = []
+    tensors, columns = [], ("base", "expected", "actual")
     for name in dict.fromkeys(name for place in known for name in sides[place]):
         found = [sides[place].get(name) for place in known]
         if len({each and (each.shape, each.tied_to) for each in found}) > 1:
-            base, expected, actual = (list(side[name].shape) if name in side else None for side in sides)
-            differing.append(LayerTensor(name=printable(name), base=base, expected=expected, actual=actual))
-    if not differing:
-        return None
-    base_count, expected_count, actual_count = (
-        sum(tensor.owned for tensor in side.values()) if side else None for side in sides
+            shapes = (list(side[name].shape) if name in side else None for side in sides)
+            tensors.append(report.LayerTensor(name=printable(name), **dict(zip(columns, shapes, strict=True))))
+    counts = (sum(tensor.owned for tensor in side.values()) if side else None for side in sides)
+    return (
+        report.Layer(name="", times=1, tensors=tensors, **dict(zip(columns, counts, strict=True))) if tensors else None
     )
-    return Layer(name="", times=1, base=base_count, expected=expected_count, actual=actual_count, tensors=differing)
 
 
 def describe_frozen(inventory: Inventory) -> list[str]:

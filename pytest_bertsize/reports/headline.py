@@ -107,8 +107,11 @@ def _describe_verdict(model: ModelReport, failure: str) -> str:
         return failure
     count = sum(finding.severity == "error" for finding in model.findings)
     more = f"; {plural(count - 1, 'more finding')}" if count > 1 else ""
-    side = "under" if whole.min is not None and (model.parameter_count or 0) < whole.min else "over"
-    return f"{side} its {_name_limit(whole)}{_describe_debt(model, TOTAL)}{more}"
+    return f"{_name_side(whole)} its {_name_limit(whole)}{_describe_debt(model, TOTAL)}{more}"
+
+
+def _name_side(row: Component) -> str:
+    return "under" if row.min is not None and (row.known_count or 0) < row.min else "over"
 
 
 def _describe_debt(model: ModelReport, component: str) -> str:
@@ -140,9 +143,9 @@ def _describe_loosening(model: ModelReport) -> str:
     """Name the components whose limits are looser than at the base; ``""`` if there are none."""
     found = [each.component for each in model.findings if each.kind == "budget-loosened"]
     named = [name for name in found if name]
-    if not found:
-        return ""
-    return f"loosened here: {listed(named, MOST_NAMED)}" if len(named) == len(found) else "its budget is loosened here"
+    if len(named) < len(found):
+        return "its budget is loosened here"
+    return f"loosened here: {listed(named, MOST_NAMED)}" if named else ""
 
 
 def _name_limit(row: Component) -> str:
@@ -158,10 +161,16 @@ def describe_run(report: RunReport) -> str:
     if only := report.only_model:
         missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
         return "; ".join([only.headline, *missing])
-    before, after = _describe_incomplete(report), [*_describe_others(report)]
-    failed = [model for model in report.models if model.verdict == "failed"]
-    room = LONGEST - sum(len(f"{each}; ") for each in (*before, *after))
-    return "; ".join([*before, *([_name_failed(failed, report, room)] if failed else []), *after])
+    before, failed, after = [], [], [*_describe_others(report)]
+    if not report.complete:
+        missing_models = len(report.not_checked)
+        were = "was" if missing_models == 1 else "were"
+        which = f"{exact(missing_models)} of {exact(report.configured)} models {were} not checked"
+        before = [f"INCOMPLETE: {which if missing_models else 'this run did not finish'}"]
+    if models := [model for model in report.models if model.verdict == "failed"]:
+        room = LONGEST - sum(len(f"{each}; ") for each in (*before, *after))
+        failed = [_name_failed(models, report, room)]
+    return "; ".join([*before, *failed, *after])
 
 
 def describe_news(report: RunReport) -> str:
@@ -180,14 +189,6 @@ def describe_news(report: RunReport) -> str:
     most = [max(changed, key=lambda model: abs(model.base_delta))] if changed else []
     loosened = [f"{model.name}: {said}" for model in report.models if (said := _describe_loosening(model))]
     return "; ".join([*found, *(loosened if not changed else []), *(model.headline for model in most)])
-
-
-def _describe_incomplete(report: RunReport) -> list[str]:
-    if report.complete:
-        return []
-    missing = len(report.not_checked)
-    which = f"{exact(missing)} of {exact(report.configured)} models {'was' if missing == 1 else 'were'} not checked"
-    return [f"INCOMPLETE: {which if missing else 'this run did not finish'}"]
 
 
 def _describe_others(report: RunReport) -> Iterator[str]:
@@ -228,9 +229,8 @@ def _describe_worst(model: ModelReport) -> str:
     errors = [each.kind for each in model.findings if each.severity == "error"]
     if row is None or room >= 0 or _BEFORE_A_LIMIT & {*errors}:
         return next((said for kind, said in _SHORT.items() if kind in errors), "not counted")
-    side = "under" if row.min is not None and (row.known_count or 0) < row.min else "over"
     name = "" if row.name == TOTAL else f"{row.name} "
-    return f"{name}{compact_left(room).removeprefix('-')} {side} {_name_limit(row)}"
+    return f"{name}{compact_left(room).removeprefix('-')} {_name_side(row)} {_name_limit(row)}"
 
 
 def _describe_changes(report: RunReport) -> Iterator[str]:
@@ -241,17 +241,16 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
     compared = [model for model in models if model.is_compared]
     if moved := [model for model in compared if not model.is_unchanged]:
         yield f"{exact(len(moved))} changed"  # a sum over models with a common config means nothing
-    elif compared and any(model.parameter_count is None for model in models):
-        yield f"{exact(len(compared))} unchanged since {base.revision}"
     elif compared:
-        yield f"none changed since {base.revision}"
+        is_counted = all(model.parameter_count is not None for model in models)
+        yield f"{'none changed' if is_counted else f'{exact(len(compared))} unchanged'} since {base.revision}"
     absent = [model.name for model in models if model.base and model.base.config is None]
-    if new := [name for name in absent if name not in base.not_compared]:
-        yield f"{exact(len(new))} new"
-    if removed := len(base.removed) - len(base.left_unexplained):
-        yield f"{exact(removed)} removed"
-    if base.not_compared:
-        yield f"{exact(len(base.not_compared))} not compared with {base.revision}"
+    new = [name for name in absent if name not in base.not_compared]
+    removed = len(base.removed) - len(base.left_unexplained)
+    not_compared = f"not compared with {base.revision}"
+    for count, said in (len(new), "new"), (removed, "removed"), (len(base.not_compared), not_compared):
+        if count:
+            yield f"{exact(count)} {said}"
 
 
 def has_news(report: RunReport) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.report import Component, FindingRow, Layer, ModelReport, Removed, RunReport, urgent_rows
+from pytest_bertsize.reports.report import Component, Layer, ModelReport, RunReport, urgent_rows
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
@@ -97,7 +97,14 @@ def render_page(report: RunReport) -> str:
     sections = [section for section in (others[0], *described, others[1]) if section]
     _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
     shown = [part.text for section in sections for part in section if part.fits]
-    return "\n\n".join([top, *shown, *_count_missing(described, chain(*others)), foot]) + "\n"
+    begun = [*others, *(section for section in described if section[0].fits)]
+    parts, rest = sum(not part.fits for part in chain(*begun)), sum(not section[0].fits for section in described)
+    what = [plural(rest, "model")] if rest else []
+    what += [plural(parts, "table or list", "tables and lists")] if parts else []
+    said = (
+        f"**Not shown here: {' and '.join(what)}.** The comment is at GitHub's limit; the JSON report has everything."
+    )
+    return "\n\n".join([top, *shown, *([said] if what else []), foot]) + "\n"
 
 
 def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
@@ -113,20 +120,6 @@ def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
                     part.fits = needed <= room
                     room -= needed if part.fits else 0
                     is_full = is_full or not (part.fits or is_detail)
-
-
-def _count_missing(described: Sequence[Sequence[Part]], others: Iterable[Part]) -> list[str]:
-    """Return a line that counts the models not shown and the missing parts of shown ones; none if all is shown."""
-    models = sum(not section[0].fits for section in described)
-    begun = [part for section in described if section[0].fits for part in section]
-    parts = sum(not part.fits for part in (*begun, *others))
-    if not models + parts:
-        return []
-    what = [plural(models, "model")] if models else []
-    what += [plural(parts, "table or list", "tables and lists")] if parts else []
-    return [
-        f"**Not shown here: {' and '.join(what)}.** The comment is at GitHub's limit; the JSON report has everything."
-    ]
 
 
 def _describe_top(report: RunReport) -> Iterator[str]:
@@ -148,17 +141,15 @@ def _describe_top(report: RunReport) -> Iterator[str]:
             yield f"**Not compared with {code(base.revision)}**: {_name_models(base.not_compared)}"
         if base.removed:
             yield "**No longer declared, and no longer checked:**"
-            removed = sorted(base.removed, key=lambda each: not each.failed)
-            yield _list_lines([*map(_describe_removed, removed)], MOST_NAMES, "more are")
+            failed_first = sorted(base.removed, key=lambda each: not each.failed)
+            said = (f"{sentences.describe_former(each)}{sentences.describe_reason(each)}" for each in failed_first)
+            marks = ("❌ " if each.failed else "" for each in failed_first)
+            removed = [f"{mark}{text(each)}" for mark, each in zip(marks, said, strict=True)]
+            yield _list_lines(removed, MOST_NAMES, "more are")
 
 
 def _name_models(names: Sequence[str]) -> str:
     return listed([code(name, _NAME) for name in names], MOST_NAMES)
-
-
-def _describe_removed(model: Removed) -> str:
-    said = f"{sentences.describe_former(model)}{sentences.describe_reason(model)}"
-    return f"{'❌ ' if model.failed else ''}{text(said)}"
 
 
 def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
@@ -168,12 +159,12 @@ def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
     """
     parts = []
     if len(models) > 1:
-        parts.append(Part(_draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2)))
-        if models[MOST_MODELS:]:
-            parts.append(Part(f"({exact(len(models) - MOST_MODELS)} more models are not in this table)"))
+        parts.append(_draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2))
+    if models[MOST_MODELS:]:
+        parts.append(f"({exact(len(models) - MOST_MODELS)} more models are not in this table)")
     if models and quiet:
-        parts.append(Part(f"{plural(quiet, 'more model')} passed without a change."))
-    return parts
+        parts.append(f"{plural(quiet, 'more model')} passed without a change.")
+    return [*map(Part, parts)]
 
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
@@ -211,7 +202,12 @@ def _describe_model(model: ModelReport) -> list[Part]:
     """Describe a model: its headline, its findings with their fixes, then its changes."""
     choices, changes = model.choices, sentences.compare_with_base(model)
     parts = [Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"), Part(_describe_subject(model))]
-    if findings := [*map(_describe_finding, model.own_findings)]:
+    findings = []
+    for finding in model.own_findings:
+        place = f" ({code(finding.place)})" if finding.place else ""
+        fix = f"<br>→ {text(finding.fix)}" if finding.fix else ""
+        findings.append(f"{_MARKS[finding.severity]}{text(finding.message)}{place}{fix}")
+    if findings:
         parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
     if changes and (model.is_compared or changes[1:]):
         lines = "".join(f"\n- {text(line)}" for line in changes[1:])
@@ -224,11 +220,18 @@ def _describe_model(model: ModelReport) -> list[Part]:
         fits = (f"- {text(fit.change)}: {exact(fit.total)} in total" for fit in choices.fits)
         parts.append(Part("\n".join(["**What would fit:**", "", *fits])))
     if choices and choices.costs:
-        rows = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in choices.costs]
-        drawn = table(("change", "in the config", "parameters"), rows, left=2)
+        costs = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in choices.costs]
+        drawn = table(("change", "in the config", "parameters"), costs, left=2)
         parts.append(_fold_away("What the next change would cost", drawn))
     if model.layers:
-        parts.append(_fold_away("Layers that differ", _draw_layers(model.layers)))
+        rows = [
+            (_name_part(each, each.times), *map(_show_count, (each.base, each.expected, each.actual)))
+            for each in model.layers
+        ]
+        rest = len(rows) - MOST_LAYERS
+        more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
+        drawn = table(("layer", "base", "closed form", "actual"), rows[:MOST_LAYERS])
+        parts.append(_fold_away("Layers that differ", f"{drawn}{more}"))
     formulas = [
         # our formulas as mathematics; any other text as code
         (_name_part(row), f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT), _show_count(row.expected))
@@ -239,12 +242,6 @@ def _describe_model(model: ModelReport) -> list[Part]:
         drawn = table(("component", "closed form", "parameters"), formulas[:MOST_ROWS], left=2)
         parts.append(_fold_away("Closed form", drawn))
     return parts
-
-
-def _describe_finding(finding: FindingRow) -> str:
-    place = f" ({code(finding.place)})" if finding.place else ""
-    fix = f"<br>→ {text(finding.fix)}" if finding.fix else ""
-    return f"{_MARKS[finding.severity]}{text(finding.message)}{place}{fix}"
 
 
 def _describe_subject(model: ModelReport) -> str:
@@ -265,9 +262,7 @@ def _describe_components(model: ModelReport) -> list[Part]:
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
     totals, count = model.totals, model.parameter_count
-    is_off = any(
-        finding.kind == "off-closed-form" for finding in model.findings
-    )  # tensors may differ although counts agree
+    is_off = "off-closed-form" in {each.kind for each in model.findings}  # tensors may differ although counts agree
     deltas = [row.form_delta for row in rows if row.form_delta is not None]
     is_alike, hidden = bool(deltas) and not any(deltas) and not is_off, len(rows) - len(shown)
     notes = [
@@ -299,16 +294,6 @@ def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> 
         "budget": limit if is_broken else bold(limit),  # bold if the limit is wrong, not the room
         "left": "" if left is None else bold(signed(left)) if is_broken else signed(left),
     }
-
-
-def _draw_layers(layers: Sequence[Layer]) -> str:
-    rows = [
-        (_name_part(each, each.times), *map(_show_count, (each.base, each.expected, each.actual)))
-        for each in layers[:MOST_LAYERS]
-    ]
-    rest = len(layers) - MOST_LAYERS
-    more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
-    return f"{table(('layer', 'base', 'closed form', 'actual'), rows)}{more}"
 
 
 def _name_part(part: Component | Layer, times: int = 1) -> str:

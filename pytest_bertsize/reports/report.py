@@ -391,8 +391,8 @@ class ModelReport(Object):
     def is_quiet(self) -> bool:
         """Return whether a reviewer has nothing to read: the model passed, unchanged and without a warning."""
         told = any(each.severity != "note" or each.kind in NOTES_FOR_REVIEWERS for each in self.findings)
-        told = told or any(row.form_delta for row in self.components)
-        return self.verdict == "passed" and self.is_unchanged and not told
+        differs = any(row.form_delta for row in self.components)
+        return self.verdict == "passed" and self.is_unchanged and not told and not differs
 
 
 class RunReport(Object):
@@ -445,8 +445,7 @@ def urgent_rows(rows: Sequence[Component], most: int) -> list[Component]:
 
 def to_plain(report: Object) -> dict[str, Any]:
     """Return the report as dicts, lists, strings and numbers, for JSON and pytest-xdist."""
-    plain: dict[str, Any] = msgspec.to_builtins(report)
-    return plain
+    return dict(msgspec.to_builtins(report))
 
 
 def model_from_plain(plain: dict[str, Any]) -> ModelReport:

@@ -14,17 +14,7 @@ from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
-    from pytest_bertsize.reports.report import (
-        Base,
-        Change,
-        Choices,
-        Component,
-        Measure,
-        ModelReport,
-        Removed,
-        RunBase,
-        RunReport,
-    )
+    from pytest_bertsize.reports import report as r
 
 NOTHING = "\N{EN DASH}"
 """The sign for a missing number."""
@@ -60,18 +50,18 @@ def show_share(part: int | None, whole: int | None) -> str:
     return f"{tenths}%" if tenths else "<0.1%" if part else "0%"
 
 
-def share_of_total(row: Component, model: ModelReport) -> str:
-    return show_share(row.known_count, model.total_row.known_count if model.total_row else None)
-
-
 def _in_tenths(part: int, whole: int) -> Decimal:
     return (Decimal(100 * part) / whole).quantize(Decimal("0.1"), ROUND_HALF_UP)
+
+
+def share_of_total(row: r.Component, model: r.ModelReport) -> str:
+    return show_share(row.known_count, model.total_row.known_count if model.total_row else None)
 
 
 # comparison with the base
 
 
-def compare_with_base(model: ModelReport) -> list[str]:
+def compare_with_base(model: r.ModelReport) -> list[str]:
     """Return the comparison in a sentence, then a line for each change; empty without a base.
 
     The sentence is ``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, with changed bytes
@@ -91,7 +81,7 @@ def compare_with_base(model: ModelReport) -> list[str]:
     return [head, *list_changes(base), *costs, *([f"({base.method})"] if base.method else [])]
 
 
-def list_changes(base: Base) -> list[str]:
+def list_changes(base: r.Base) -> list[str]:
     """List the changes of the model and of its tensors, but not the changed keys."""
     return [*base.said, *_shorten([each.said for each in base.tensors])]
 
@@ -101,7 +91,7 @@ def _shorten(lines: Sequence[str]) -> list[str]:
     return [*lines[:MOST_CHANGES], *([f"and {exact(rest)} more: the JSON report has them"] if rest > 0 else [])]
 
 
-def name_changed_measures(measures: Sequence[Measure]) -> str:
+def name_changed_measures(measures: Sequence[r.Measure]) -> str:
     """Return ``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` if none changed."""
     return ", ".join(
         f"{'FLOPs' if row.name == 'flops' else row.name} {signed(row.base_delta)} ({row.what.partition(', ')[0]})"
@@ -122,18 +112,16 @@ def name_revision(revision: str, commit: str | None) -> str:
     return short_revision(revision, commit)
 
 
-def is_of_work_tree(report: RunReport) -> bool:
+def is_of_work_tree(report: r.RunReport) -> bool:
     """Return whether the base is the checked-out commit, so that every difference is uncommitted."""
     return bool(report.base and report.base.commit and report.base.commit == report.commit)
 
 
-def describe_change(row: Change | Moved) -> str:
+def describe_change(row: r.Change | Moved) -> str:
     """Return ``num_hidden_layers 12 → 13: +7,087,872``, followed by the components that changed."""
     lowest = pick_deepest(row.components)
-    where = f" ({name_moved(row.components, MOST_PARTS)})" if lowest else ""
-    if len(lowest) == 1 and row.total:
-        where = f" in {lowest[0]}"
-    return f"{name_change(row)}: {signed(row.total)}{where}"
+    where = f" in {lowest[0]}" if len(lowest) == 1 and row.total else f" ({name_moved(row.components, MOST_PARTS)})"
+    return f"{name_change(row)}: {signed(row.total)}{where if lowest else ''}"
 
 
 def name_moved(components: Mapping[str, int], most: int) -> str:
@@ -142,7 +130,7 @@ def name_moved(components: Mapping[str, int], most: int) -> str:
     return listed([f"{name} {signed(components[name])}" for name in largest], most)
 
 
-def name_change(row: Change | Moved) -> str:
+def name_change(row: r.Change | Moved) -> str:
     """Return ``num_hidden_layers 12 → 13``, or ``frozen now has bert.embeddings``; text is not quoted."""
     if row.key == "code":
         return "the code, or a file that it reads"
@@ -163,7 +151,7 @@ def pick_deepest(components: Iterable[str]) -> list[str]:
 # removed models, and stand-ins
 
 
-def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
+def name_stand_ins(models: Iterable[r.ModelReport]) -> list[str]:
     """Return lines such as ``encoder, tagger: not installed and not used: wandb``; equal findings share a line."""
     names: dict[str, list[str]] = {}
     for model in models:
@@ -173,7 +161,7 @@ def name_stand_ins(models: Iterable[ModelReport]) -> list[str]:
     return [f"{listed(those, MOST_NAMED)}: {message}" for message, those in names.items()]
 
 
-def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
+def list_removed(base: r.RunBase, *, failed: bool) -> Iterator[str]:
     """Yield a line for each removed model that fails the run, or, if ``failed`` is false, for each that does not."""
     lost = ", and this table does not" if failed else ""
     for model in base.removed:
@@ -181,7 +169,7 @@ def list_removed(base: RunBase, *, failed: bool) -> Iterator[str]:
             yield f"removed: {base.revision} declares {describe_former(model)}{lost}{describe_reason(model)}"
 
 
-def describe_former(model: Removed) -> str:
+def describe_former(model: r.Removed) -> str:
     """Return ``encoder (encoder.json, 102,290,312 parameters under a limit of 103M)``, as far as this is known."""
     if model.problem:
         return f"{model.name} (its table there cannot be read: {model.problem})"
@@ -191,7 +179,7 @@ def describe_former(model: Removed) -> str:
     return f"{model.name} ({said})" if said else model.name
 
 
-def describe_reason(model: Removed) -> str:
+def describe_reason(model: r.Removed) -> str:
     """Return ``; its reason: ADR-14``, or the line that the table needs: ``[tool.bertsize.removed] encoder = "…"``."""
     if not model.failed:
         return f"; its reason: {model.reason}" if model.reason else ""
@@ -202,19 +190,15 @@ def describe_reason(model: Removed) -> str:
 # lines next to the table
 
 
-def describe_fits(choices: Choices) -> str:
-    """Return ``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` if the report has no such shape."""
-    found = [f"{fit.change} ({exact(fit.total)})" for fit in choices.fits]
-    return f"would fit: {'; or '.join(found)}" if found else ""
+def describe_choices(choices: r.Choices) -> Iterator[str]:
+    """Yield ``would fit: num_hidden_layers 13 → 12 (109,514,298)`` ``the next change: one more layer +7,087,872``."""
+    if choices.fits:
+        yield f"would fit: {'; or '.join(f'{fit.change} ({exact(fit.total)})' for fit in choices.fits)}"
+    if choices.costs:
+        yield f"the next change: {', '.join(f'{cost.what} {signed(cost.total)}' for cost in choices.costs)}"
 
 
-def describe_costs(choices: Choices) -> str:
-    """Return ``the next change: one more layer +7,087,872, 64 more hidden units +18,074,240``."""
-    each = [f"{cost.what} {signed(cost.total)}" for cost in choices.costs]
-    return f"the next change: {', '.join(each)}" if each else ""
-
-
-def describe_measures(model: ModelReport) -> Iterator[str]:
+def describe_measures(model: r.ModelReport) -> Iterator[str]:
     """Yield ``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``, for views whose table has no bytes."""
     for row in model.limited_measures:
         count = row.known_count or 0
@@ -225,14 +209,14 @@ def describe_measures(model: ModelReport) -> Iterator[str]:
             yield f"{row.name} by component: {text}"
 
 
-def describe_parts(row: Measure) -> str:
+def describe_parts(row: r.Measure) -> str:
     """Return the FLOPs by component: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
     whole = row.known_count or 0
     shares = {name: 100 * row.components[name] // whole if whole else 0 for name in pick_deepest(row.components)}
     return ", ".join(f"{name} {exact(row.components[name])} ({of or '<1'}%)" for name, of in shares.items())
 
 
-def describe_embedding(model: ModelReport) -> str:
+def describe_embedding(model: r.ModelReport) -> str:
     """Return ``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
 
     Scaling laws divide models like this (Kaplan et al. 2020, arXiv 2001.08361, section 2.1). ``""`` without embeddings.
@@ -252,7 +236,7 @@ def _sum_of_every(part: str, counts: Mapping[str, int]) -> int:
     return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
 
 
-def describe_rest(model: ModelReport) -> Iterator[str]:
+def describe_rest(model: r.ModelReport) -> Iterator[str]:
     """Yield a line on the trainable share if a part is frozen, and a line on the checkpoint."""
     totals, row = model.totals, model.checkpoint
     trainable, actual = totals.trainable, model.parameter_count
@@ -263,7 +247,7 @@ def describe_rest(model: ModelReport) -> Iterator[str]:
         yield f"{row.file} holds {exact(row.numbers)} numbers in {exact(row.tensors)} tensors, {exact(row.bytes)} bytes"
 
 
-def describe_run(report: RunReport) -> str:
+def describe_run(report: r.RunReport) -> str:
     """Return ``3 configured, 3 checked, 0 failed``, with omitted comparisons and the age of earlier builds."""
     builds = report.mode == "full"
     alone = sum(not model.closed_form if builds else model.counted_by == "lock" for model in report.models)
@@ -271,18 +255,15 @@ def describe_run(report: RunReport) -> str:
     without = f"; {alone} {held}" if alone else ""
     ages = [model.seconds_ago for model in report.models if model.seconds_ago is not None]
     which = "" if len(ages) == len(report.models) else f"{len(ages):,} "
-    before = f"; {which}built before, {_name_age(max(ages))} ago" if ages else ""
+    before = ""
+    if ages:  # in the largest unit of which it has at least one
+        units = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+        unit, length = next((each for each in units if max(ages) >= each[1]), units[-1])
+        before = f"; {which}built before, {plural(max(ages) // length, unit)} ago"
     return f"{count_run(report)}{without}{before}{'' if builds else '; not compared with a build'}"
 
 
-def _name_age(seconds: int) -> str:
-    """Return an age such as ``3 minutes``, in the largest unit of which it has at least one."""
-    units = (("second", 1), ("minute", 60), ("hour", 3_600), ("day", 86_400))
-    unit, length = [each for each in units if seconds >= each[1] or each[1] == 1][-1]
-    return plural(seconds // length, unit)
-
-
-def count_run(report: RunReport) -> str:
+def count_run(report: r.RunReport) -> str:
     removed = len(report.base.left_unexplained) if report.base else 0
     counts = {"configured": report.configured, "checked": report.checked, "failed": report.failed - removed}
     others = {"not counted": len(report.not_counted), "removed without a reason": removed}

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from pytest_bertsize.reports.drawing import (
     usable,
 )
 from pytest_bertsize.reports.headline import has_way_out
+from pytest_bertsize.reports.report import NOTES_FOR_REVIEWERS
 from pytest_bertsize.reports.sentences import show_difference
 from pytest_bertsize.table.limits import NAMED, unit_of
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
@@ -49,8 +51,6 @@ FEWEST = 3
 """The least number of models that share one line because their names have one pattern; fewer get a row each."""
 MOST_PLACES = 3
 """The most places in files that are shown for a finding of several models."""
-URGENT = {"budget-loosened", "differs-from-lock"}
-"""The kinds of notes that are shown without ``-v``."""
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
@@ -60,29 +60,27 @@ def draw_failure(model: ModelReport, style: Style) -> str:
 
     If the headline states a finding, only the fix of that finding is drawn, below the headline.
     """
-    if not model.components and not any(each.severity == "error" for each in model.own_findings):
-        return draw(
-            style, *_finding_lines(model.own_findings, style, f"{model.name}: ")
-        )  # other models have the same error
-    if not model.components and len(model.own_findings) == 1:
-        (only,) = model.own_findings
+    findings = model.own_findings
+    if not model.components and not any(each.severity == "error" for each in findings):  # other models have the error
+        return draw(style, *_finding_lines(findings, style, f"{model.name}: "))
+    if not model.components and len(findings) == 1:
+        (only,) = findings
         line = ": ".join(filter(None, (model.name, only.place, only.message)))
-        return draw(
-            style,
-            hanging("", "bold red", line, style),
-            *([hanging("  → ", "cyan", only.fix, style)] if only.fix else []),
-        )
-    told = [each for each in model.own_findings if each.fix and _is_told(each)]
-    is_whole = has_way_out(model)
-    ways = [hanging("  → ", "cyan", way, style) for each in told if (way := _say_way_out(each, is_whole=is_whole))]
+        return draw(style, hanging("", "bold red", line, style), *_fix_lines(only.fix, style))
+    told = [each for each in findings if each.fix and _is_told(each)]
+    ways = [line for each in told for line in _fix_lines(_say_way_out(each, is_whole=has_way_out(model)), style)]
     blocks: list[list[RenderableType]] = [
         [hanging("", "bold red", model.headline, style), *ways],
         _table_parts(model, style) if model.components else [],
         [] if _is_change_told(model, style) else _base_lines(model, style),
-        _finding_lines([each for each in model.own_findings if each not in told], style),
+        _finding_lines([each for each in findings if each not in told], style),
         _choice_lines(model, style),
     ]
     return _draw_blocks(blocks, style)
+
+
+def _fix_lines(fix: str, style: Style) -> list[RenderableType]:
+    return [hanging("  → ", "cyan", fix, style)] if fix else []
 
 
 def _is_told(finding: FindingRow) -> bool:
@@ -111,8 +109,7 @@ def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
 
 def draw_model(model: ModelReport, style: Style) -> str:
     """Draw a passed model for ``-v``: title, table, changes, and the costs of next changes."""
-    beside = [*_base_lines(model, style), *_choice_lines(model, style)]
-    return _draw_blocks([_table_parts(model, style), beside], style)
+    return _draw_blocks([_table_parts(model, style), _base_lines(model, style) + _choice_lines(model, style)], style)
 
 
 def _draw_blocks(blocks: Iterable[Sequence[RenderableType]], style: Style) -> str:
@@ -122,8 +119,7 @@ def _draw_blocks(blocks: Iterable[Sequence[RenderableType]], style: Style) -> st
 
 
 def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
-    title = colour_text("")
-    title.append(model.architecture, style="bold")
+    title = colour_text("").append(model.architecture, style="bold")
     title.append(f"  {model.config}  " if model.config else "  ", style="cyan")
     title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
     return [title, *([colour_text("")] if style.verbosity > 0 else []), _component_table(model, style)]
@@ -136,10 +132,9 @@ def draw_notes(model: ModelReport, style: Style) -> str:
     """
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
-    urgent = URGENT - ({"differs-from-lock"} if is_said else set())
-    found = [each for each in model.own_findings if each.severity != "note" or each.kind in urgent]
-    found = model.own_findings if style.verbosity > 0 else found
-    return draw(style, *_finding_lines(found, style, prefix=f"{model.name}: "))
+    urgent = NOTES_FOR_REVIEWERS - ({"differs-from-lock"} if is_said else set())
+    is_shown = (style.verbosity > 0 or each.severity != "note" or each.kind in urgent for each in model.own_findings)
+    return draw(style, *_finding_lines([*compress(model.own_findings, is_shown)], style, prefix=f"{model.name}: "))
 
 
 def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[ModelReport]]:
@@ -150,7 +145,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
     found: dict[str, dict[str, FindingRow]] = {}
     for model in models:
         for each in model.own_findings:
-            if each.severity != "note" or each.kind in URGENT:
+            if each.severity != "note" or each.kind in NOTES_FOR_REVIEWERS:
                 found.setdefault(_without_line(each), {})[model.name] = each
     common = {said: rows for said, rows in found.items() if len(rows) > 1}
     lines = []
@@ -162,7 +157,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
     for model in models:
         left = [each for each in model.findings if _without_line(each) not in common]
         is_told = not model.components and style.verbosity < 1 and all(each.severity == "note" for each in left)
-        rest.append(replace(model, findings=[each for each in left if not is_told or each.kind in URGENT]))
+        rest.append(replace(model, findings=[each for each in left if not is_told or each.kind in NOTES_FOR_REVIEWERS]))
     return draw(style, *lines), _join_alike(rest, style)
 
 
@@ -212,19 +207,17 @@ def draw_comparison(model: ModelReport, style: Style) -> str:
 
 def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
     """Draw the base of the run if there is something to report."""
-    lines = []
-    missing = f"not compared with {base.revision}"
-    if base.problem:
-        lines.append(hanging("! ", "yellow", f"{missing}: {base.problem}", style))
-    else:
+    lines: list[RenderableType] = []
+    against = f"against {sentences.name_revision(base.revision, base.commit)}"
+    differing = [model for model in models if model.differs_from_base]
+    if not base.problem:
         are_counted = all(model.parameter_count is not None for model in models)
-        if are_counted and not base.removed and not any(model.differs_from_base for model in models):
-            named = sentences.name_revision(base.revision, base.commit)
-            lines.append(colour_text(f"against {named}: no count changed", "dim"))
-        elif style.verbosity < 1 and any(model.verdict == "failed" and model.differs_from_base for model in models):
-            lines.append(colour_text(f"against {sentences.name_revision(base.revision, base.commit)}", "dim"))
-        if base.not_compared:
-            lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
+        if are_counted and not base.removed and not differing:
+            lines.append(colour_text(f"{against}: no count changed", "dim"))
+        elif style.verbosity < 1 and any(model.verdict == "failed" for model in differing):
+            lines.append(colour_text(against, "dim"))
+    if missing := base.problem or listed(base.not_compared, MOST_NAMED):
+        lines.append(hanging("! ", "yellow", f"not compared with {base.revision}: {missing}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.list_removed(base, failed=False)]
     return draw(style, *lines)
 
@@ -257,8 +250,7 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
         mark, colour = _MARKS[finding.severity]
         place = f" ({finding.place})" if finding.place else ""
         lines.append(hanging(f"{mark} ", colour, f"{prefix}{finding.message}{place}", style))
-        if finding.fix:
-            lines.append(hanging("  → ", "cyan", finding.fix, style))
+        lines += _fix_lines(finding.fix, style)
     if rest := len(findings[MOST_SENTENCES:]):
         lines.append(colour_text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", "dim"))
     return lines
@@ -266,11 +258,8 @@ def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "
 
 def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
     """Draw sizes that would fit, and the costs of next changes, for ``-v``."""
-    choices = model.choices
-    if choices is None or style.verbosity < 1:
-        return []
-    said = (sentences.describe_fits(choices), sentences.describe_costs(choices))
-    return [hanging("→ ", "cyan", text, style) for text in said if text]
+    said = sentences.describe_choices(model.choices) if model.choices and style.verbosity > 0 else ()
+    return [hanging("→ ", "cyan", text, style) for text in said]
 
 
 def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[RenderableType]:
@@ -343,28 +332,23 @@ def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
     classes = {model.architecture for model in models}
     counts = [row.known_count or 0 for model in models if (row := model.total_row)]
     sizes = " to ".join(map(exact, dict.fromkeys((min(counts), max(counts))))) if counts else ""
+    rooms = [(row.room_left, model.name) for model in models if (row := model.total_row) and row.room_left is not None]
+    limits = {model.limited_by for model in models}
+    tightest = f"limited by {limits.pop().removeprefix('by ')}" if len(limits) == 1 else ""
+    if models[0].report_only:
+        tightest = "report-only"
+    elif rooms:  # the least room under the limit of a total
+        left, name = min(rooms)
+        rest = len(models) - len(rooms)
+        without = f"; {exact(rest)} without a limit of the total" if rest else ""
+        tightest = f"tightest {name} ({compact_left(left)} left){without}"
     parts = [
         f"{pattern}: {exact(len(models))} passed" if pattern else f"{plural(len(models), 'model')} passed",
         classes.pop() if len(classes) == 1 else plural(len(classes), "class", "classes"),
         f"{sizes} parameters" if sizes else "",
-        _describe_tightest(models),
+        tightest,
     ]
     return ", ".join(filter(None, parts))
-
-
-def _describe_tightest(models: Sequence[ModelReport]) -> str:
-    """Name the model with the least room under the limit of its total, or what is limited if no total has a limit."""
-    if models[0].report_only:
-        return "report-only"
-    wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
-    rooms = [(left, name) for name, left in wholes if left is not None]
-    if not rooms:
-        limits = {model.limited_by for model in models}
-        return f"limited by {limits.pop().removeprefix('by ')}" if len(limits) == 1 else ""
-    left, name = min(rooms)
-    rest = len(models) - len(rooms)
-    without = f"; {exact(rest)} without a limit of the total" if rest else ""
-    return f"tightest {name} ({compact_left(left)} left){without}"
 
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
@@ -410,7 +394,10 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
-    rows = model.components if style.verbosity > 0 else [row for row in model.chosen_rows if _says_something(row)]
+    def is_shown(row: Component) -> bool:
+        return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
+
+    rows = model.components if style.verbosity > 0 else [row for row in model.chosen_rows if is_shown(row)]
     all_lines = [line for row in rows for line in _component_lines(row, model, style)]
     all_lines += [_line_of(row, row.name, {}) for row in model.limited_measures]  # under the total
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
@@ -421,31 +408,24 @@ def _component_table(model: ModelReport, style: Style) -> RenderableType:
         table.add_column(column, width=widths[column], justify="left" if at_left else "right", no_wrap=True)
     for line in lines:
         table.add_row(*(_draw_cell(line, column, widths) for column in columns))
-    said = [*(_describe_totals(model) if style.verbosity > 0 else ())]
-    said += _describe_table(model, len(all_lines) - len(lines))
+    said = _describe_table(model, style, len(all_lines) - len(lines))
     return Group(table, *(hanging("  ", "dim", f"({each})", style) for each in said if each))
 
 
-def _says_something(row: Component) -> bool:
-    """Return whether a row is worth showing: it is the total, or has a count, an error or a difference."""
-    return row.name == TOTAL or bool(row.known_count or row.failed or row.form_delta or row.base_delta)
+def _describe_table(model: ModelReport, style: Style, cut: int) -> Iterator[str]:
+    """Yield sentences under the table: on measures, trainable parameters, the checkpoint, and lines left out.
 
-
-def _describe_totals(model: ModelReport) -> Iterator[str]:
-    """Yield the share of the embeddings, and totals that count tied tensors and shared layers more than once."""
-    yield sentences.describe_embedding(model)
-    stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
-    totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
-    if unrolled not in {None, stored} and count == model.totals.expected:
-        totals.append(f"with shared layers unrolled {exact(unrolled or 0)}")
-    yield "; ".join(totals)
-
-
-def _describe_table(model: ModelReport, cut: int) -> Iterator[str]:
-    """Yield sentences under the table: on limited measures, trainable parameters, the checkpoint, and lines left out.
+    With ``-v``, also the share of the embeddings, and totals that count tied tensors and shared layers more than once.
 
     :param cut: the number of lines left out of a long table.
     """
+    stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
+    if style.verbosity > 0:
+        yield sentences.describe_embedding(model)
+        totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
+        if unrolled not in {None, stored} and count == model.totals.expected:
+            totals.append(f"with shared layers unrolled {exact(unrolled or 0)}")
+        yield "; ".join(totals)
     yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
     yield from map(sentences.describe_parts, model.limited_measures)
     yield from sentences.describe_rest(model)
@@ -470,18 +450,21 @@ def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterat
 
 
 def _line_of(row: Component | Measure, label: str, more: dict[str, str]) -> _Line:
-    left, count = row.room_left, row.known_count or 0
-    is_compared = row.form_delta is not None
+    left, count, most = row.room_left, row.known_count or 0, row.max
+    eighths = 0 if not most else min(8 * BAR * count // most, 8 * BAR)
+    bar = (
+        "█" * BAR + "▶" if most is not None and count > most else "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+    )
     cells: dict[str, str] = {
         COMPONENT: f"{'✗ ' if row.failed else '  '}{label}",
         "closed form": "" if row.expected is None else exact(row.expected),
         "actual": "" if row.actual is None else exact(row.actual),
-        "vs formula": show_difference(row.form_delta) if is_compared else "",
+        "vs formula": "" if row.form_delta is None else show_difference(row.form_delta),
         "vs base": "" if row.base is None else show_difference(row.base_delta),
         "budget": row.limit or "",
         "left": "" if left is None else compact_left(left, unit_of(row.name)),
-        "used": "" if row.max is None else percent_used(count, row.max),
-        "": "" if row.max is None else _draw_bar(count, row.max),
+        "used": "" if most is None else percent_used(count, most),
+        "": bar,  # the used share of the limit, rounded down
     }
     return _Line({**cells, **more}, row.failed, left=left)
 
@@ -491,7 +474,7 @@ def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
     frozen = "" if tensor.trainable else " frozen"
     tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
     actual, expected = tensor.actual, tensor.expected
-    cells: dict[str, str] = {
+    cells = {
         COMPONENT: f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}",
         "closed form": "" if expected is None else exact(expected),
         "actual": "missing" if actual is None else "tied" if tensor.tied_to else exact(actual),
@@ -502,14 +485,6 @@ def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
     if row.expected is None:  # no closed form to compare with
         return _Line({**cells, "vs formula": ""}, dim=True)
     return _Line(cells, failed=actual != expected, dim=actual == expected)
-
-
-def _draw_bar(actual: int, limit: int) -> str:
-    """Draw a bar for the used share of a limit, rounded down; an arrow ends the bar of an exceeded limit."""
-    if actual > limit:
-        return "█" * BAR + "▶"
-    eighths = 8 * BAR * actual // limit if limit else 0
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_bertsize.reports.files import render_json
+from pytest_bertsize.reports.files import render_report
 from pytest_bertsize.reports.markdown import MARK
 from pytest_bertsize.reports.markdown import render_page as markdown
 from tests.support.paths import path_to, run_as_job
@@ -53,7 +53,7 @@ def artifact(tmp_path: Path) -> Path:
 
 def left(folder: Path, *models: Any) -> None:
     report = run(*models)
-    (folder / "bertsize.json").write_text(render_json(report), encoding="utf-8")
+    (folder / "bertsize.json").write_text(render_report(report, ".json"), encoding="utf-8")
     (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
 
 

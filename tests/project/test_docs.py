@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.reports.ci import VARIABLES
-from pytest_bertsize.reports.files import render_json
+from pytest_bertsize.reports.files import render_report
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
 from tests.support.documents import ROOT, SCHEMAS, evaluate, list_wrong_uses, validate
@@ -179,7 +179,7 @@ def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     check(project.folder, None, ["compared.json"], base="main")
     models = (run_reports.failing(), run_reports.not_built(), run_reports.new(), run_reports.without_closed_form())
-    (tmp_path / "others.json").write_text(render_json(run_reports.run(*models)), encoding="utf-8")
+    (tmp_path / "others.json").write_text(render_report(run_reports.run(*models), ".json"), encoding="utf-8")
     assert json.loads((tmp_path / "compared.json").read_text("utf-8"))["base"]["commit"]
     schema = str(ROOT / "pytest_bertsize" / "reports" / "report.schema.json")
     assert validate("--schemafile", schema, "compared.json", "others.json") == "ok -- validation done\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli
 
-from pytest_bertsize.reports.files import render_json
+from pytest_bertsize.reports.files import render_report
 from tests.conftest import BOUNDED
 from tests.support.run_reports import failing, run
 
@@ -61,7 +61,7 @@ def test_the_report_of_a_run(project: Project) -> None:
 def test_a_page_may_take_a_report_in_as_it_is_and_counts_of_any_size_are_written_whole() -> None:
     model = failing()
     model.headline, model.totals.expected = "</script><script>alert('1 & 2')</script>", 10**40
-    text = render_json(run(model))
+    text = render_report(run(model), ".json")
     assert not {"<", ">", "&"} & set(text)
     (found,) = json.loads(text)["models"]
     assert (found["headline"], found["totals"]["expected"]) == (model.headline, 10**40)

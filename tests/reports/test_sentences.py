@@ -11,8 +11,7 @@ from pytest_bertsize.reports.report import Change, Choices, Cost, Fit
 from pytest_bertsize.reports.sentences import (
     compare_with_base,
     describe_change,
-    describe_costs,
-    describe_fits,
+    describe_choices,
     describe_rest,
     list_removed,
     name_revision,
@@ -95,9 +94,11 @@ def test_what_would_fit_and_what_the_next_change_would_cost() -> None:
     fits = [Fit(change=f"{key} 13 → 12", overrides={key: 12}, total=1_000) for key in ("depth", "width")]
     costs = [Cost(what="one more layer", change="", total=7_000), Cost(what="tie it", change="", total=-769)]
     choices = Choices(fits=fits, costs=costs)
-    assert describe_fits(choices) == "would fit: depth 13 → 12 (1,000); or width 13 → 12 (1,000)"
-    assert describe_costs(choices) == "the next change: one more layer +7,000, tie it -769"
-    assert describe_fits(Choices(fits=[], costs=[])) == describe_costs(Choices(fits=[], costs=[])) == ""
+    assert [*describe_choices(choices)] == [
+        "would fit: depth 13 → 12 (1,000); or width 13 → 12 (1,000)",
+        "the next change: one more layer +7,000, tie it -769",
+    ]
+    assert [*describe_choices(Choices(fits=[], costs=[]))] == []
 
 
 def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:

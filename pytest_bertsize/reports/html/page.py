@@ -88,14 +88,12 @@ def load_templates() -> Environment:
 
 def _show_bytes(count: int) -> str:
     """Return ``590218704`` bytes as ``'590 MB'``; kB, MB and GB are powers of 1,000."""
-    text = ""
     for power, unit in enumerate(("B", "kB", "MB", "GB", "TB")):
         value = Decimal(count) / 1000**power
         rounded = value.quantize(Decimal("0.1" if power and value < 100 else "1"), ROUND_HALF_UP)  # noqa: PLR2004
-        text = f"{rounded:,} {unit}".replace(".0 ", " ")
-        if rounded < 1000:  # noqa: PLR2004
+        if rounded < 1000 or unit == "TB":  # noqa: PLR2004
             break
-    return text
+    return f"{rounded:,} {unit}".replace(".0 ", " ")
 
 
 def _name_side(row: Component) -> str:
@@ -122,8 +120,17 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
     """Return the values that a model's template needs, except its ``id``."""
     base, is_built = model.base, model.totals.actual is not None
     counts = {row.name: row.known_count or 0 for row in model.components if row.name != TRAINABLE}
-    shown = urgent_rows([row for row in model.components if not _is_doubled(row, counts)], bounds["rows"])
+    rows = []
+    for row in model.components:  # but one whose only part has its name, as in ``layers.layers``
+        part = f"{row.name}.{row.name.rpartition('.')[2]}"
+        rows += [row] if row.limit or counts.get(part) != counts.get(row.name) else []
+    shown = urgent_rows(rows, bounds["rows"])
     names = {row.name for row in shown}
+    lines = []
+    for row in shown:  # each with its label, and how many of the shown components contain it
+        parent, _, last = row.name.rpartition(".")
+        depth = sum(level in names for level in levels(parent)) if parent in names else 0
+        lines.append((row, last if depth else row.name, depth))
     sides = {
         **({"base": base.revision} if base and base.total is not None else {}),
         **({"expected": "Closed form"} if model.closed_form else {}),
@@ -148,7 +155,7 @@ def _view_model(model: ModelReport, report: RunReport, bounds: Mapping[str, int]
         "differs": any(row.form_delta for row in model.components),
         "columns": [*_list_columns(model)],
         "has_own": any(f"{name}.other" in _find_parts(counts, name) for name in counts),
-        "lines": [(row, *_label_row(row, names)) for row in shown],
+        "lines": lines,
         "layer_sides": [*sides],
         "layer_heads": [("Tensor", ""), *((name, "n") for name in sides.values())],
     }
@@ -168,8 +175,11 @@ def _list_columns(model: ModelReport) -> Iterator[Column]:
     if has_changed:
         yield Column("Change", "n count", lambda row: signed(row.base_delta) if row.base_delta else "")
     if any(row.limit for row in rows):
-        yield Column("Budget", "n budget", lambda row: row.limit or "", _is_limit_wrong)
-        yield Column("Left", "n", _show_room, lambda row: (row.room_left or 0) < 0)
+        # the limit is bad if a row fails although its count is within the limit and matches the closed form
+        is_raised = {row.name for row in rows if row.failed and not row.form_delta and (row.room_left or 0) >= 0}
+        yield Column("Budget", "n budget", lambda row: row.limit or "", lambda row: row.name in is_raised)
+        left = Column("Left", "n", lambda row: "" if row.room_left is None else compact_left(row.room_left))
+        yield left._replace(is_bad=lambda row: (row.room_left or 0) < 0)
     if any(row.form_delta for row in rows):
         off = Column("Off formula", "n off", lambda row: signed(row.form_delta) if row.form_delta else "")
         yield off._replace(is_bad=lambda row: bool(row.form_delta))
@@ -177,29 +187,6 @@ def _list_columns(model: ModelReport) -> Iterator[Column]:
 
 def _show_count(count: int | None) -> str:
     return NOTHING if count is None else exact(count)
-
-
-def _is_limit_wrong(row: Component) -> bool:
-    """Return whether a row fails although its count is within the limit and matches the closed form."""
-    return row.failed and not row.form_delta and (row.room_left or 0) >= 0
-
-
-def _show_room(row: Component) -> str:
-    return "" if row.room_left is None else compact_left(row.room_left)
-
-
-def _is_doubled(row: Component, counts: Mapping[str, int]) -> bool:
-    """Return whether a component without a limit has only one part, of its own name, as in ``layers.layers``."""
-    part = f"{row.name}.{row.name.rpartition('.')[2]}"
-    return not row.limit and counts.get(part) == counts.get(row.name)
-
-
-def _label_row(row: Component, shown: set[str]) -> tuple[str, int]:
-    """Return a row's label, and how many of the shown components contain it."""
-    parent = row.name.rpartition(".")[0]
-    if parent not in shown:
-        return row.name, 0
-    return row.name.rpartition(".")[2], sum(level in shown for level in levels(parent))
 
 
 # bars: two models on one scale; an excess extends past the line of the budget
