@@ -52,11 +52,6 @@ def is_for_other_tests(config: pytest.Config) -> bool:
     return all(file.is_file() and file.resolve() != table.resolve() for file in files)
 
 
-def may_run_nothing(config: pytest.Config) -> bool:
-    """Return whether a run that checks no model may succeed: it only lists tests, or :func:`is_lenient` is true."""
-    return only_lists(config) or is_lenient(config)
-
-
 class Selection:
     """Records whether a run lists or selects tests, in xdist's workers too."""
 

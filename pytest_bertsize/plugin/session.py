@@ -23,7 +23,7 @@ from pytest_bertsize.plugin import refusals
 from pytest_bertsize.plugin.failures import Attachments
 from pytest_bertsize.plugin.items import Collector
 from pytest_bertsize.plugin.ledger import Ledger
-from pytest_bertsize.plugin.selection import RESULTS, Selection, may_run_nothing
+from pytest_bertsize.plugin.selection import RESULTS, Selection, is_lenient, only_lists
 from pytest_bertsize.plugin.startup import GATE
 from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.files import report_files
@@ -141,7 +141,7 @@ def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bo
 def status_of_run(config: pytest.Config) -> int:
     """Return the status of a run without tests, such as ``--help`` and ``--fixtures``."""
     found = config.stash.get(LEDGER, None)
-    if found is None and may_run_nothing(config):
+    if found is None and (only_lists(config) or is_lenient(config)):
         return pytest.ExitCode.OK
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")

@@ -27,14 +27,14 @@ GATE: pytest.StashKey[Gate | SettingsError] = pytest.StashKey()
 def start_early(config: pytest.Config) -> None:
     """Start the helper process as soon as the command line is known, except in a worker of xdist."""
     if "PYTEST_XDIST_WORKER" not in os.environ and _builds_here(config, config.known_args_namespace):
-        config.stash[EARLY] = _make_helper(config, config.known_args_namespace), _find_surroundings()
+        config.stash[EARLY] = _make_helper(config, config.known_args_namespace), (environment(), os.getcwd())  # noqa: PTH109  (as it is)
 
 
 def take_helper(config: pytest.Config) -> Helper:
     """Return the early helper, or a new one if a conftest changed the environment that it inherited."""
     if EARLY in config.stash:
         helper, inherited = config.stash[EARLY]
-        if inherited == _find_surroundings():
+        if inherited == (environment(), os.getcwd()):  # noqa: PTH109
             return helper
         helper.stop()  # a conftest changed the environment
     return _make_helper(config, config.option)
@@ -73,7 +73,3 @@ def _builds_here(config: pytest.Config, given: Namespace) -> bool:
     if given.bert_budget_no_build or given.collectonly or given.bert_budget_python:
         return False
     return not may_be_named(config.rootpath / "pyproject.toml")
-
-
-def _find_surroundings() -> Surroundings:
-    return environment(), os.getcwd()  # noqa: PTH109  (as it is)

@@ -270,8 +270,6 @@ def _base_lines(model: ModelReport, style: Style, prefix: str = "") -> list[Rend
 
 # all models of a run
 
-NUMBERS = {"parameters", "budget", "left"}
-"""Columns that are aligned to the right."""
 BOLD, RED = "1", "31"
 """Codes of ECMA-48 (Select Graphic Rendition)."""
 
@@ -301,7 +299,7 @@ def _draw_rows(rows: Sequence[Mapping[str, str]], style: Style) -> str:
         for column in shown:
             cell = fit(row[column], widths[column])
             gap = " " * (widths[column] - cell_len(cell))
-            cells.append(gap + cell if column in NUMBERS else cell + gap)
+            cells.append(gap + cell if column in {"parameters", "budget", "left"} else cell + gap)
         text, colour = "  ".join(cells).rstrip(), {"": BOLD, "✗": RED}.get(row[""], "")
         lines.append(f"\x1b[{colour}m{text}\x1b[0m" if style.colour and colour else text)
     return bound_lines(to_terminal("\n".join(lines), style).splitlines())
@@ -369,8 +367,6 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
 COMPONENT = "  component"
 COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
 DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
-DROPPED_LAST = ("vs formula",)
-"""Columns that are dropped last: only if a table is too wide with names of :data:`NARROWEST_NAME` cells."""
 NARROWEST_NAME = 14
 TENSOR = 40
 """The width in cells to which longer names of tensors are shortened before other columns are dropped."""
@@ -495,7 +491,7 @@ def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[str], dict[str,
     if style.verbosity < 1 and "actual" in columns and "closed form" in columns:  # shown only if nothing is built
         columns.remove("closed form")
     room = min(natural[COMPONENT], TENSOR if style.verbosity > 1 else NAME)  # shortens a longer tensor name
-    for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), DROPPED_LAST)):
+    for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), ["vs formula"])):
         needed = {column: (name if column == COMPONENT else natural[column]) + 1 for column in columns}
         columns = drop_columns(needed, dropped, usable(style))
     rest = sum(natural[column] for column in columns if column != COMPONENT) + len(columns)

@@ -10,17 +10,7 @@ import pytest
 
 from pytest_bertsize.plugin.selection import SELECTED
 from pytest_bertsize.reports.report import to_plain
-from tests.support.ledger_alone import (
-    VERSIONS,
-    declared,
-    enter,
-    found,
-    opened,
-    printed,
-    status_after,
-    warning,
-    written,
-)
+from tests.support.ledger_alone import VERSIONS, declared, enter, found, opened, printed, status_after, warning, written
 
 if TYPE_CHECKING:
     from pytest_bertsize.plugin.update import Rewriter

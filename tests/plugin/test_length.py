@@ -48,11 +48,7 @@ def test_a_layer_more(
 
 @pytest.mark.parametrize(("count", "most"), [(1, 25), (8, 160)])
 def test_a_layer_more_than_at_the_base(
-    tmp_path: Path,
-    tiny: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    count: int,
-    most: int,
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, count: int, most: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     committed(tmp_path, tiny, declare(count, step=1)).write("config.json", {**tiny, "num_hidden_layers": 4})

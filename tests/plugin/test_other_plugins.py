@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import textwrap
@@ -14,17 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import without_others
-from tests.support.runs_beside import (
-    GATE,
-    LAYERS,
-    NO_BUILD,
-    Told,
-    alone,
-    inside,
-    is_as_alone,
-    lay,
-    written,
-)
+from tests.support.runs_beside import GATE, LAYERS, NO_BUILD, Told, alone, inside, is_as_alone, lay, written
 
 if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
@@ -33,7 +22,6 @@ pytestmark = pytest.mark.tool
 
 Full = Callable[[str], Told]
 Quick = Callable[[pytest.Pytester, str], Told]
-BOTH = pytest.mark.parametrize("verdict", [*LAYERS])
 
 
 @pytest.fixture(autouse=True)
@@ -145,62 +133,10 @@ def test_a_marker_is_known_where_markers_have_to_be(pytester: pytest.Pytester) -
 # pytest-xdist
 
 
-@pytest.mark.parametrize(
-    ("verdict", "distribution"),
-    [("passes", "load"), ("fails", "each")],
-)
-def test_workers_change_nothing(pytester: pytest.Pytester, quick: Quick, distribution: str, verdict: str) -> None:
-    lay(verdict)
-    plain = quick(pytester, verdict)
-    workers = ("--tx=2*popen", "--dist=each") if distribution == "each" else ("-n2", f"--dist={distribution}")
-    told = inside(pytester, *NO_BUILD, *workers)
-    is_as_alone(told, plain, verdict)
-
-
-# pytest-randomly
-
-
-def order(told: Told) -> list[str]:
-    return re.findall(r"^(\S+::\S+) (?:PASSED|FAILED)", told.text, re.MULTILINE)
-
-
-def test_any_order_of_the_tests_gives_the_same_verdict(pytester: pytest.Pytester, shuffling: None) -> None:
+def test_every_worker_may_run_all_tests(pytester: pytest.Pytester, quick: Quick) -> None:
     lay("fails")
-    plain = inside(pytester, *NO_BUILD, "-v", "-p", "no:randomly")
-    orders = []
-    for seed in range(1, 4):
-        told = inside(pytester, *NO_BUILD, "-v", f"--randomly-seed={seed}")
-        is_as_alone(told, plain, "fails")
-        orders.append(order(told))
-    assert len({tuple(each) for each in orders}) > 1
-    assert {frozenset(each) for each in orders} == {frozenset(order(plain))}
-
-
-# pytest-cov
-
-COVERAGE = ("--cov=covered", "--cov-report=json:coverage.json")
-
-
-def covered() -> float:
-    """Per cent, as it was written."""
-    return float(json.loads(Path("coverage.json").read_text())["totals"]["percent_covered"])
-
-
-def test_coverage_is_measured_in_the_same_run(warm: Warm, pytester: pytest.Pytester) -> None:
-    lay("passes")
-    plain, told = inside(pytester, *NO_BUILD), alone(warm, *NO_BUILD, *COVERAGE)
-    is_as_alone(told, plain, "passes")
-    assert covered() == 75
-
-
-def test_a_coverage_that_is_reached_turns_no_failed_model_green(
-    warm: Warm, pytester: pytest.Pytester, full: Full
-) -> None:
-    lay("fails")
-    told = alone(warm, *GATE, *COVERAGE, "--cov-fail-under=75")
-    is_as_alone(told, full("fails"), "fails")
-    assert "Required test coverage of 75% reached" in told.text
-    assert covered() == 75
+    told = inside(pytester, *NO_BUILD, "--tx=2*popen", "--dist=each")
+    is_as_alone(told, quick(pytester, "fails"), "fails")
 
 
 # pytest-rerunfailures
@@ -264,15 +200,17 @@ def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester) -> 
 # all of them at once
 
 
-@BOTH
+@pytest.mark.parametrize("verdict", [*LAYERS])
 def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
     warm: Warm, pytester: pytest.Pytester, shuffling: None, full: Full, verdict: str
 ) -> None:
     lay(verdict)
-    others = [*COVERAGE, "--reruns=2", "--randomly-seed=5", "--html=page.html", "--self-contained-html", "-n2"]
+    coverage = ("--cov=covered", "--cov-report=json:coverage.json", "--cov-fail-under=75")
+    others = [*coverage, "--reruns=2", "--randomly-seed=5", "--html=page.html", "--self-contained-html", "-n2"]
     told = alone(warm, *GATE, *others, "--strict-markers", "--strict-config", "-W", "error")
     is_as_alone(told, full(verdict), verdict)
-    assert covered() == 75
+    assert "Required test coverage of 75% reached" in told.text
+    assert json.loads(Path("coverage.json").read_text())["totals"]["percent_covered"] == 75
     page = Path("page.html").read_text("utf-8")
     assert ("66,528" in page) == (verdict == "fails")
     assert ("vs formula" in page) == (verdict == "fails")

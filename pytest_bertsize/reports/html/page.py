@@ -21,8 +21,6 @@ MOST_BYTES = 50_000
 """The most bytes of one model's section; the rest of a page about one model takes less than 14,000."""
 LONGEST = 1_500
 """The most characters of one text that is inserted in the page."""
-MOST_MOVED = 4
-"""The most components that are named for one changed key."""
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
 """The most entries that are shown: ``cells`` in a bar, ``tensors`` in a layer, and the other kinds for a model."""
 
@@ -78,7 +76,7 @@ def load_templates() -> Environment:
         "short": lambda commit: commit[: sentences.SHORT],
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
-        "where": lambda components: sentences.name_moved(components, MOST_MOVED),
+        "where": lambda components: sentences.name_moved(components, 4),
         "cause": sentences.name_change,
         "former": sentences.describe_former,
         "reason": sentences.describe_reason,
@@ -191,12 +189,8 @@ def _show_count(count: int | None) -> str:
 
 # bars: two models on one scale; an excess extends past the line of the budget
 
-NEAR = 4
-"""A limit of more than this many times the larger bar is drawn off the scale, so that the bars stay visible."""
 COLOURS = 8
 """The number of colours: each canonical component has its own, and the other components share the remaining ones."""
-_HEADROOM = 50
-"""The largest count divided by this number is added to the scale, so that a line at that count is visible."""
 
 
 class Cell(NamedTuple):
@@ -250,17 +244,16 @@ def find_bars(model: ModelReport, most: int) -> Bars | None:
     now = {row.name: row.known_count or 0 for row in rows}
     if whole is None or not now[TOTAL]:
         return None
-    before = None
+    sides, before = [], None
     if base and base.total is not None and not model.is_unchanged:
         before = {**{row.name: row.base or 0 for row in rows}, TOTAL: base.total}
-    sides = [_find_bar("this branch", now, before, most, whole.max)]
-    if base and before:
-        sides.insert(0, _find_bar(base.revision, before, None, most, whole.max))
+        sides.append(_find_bar(base.revision, before, None, most, whole.max))
+    sides.append(_find_bar("this branch", now, before, most, whole.max))
     larger = max(side.total for side in sides)
-    beyond = whole.max is not None and whole.max > NEAR * larger
+    beyond = whole.max is not None and whole.max > 4 * larger  # off the scale, so that the bars stay visible
     scale = larger if whole.max is None or beyond else max(larger, whole.max)
     written = whole.limit or "" if whole.min in {None, whole.max} else exact(whole.max or 0)
-    return Bars(scale + scale // _HEADROOM, sides, whole.max, beyond, written)
+    return Bars(scale + scale // 50, sides, whole.max, beyond, written)
 
 
 def _find_bar(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import groupby
 from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,16 +22,8 @@ from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.closed_forms.all_sizes import AllSizes, Branch, Counts, Ways, follow_all_sizes, list_ends
 from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum, over_one_line
 from pytest_bertsize.closed_forms.what_if import Variants
+from pytest_bertsize.config import values as bounds
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.config.values import (
-    LARGEST_SIZE,
-    MOST_LABELS,
-    MOST_LAYERS,
-    NOT_WHOLE,
-    TOO_DEEP,
-    TOO_LARGE,
-    TOO_SMALL,
-)
 from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.page import colour_of, load_templates
@@ -49,7 +42,6 @@ FOLDER = "pytest_bertsize.reports.html"
 SCRIPTS = ("what_if_counting.js", "what_if.js")
 """The script that counts, and the one that shows the counts."""
 T = TypeVar("T")
-WHY_FIXED = "another value may change the formula"
 
 
 def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
@@ -70,7 +62,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             family=derivation.family,
             config=config,
             facts=facts,
-            fixed=list(_list_fixed(found, derivation)),
+            fixed=list(_list_fixed(found, variants, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             unsure=variants.why_unsure,
             kept=variants.kept_numbers,
@@ -112,6 +104,8 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
     tops = [name for name in rows if "." not in name]
     places = {size.key: place for place, size in enumerate(found.free.values())}
     keys = derivation.family.keys
+    by_width = sorted(OF_PARAMETERS.items(), key=lambda dtype: -dtype[1][1])
+    widths = {bits: [name for name, _ in those] for bits, those in groupby(by_width, lambda dtype: dtype[1][1])}
     return {
         "sizes": [_describe_size(size, found, derivation) for size in found.free.values()],
         "own": own,
@@ -137,14 +131,17 @@ def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[st
         },
         "parameters": derive.MOST_PARAMETERS,
         "words": {
-            "whole": NOT_WHOLE,
-            "small": TOO_SMALL,
-            "large": TOO_LARGE,
-            "deep": TOO_DEEP,
+            "whole": bounds.NOT_WHOLE,
+            "small": bounds.TOO_SMALL,
+            "large": bounds.TOO_LARGE,
+            "deep": bounds.TOO_DEEP,
             "much": (derive.TOO_MUCH, "write the layers that the model has"),
             "many": (derive.TOO_MANY, "write the size that the model has"),
         },
-        "dtypes": [{"bits": bits, "name": name} for bits, name in _list_widths()],
+        "dtypes": [
+            {"bits": bits, "name": ", ".join(dict.fromkeys(name.partition("_")[0] for name in names))}
+            for bits, names in widths.items()
+        ],
         "table": dotted(model.table_key) if model.name else "",
     }
 
@@ -163,8 +160,8 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
         "symbol": size.symbol,
         "start": derivation.form.dims.sizes[size.symbol],
         "least": size.minimum,
-        "most": MOST_LABELS if is_labels else LARGEST_SIZE,
-        "deepest": MOST_LAYERS if size.repeats else None,
+        "most": bounds.MOST_LABELS if is_labels else bounds.LARGEST_SIZE,
+        "deepest": bounds.MOST_LAYERS if size.repeats else None,
         "example": size.minimum if size.default is None else size.default,
         "note": "" if size.symbol in found.counted else unused,
     }
@@ -178,37 +175,29 @@ def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation
         for _, name, form, _ in Formatter().parse(template):
             if name is not None:
                 key = next((key for key in rule.keys if key == name or key.endswith(f".{name}")), name)
-                said[f"{name}:{form}" if form else name] = places.get(
-                    key, _write_value(derivation.values.assumed.get(key), form)
-                )
+                value: Any = derivation.values.assumed.get(key)  # a fixed one is written as messages do
+                fixed = exact(value) if form and isinstance(value, int) else str(value)
+                fixed = shown([*value]) if isinstance(value, tuple) else fixed
+                said[f"{name}:{form}" if form else name] = places.get(key, fixed)
                 if key != name and template == rule.message:
                     part = part or f"{key.removesuffix(f'.{name}')}: "
     return {"keys": rule.keys, "said": said, "words": [f"{part}{rule.message}", rule.fix]}
 
 
-def _write_value(value: object, form: str | None) -> str:
-    """Write a fixed value as messages do."""
-    if isinstance(value, tuple):
-        return shown(list(value))
-    return exact(value) if form and isinstance(value, int) else str(value)
-
-
-def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
+def _list_fixed(found: AllSizes, variants: Variants, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
     """Yield each key that has no slider, with its value and the reason."""
-    dims = derivation.form.dims
-    keys = derivation.family.keys
+    dims, keys = derivation.form.dims, derivation.family.keys
     values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
     for key, why in found.fixed.items():
         value = values.get(key)
         yield key, NOTHING if value is None else exact(value), why
-    variants = Variants(derivation)
     needs = {switch.key: switch.needs for switch in keys.switches if switch.needs}
     moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
     for key in (key for key in keys.own if key in derivation.values.assumed and key not in moved):
-        value = derivation.values.assumed[key]
-        lacking = needs.get(key, "") if value is False and not dims.switches.get(needs.get(key, "")) else ""
-        why = f"true needs {lacking}" if lacking else _say_why(variants, key, value)
-        yield key, shown(list(value) if isinstance(value, tuple) else value), why
+        assumed = derivation.values.assumed[key]
+        lacking = needs.get(key, "") if assumed is False and not dims.switches.get(needs.get(key, "")) else ""
+        why = f"true needs {lacking}" if lacking else _say_why(variants, key, assumed)
+        yield key, shown(list(assumed) if isinstance(assumed, tuple) else assumed), why
     for option, switch in derivation.options.items():
         why = f"--option {option}={shown(not switch)}, an argument of the class: {_say_why(variants, option, switch)}"
         yield option, shown(switch), why
@@ -217,21 +206,13 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, 
 def _say_why(variants: Variants, key: str, value: object) -> str:
     """Describe the effect of the other value of a switch; for any other key, say that the formula may change."""
     if not isinstance(value, bool) or key not in variants.form.dims.switches:
-        return WHY_FIXED
+        return "another value may change the formula"
     other = variants.varied(**{key: not value})
     if other is None:
         return f"{shown(not value)} is refused here"
-    change = other.total - variants.form.total
-    if not change:
-        return f"{shown(not value)} changes no count here"
-    return f"{shown(not value)} has another formula: {signed(change)} parameters here"
-
-
-def _list_widths() -> Iterable[tuple[int, str]]:
-    """Yield each width that a number may have in bits, with the dtypes of that width."""
-    for bits in sorted({each for _, each in OF_PARAMETERS.values()}, reverse=True):
-        kinds = dict.fromkeys(name.partition("_")[0] for name, (_, each) in OF_PARAMETERS.items() if each == bits)
-        yield bits, ", ".join(kinds)
+    if change := other.total - variants.form.total:
+        return f"{shown(not value)} has another formula: {signed(change)} parameters here"
+    return f"{shown(not value)} changes no count here"
 
 
 def _to_json(value: object) -> str:
