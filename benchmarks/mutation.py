@@ -53,12 +53,11 @@ TESTS_OF = {
     ],
     "table/limits": [
         "table/test_budget.py",
-        "table/test_byte_sizes.py",
         "review/test_review.py",
         "review/test_since_base.py",
         "bad_input/test_bad_runs.py::test_bad_tables",
     ],
-    "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
+    "table/toml": ["table/test_toml.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],
     "config/text_files": ["config/test_model_config.py"],

@@ -75,8 +75,6 @@ def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]
 
 
 class _Side:
-    """An inventory, with its tensors by module."""
-
     def __init__(self, inventory: Inventory) -> None:
         self.tensors = inventory.by_name
 
@@ -161,8 +159,6 @@ class _Comparison:
     def _find_whole(
         self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
     ) -> Iterator[Difference]:
-        """Find modules that only one side has."""
-
         def alike(path: str) -> Hashable:
             return side.signature(path), side.count_owned(path)
 
@@ -319,12 +315,10 @@ def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Itera
 
 
 def _outer_modules(name: str) -> Iterator[str]:
-    """Return the modules that a tensor is in, the outermost first."""
     return (path for path in levels(name) if path != name)
 
 
 def _join_names(paths: Iterable[str]) -> str:
-    """Write several paths in one text; those that differ only in their layer are folded."""
     return ", ".join(name for name, _ in fold_names(dict.fromkeys(paths)))
 
 

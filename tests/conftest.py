@@ -152,7 +152,6 @@ OTHERS = ("randomly", "html", "metadata", "pytest_cov", "rerunfailures", "anyio"
 
 
 def without_others(*but: str) -> str:
-    """Options of pytest."""
     return " ".join(f"-p no:{name}" for name in OTHERS if name not in but)
 
 

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from pytest_bertsize import closed_form
 from pytest_bertsize.inventory import Fold, Inventory, Tensor, common, fold, levels, parents_first, roll_up
 
-COMPONENTS = st.lists(st.sampled_from(["a", "b", "head", "encoder", "embeddings"]), min_size=1, max_size=3).map(
-    ".".join
-)
-NAMES = st.lists(
-    st.sampled_from(["layer", "layer.0", "layer.1", "layer.12", "dense", "weight", "bias"]), min_size=1, max_size=4
-).map(".".join)
+WORD = st.sampled_from(["a", "b", "head", "encoder", "embeddings"])
+PART = st.sampled_from(["layer", "layer.0", "layer.1", "layer.12", "dense", "weight", "bias"])
+COMPONENTS, NAMES = (st.lists(each, min_size=1, max_size=most).map(".".join) for each, most in ((WORD, 3), (PART, 4)))
 
 
 @st.composite
@@ -24,21 +21,15 @@ def inventories(draw: st.DrawFn) -> Inventory:
     """Any tensors of any components; some frozen, some tied to another."""
     names = draw(st.lists(NAMES, unique=True, max_size=12))
     shapes = st.lists(st.integers(0, 10**6), max_size=3).map(tuple)
-    return Inventory(
-        tuple(
-            Tensor(name, draw(shapes), draw(COMPONENTS), draw(st.booleans()), draw(st.none() | st.sampled_from(names)))
-            for name in names
-        )
-    )
+    owners = st.none() | st.sampled_from(names or [""])
+    tensors = (Tensor(name, draw(shapes), draw(COMPONENTS), draw(st.booleans()), draw(owners)) for name in names)
+    return Inventory(tuple(tensors))
 
 
 def layered(count: int) -> tuple[Tensor, ...]:
     """The two tensors of a norm in each of ``count`` layers."""
-    return tuple(
-        Tensor(f"encoder.layer.{index}.norm.{name}", (768,), "encoder.norm")
-        for index in range(count)
-        for name in ("weight", "bias")
-    )
+    names = (f"encoder.layer.{index}.norm.{name}" for index in range(count) for name in ("weight", "bias"))
+    return tuple(Tensor(name, (768,), "encoder.norm") for name in names)
 
 
 # of bert-base-chinese's BertForMaskedLM (SOURCES D): the matrix, the decoder that shares it, and two more
@@ -67,13 +58,8 @@ def test_a_tied_tensor_counts_once_and_is_stored_twice_and_a_component_counts_wh
     assert MODEL.trainable == MODEL["trainable"] == words + bias
     assert MODEL.stored == 2 * words + positions + bias
     assert MODEL.own == {"embeddings.word": words, "embeddings.position": positions, "head.decoder": bias}
-    assert MODEL.components == {
-        "embeddings": words + positions,
-        "embeddings.word": words,
-        "embeddings.position": positions,
-        "head": bias,
-        "head.decoder": bias,
-    }
+    embeddings = {"embeddings": words + positions, "embeddings.word": words, "embeddings.position": positions}
+    assert MODEL.components == {**embeddings, "head": bias, "head.decoder": bias}
     assert MODEL["embeddings"] == words + positions
     assert repr(MODEL) == "<Inventory of 16,640,648 parameters: embeddings: 16,619,520, head: 21,128>"
 
@@ -146,10 +132,8 @@ def test_a_frozen_layer_has_a_row_of_its_own_that_says_so() -> None:
 
 
 def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None:
-    copies = [
-        Tensor(f"decoder.layer.{index}.weight", (5,), "decoder", tied_to=f"encoder.layer.{index}.weight")
-        for index in range(3)
-    ]
+    name = "coder.layer.{}.weight".format
+    copies = [Tensor(f"de{name(at)}", (5,), "decoder", tied_to=f"en{name(at)}") for at in range(3)]
     free = Tensor("decoder.layer.3.weight", (5,), "decoder")
     assert fold([*copies, free]) == [
         Fold("decoder.layer.*.weight", "decoder", (5,), 3, 0, "encoder.layer.*.weight"),

@@ -188,10 +188,8 @@ def test_a_bound_is_written_in_the_style_of_the_old(
 
 @given(COUNTS, STYLES)
 def test_a_count_passes_the_bounds_that_are_written_for_it(count: int, like: object) -> None:
-    low, high = (
-        PARAMETERS.parse(text.strip('"') if text.startswith('"') else int(text))
-        for text in (restated(count, "min", like, PARAMETERS), restated(count, "max", like, PARAMETERS))
-    )
+    written = (restated(count, bound, like, PARAMETERS) for bound in ("min", "max"))
+    low, high = (PARAMETERS.parse(text.strip('"') if text.startswith('"') else int(text)) for text in written)
     assert low <= count <= high
     assert (low == high) == (low == count)
     for bound in ("min", "max"):

@@ -181,8 +181,6 @@ def parse(
 
 
 class _Reading:
-    """Reads the keys of one adapter, and collects the findings."""
-
     def __init__(self, data: Mapping[str, object], file: ModelConfig | None, *, closed_form: bool) -> None:
         self.data = data
         self.file = file
@@ -239,7 +237,6 @@ class _Reading:
                 self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
 
     def _pass_on(self) -> dict[str, object]:
-        """Return the keys that PEFT gets if there is no closed form to compare with."""
         found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
         start = self.data.get("init_lora_weights")
         is_mica = isinstance(start, str) and start.lower() == "mica"

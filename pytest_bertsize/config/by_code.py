@@ -150,8 +150,6 @@ def _import_module(name: str) -> Any:
 
 
 class _Plain:
-    """A converter of a config's values to plain ones, as JSON has them."""
-
     def __init__(self, root: str) -> None:
         self._root = root
         self._values = 0

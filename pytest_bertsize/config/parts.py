@@ -189,7 +189,6 @@ def _read_json(path: str, reader: Reader) -> ModelConfig | None:
 
 
 def _refuse_sizes(settings: ModelConfig) -> None:
-    """:raises Unusable: for keys that would change the transformer's config when it loads."""
     for name in (*OF_CONFIG, *OF_MODEL):
         said = settings.data.get(name)
         if not isinstance(said, dict | None):

@@ -264,7 +264,6 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 
 
 def _read_file_or_modules(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
-    """Return the config of a file, or one config for all modules of a folder."""
     location, hash_sign, _ = reference.partition("#")
     is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *CODE))
     try:

@@ -101,8 +101,6 @@ def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[st
 
 
 class _Reading:
-    """Reads a family's keys from the file and the table of one model, and collects the findings."""
-
     def __init__(
         self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
     ) -> None:
@@ -402,7 +400,6 @@ class _Reading:
             self.note(key, message, "write an entry for each layer")
 
     def _check_rules(self, values: Mapping[str, Any]) -> None:
-        """Check the rules between several values, each of which is valid alone."""
         for switch in self.keys.switches:
             if switch.needs and values[switch.key] and not values[switch.needs]:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"

@@ -91,7 +91,6 @@ def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:
 
 
 def _fill_in(text: str, file: str, *key: str) -> str:
-    """Replace the placeholders of a text by their values for one file."""
     path = PurePosixPath(file)
     values = {"stem": path.stem, "folder": path.parent.name}
     for placeholder in _PLACEHOLDER.findall(text):

@@ -374,7 +374,6 @@ def read_model(written: object) -> Model:
 
 
 def _check_together(values: Mapping[str, Any]) -> None:
-    """Refuse the first key that contradicts another key, or that needs a missing one."""
     config, factory, backbone, classes = map(values.get, ("config", "factory", "backbone", "architecture"))
     closed_form = values.get("closed_form", True)
     several = backbone if isinstance(backbone, dict) else {}

@@ -127,7 +127,6 @@ def read_value(kind: Any, value: Any) -> Any:
 
 
 def _describe(kind: Any) -> Key:
-    """Return the :class:`Key` that annotates a type; an empty one if none does."""
     return next((each for each in reversed(getattr(kind, "__metadata__", ())) if isinstance(each, Key)), Key())
 
 

@@ -121,7 +121,6 @@ def _has_only_changed(before: str, after: str, written: Mapping[tuple[str, ...],
 
 
 def _name_place(path: tuple[str, ...], settings: Settings) -> str:
-    """Return the place of a key or table: ``pyproject.toml:12``."""
     line = settings.line(path)
     return f"{settings.file}:{line}" if line else settings.file
 

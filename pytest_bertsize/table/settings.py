@@ -270,7 +270,6 @@ def refuse_long_number(value: object, *key: str) -> None:
 
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
-    """Return one line for each mistake, in the order of the file."""
     keys = [((*TABLE, *each.path), each) for each in mistakes[:MOST_SHOWN]]
     lines = sorted((line_in_toml(text, key) or 1, f"{dotted(key)}: {each}") for key, each in keys)
     found = [f"{path.name}:{line}: {said}" for line, said in lines]
@@ -383,8 +382,6 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 class _Document:
-    """A pyproject.toml, parsed."""
-
     def __init__(self, text: str, path: Path) -> None:
         self.path, self.text = path, text
         self._content = _parse_toml(text, path)

@@ -188,8 +188,6 @@ def _scan_layout(text: str) -> _Layout:
 
 
 class _Scan:
-    """Pass over a valid TOML file, token by token."""
-
     def __init__(self, layout: _Layout) -> None:
         self.layout = layout
         self.table: Path = ()

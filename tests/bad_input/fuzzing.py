@@ -28,8 +28,6 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
 
 
 class Represented:
-    """An object of a test that shows itself as it likes."""
-
     def __init__(self, shown: str) -> None:
         self.shown = shown
 
@@ -117,8 +115,6 @@ def as_toml(value: Any) -> str:
 
 
 class Raw(str):
-    """A value that stands in TOML as it is."""
-
     __slots__ = ()
 
 
@@ -149,7 +145,6 @@ ODD_MODELS = st.builds(
 
 
 def table_text(models: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
-    """A pyproject.toml that declares the models, and what else stands in the table."""
     tables = {f"[tool.bertsize.models.{json.dumps(name, ensure_ascii=False)}]": model for name, model in models.items()}
     lines = []
     for header, entries in {"[tool.bertsize]": beside, **tables}.items():

@@ -19,6 +19,7 @@ They are data, in ``bad_input/configs*.toml``: tables ``[[case]]``, each of them
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -30,7 +31,6 @@ import tomli
 
 from tests.conftest import TINY
 from tests.support.starting_projects import GOOGLE
-from tests.support.untidy import untidy
 
 Project = Callable[..., pytest.Pytester]
 
@@ -59,7 +59,6 @@ class Case:
 
     @property
     def content(self) -> bytes | None:
-        """The file as it is written, ``None`` for none."""
         if self.missing:
             return None
         if self.hex is not None:
@@ -123,6 +122,16 @@ def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(run:
     sentences = [each[what] for model in models.values() for each in model["findings"] for what in ("message", "fix")]
     assert [lost for sentence in sentences for lost in untidy(sentence)] == []
     _assert_fit_for_a_log(run.outlines)
+
+
+_FOREIGN = re.compile(r"""\"(?:[^"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'""")
+_LOST = re.compile(r"(?<=\S)  +(?=\S)|\( | \)|\(\)|(?<=\S) [,;:](?= |$)|: ;|, ,|,,|: $|; $")
+
+
+def untidy(sentence: str) -> list[str]:
+    """Where, with what stands around it; what is quoted is somebody else's."""
+    text = _FOREIGN.sub("…", sentence)
+    return [text[max(0, found.start() - 20) : found.end() + 20] for found in _LOST.finditer(text)]
 
 
 def test_a_sentence_that_has_lost_a_word_is_noticed() -> None:

@@ -28,7 +28,7 @@ from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.plugin import session
 from pytest_bertsize.table.settings import SettingsError, load
-from tests.support.untidy import untidy
+from tests.bad_input.test_bad_input import untidy
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
@@ -280,7 +280,6 @@ def _hold_message(lines: list[str]) -> None:
 
 
 def _contents(folder: Path) -> dict[str, bytes | str | None]:
-    """Every path below a folder, but caches."""
     found: dict[str, bytes | str | None] = {}
     for path in sorted(folder.rglob("*")):
         if not {"__pycache__", ".pytest_cache"} & set(path.parts):
@@ -294,5 +293,4 @@ def _matcher(lines: Sequence[str]) -> pytest.LineMatcher:
 
 
 def _literal(pattern: str) -> str:
-    """As it stands, but for ``*``."""
     return re.sub(r"[\[?]", r"[\g<0>]", pattern)

@@ -72,7 +72,6 @@ def assert_well_said(finding: Finding) -> None:
 
 
 def config_or_finding(reference: str) -> ModelConfig | Finding:
-    """What is read, or the one thing that is wrong with it."""
     try:
         return read(project(), reference)
     except Unusable as unusable:
@@ -227,8 +226,6 @@ def test_a_count_of_very_many_digits_is_refused() -> None:
 
 
 class Unshown:
-    """What a test may hand to its marker by mistake."""
-
     def __repr__(self) -> str:
         raise RuntimeError("half built")
 

@@ -26,7 +26,6 @@ FEW, STEP = 20, 60
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Calls of functions, those in C among them."""
     count = 0
 
     def seen(*_: object) -> None:

@@ -1,11 +1,14 @@
-"""The one door to a config: a JSON or YAML file, the table itself, or a function; now, and at another revision."""
+"""The one door to a config: a file, the table itself, a function, or a name; now, and at another revision."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import re
 import textwrap
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,15 +16,23 @@ import tomli
 
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.config.source import of_hub, read, read_file
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
-from pytest_bertsize.table.settings import Settings
-from tests.support.git_projects import GitProject, repository
+from pytest_bertsize.table.settings import Settings, load
+from tests.conftest import TINY
+from tests.support.git_projects import FITS, GitProject, committed, repository
+from tests.support.starting_projects import lay
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.review.review import Review
 
 PLACE = "pyproject.toml#tool.bertsize.models.m.config"
 TABLE = """\
@@ -53,7 +64,6 @@ def in_table(text: str, folder: Path = Path()) -> tuple[Model, Settings]:
 
 
 def hub_of(folder: Path, hub: dict[str, str] | None = None) -> Settings:
-    """Return the settings of a project whose table maps names of the hub to files."""
     return Settings(folder / "pyproject.toml", "", {}, hub=hub or {})
 
 
@@ -109,19 +119,8 @@ def test_what_json_cannot_say_is_refused_in_the_table_with_its_line() -> None:
 def test_a_function_is_told_from_a_file() -> None:
     for name in ("pkg.cfg:make", "cfg:make", "pkg.cfg:Configs.make", "pkg.cfg:make#model.bert", "_a.ü:b"):
         assert model(name).is_made_by_code, name
-    for name in [
-        "config.json",
-        "a:b.json",
-        "./cfg:make",
-        "a/b:c",
-        "cfg:",
-        ":make",
-        "cfg:make()",
-        "a-b:c",
-        "",
-        "a b:c",
-        "a:b:c",
-    ]:
+    files = ("config.json", "a:b.json", "./cfg:make", "a/b:c", "cfg:", ":make", "cfg:make()", "a-b:c", "", "a:b:c")
+    for name in (*files, "a b:c"):
         assert not model(name).is_made_by_code, name
 
 
@@ -175,7 +174,6 @@ COMMIT = "86b5e0934494bd15c9632b12f734a8a67f723594"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A hub cache of its own, with nothing in it."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -237,3 +235,114 @@ def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_p
         for name in ("acme/y", "acme/z"):
             with pytest.raises(Missing, match="is not a file at main"):
                 read(model(name), hub_of(project.folder), reader)
+
+
+BASE, LARGE = 109_482_240, 335_141_888
+"""BertModel of bert-base-uncased and of bert-large-uncased, as built by transformers (docs/explanation/counting.md)."""
+
+
+def declared(root: Path, config: str, **files: Any) -> Settings:
+    table = f'[tool.bertsize.models.m]\nconfig = "{config}"\narchitecture = "BertModel"\nbudget = "report-only"\n'
+    return load(lay(root, **{"pyproject.toml": table, **files}) / "pyproject.toml")
+
+
+def review(settings: Settings) -> Review:
+    return conclude_unbuilt(examine(settings.models["m"], settings, Registry()))
+
+
+def sentence_of(settings: Settings) -> str:
+    (finding,) = review(settings).errors
+    return finding.sentence
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "config"),
+    [
+        ("conf/encoder.yaml", "encoder:\n  model: bert-base-uncased\n", "conf/encoder.yaml#encoder.model"),
+        ("conf/encoder.toml", 'model = "bert-base-uncased"', "conf/encoder.toml#model"),
+        ("sizes.py", 'MODEL = "bert-base-uncased"\n', "sizes:MODEL"),
+        ("sizes.py", 'CFG = {"model": {"name": "bert-base-uncased"}}\n', "sizes:CFG#model.name"),
+    ],
+)
+def test_a_name_in_settings_or_in_a_module_is_followed(tmp_path: Path, file: str, text: str, config: str) -> None:
+    found = review(declared(tmp_path, config, **{file: text}))
+    assert (found.expected and found.expected.unique, found.errors) == (BASE, ())
+    (note,) = [each.message for each in found.findings if each.kind == "published-config"]
+    assert note.startswith(f"the published config {config} is from the catalogue (")
+    assert note.endswith('by the name "bert-base-uncased"')
+    found = review(declared(tmp_path, config, **{file: text.replace("base", "large")}))
+    assert found.expected
+    assert found.expected.unique == LARGE
+
+
+def test_a_name_that_hub_maps_to_a_file_is_told_without_being_asked_for(tmp_path: Path) -> None:
+    settings = declared(tmp_path, "bert-large-uncased", **{"tiny.json": TINY})
+    hub = '[tool.bertsize]\nhub = { "bert-large-uncased" = "tiny.json" }\n'
+    settings.path.write_text(hub + settings.path.read_text("utf-8"), "utf-8")
+    out = io.StringIO()
+    assert check(tmp_path, None, out=out) == GOOD
+    said = "m: the published config bert-large-uncased is from tiny.json, by hub in pyproject.toml"
+    assert said in " ".join(out.getvalue().split())
+
+
+@pytest.mark.parametrize("name", ["conf", "conf/config.json"])
+def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, name: str) -> None:
+    settings = declared(tmp_path, "sizes:MODEL", **{"sizes.py": f"MODEL = {name!r}\n", "conf/config.json": TINY})
+    config = read(settings.models["m"], settings)
+    assert (config.data, config.reference, config.origin) == (TINY, "conf/config.json", f'"{name}"')
+
+
+NO_CONFIG = '{{place}}: it is "{}", which names no config; name a place that has a config'.format
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("acme/nowhere", 'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is not a file, and neither *'),
+        (
+            "../config.json",
+            '../config.json: {place} is "../config.json": the config lies outside the project; copy it *',
+        ),
+        ("conf/m.json#x", NO_CONFIG("conf/m.json#x")),
+        ("", NO_CONFIG("")),
+    ],
+)
+def test_a_name_that_means_nothing_is_refused_with_its_place(tmp_path: Path, name: str, sentence: str) -> None:
+    files = {"conf/m.json": {"model": name}, "sizes.py": f"MODEL = {name!r}\n", "config.json": TINY}
+    for place in ("conf/m.json#model", "sizes:MODEL"):
+        assert fnmatchcase(sentence_of(declared(tmp_path, place, **files)), sentence.format(place=place))
+
+
+# code
+
+WAYS_OUT = {
+    "train.py": "train:NAME",
+    "train.py#BertConfig": "train:NAME",
+    "acme/sizes.py:SMALL": "acme.sizes:SMALL",
+    "src/acme/sizes.py#SMALL": "acme.sizes:SMALL",
+    "acme/__init__.py#SMALL": "acme:SMALL",
+    "TRAIN.PY#SMALL": "module:NAME",
+    "setup.cfg#model": "module:NAME",
+}
+
+
+def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path) -> None:
+    """Python says a size and runs another in more ways than a reader follows: ``parse_known_args``, ``exec``, …."""
+    for config, way_out in WAYS_OUT.items():
+        suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix.lower()
+        assert sentence_of(declared(tmp_path, config)) == (
+            f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows its config; write '
+            f'config = "{way_out}" to run it, or the name of the config on the hub, or a factory'
+        )
+
+
+def test_a_base_whose_table_names_code_is_said_and_its_limits_hold(tmp_path: Path) -> None:
+    project = committed(tmp_path, TINY, FITS.replace("config.json", "train.py#SMALL"))
+    project.declare(FITS.replace("90K", "95K"))
+    why = '"train.py#SMALL" names a .py file, and only a run knows its config'
+    assert f"at main it cannot be counted: {why}" in project.said()
+    (error,) = project.errors()
+    assert error.startswith("pyproject.toml:5: the limit of total was 90K at main and is 95K now, 5,000 more; ")

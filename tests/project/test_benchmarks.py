@@ -21,14 +21,8 @@ NUMBERS = {
     "accelerate's `init_empty_weights()`, and the sum": "118,537,744 ✗",
 }
 """bert-base-chinese, its tied decoder counted once; where the tie breaks, 21,128·768 + 21,128 more."""
-TABLES = [
-    "the gate",
-    "what one would do instead",
-    "growth",
-    "import of a plugin, pytest being loaded",
-    "memory",
-    "inside",
-]
+TABLES = ["the gate", "what one would do instead", "growth", "import of a plugin, pytest being loaded"]
+TABLES += ["memory", "inside"]
 
 
 @pytest.mark.tool
@@ -49,17 +43,13 @@ def test_at_reduced_size_every_line_is_printed_and_every_count_holds(subtests: p
         assert {what: said for what, said in number.items() if said.endswith(("✓", "✗"))} == NUMBERS
         without = {cells[4] for what, cells in instead.items() if what not in NUMBERS}
         assert without <= {"left out at reduced size", "torchinfo is not installed", "fvcore is not installed"}
-    with subtests.test(
-        "several models are all checked, those of one config built once, and a size that is refused says so"
-    ):
+    with subtests.test("several models are checked, those of one config built once, and a refused size says so"):
         assert [cells[4] for what, cells in gate.items() if what.endswith("3 models")] == ["3 checked, 0 failed"] * 5
         assert tables["inside"]["builds for 3 models of one config"][0] == "1"
         refused = r"2: [^()]+ · 100,000: [^()]+ · 1,000,000: [^()]+ \(refused\)"
         for what in ("labels, no build", "labels, full"):
             assert re.fullmatch(refused, tables["growth"][what][0])
-    with subtests.test(
-        "without a build no library is loaded, and the plugin brings no module but its package and itself"
-    ):
+    with subtests.test("without a build no library is loaded, and the plugin brings its package and itself alone"):
         assert tables["inside"]["of torch, transformers, numpy and sympy among them"][0] == "0"
         assert tables["import of a plugin, pytest being loaded"]["`import pytest_bertsize.plugin`"][2] == "2"
 

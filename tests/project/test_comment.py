@@ -45,7 +45,6 @@ GATE, COMMENT = read_gate(), yaml.safe_load((HOW_TO / "size-comment.yml").read_t
 
 @pytest.fixture
 def artifact(tmp_path: Path) -> Path:
-    """The folder for what the gate's run has left."""
     folder = tmp_path / "artifact"
     folder.mkdir()
     return folder

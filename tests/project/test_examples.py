@@ -27,7 +27,6 @@ def run(pytester: pytest.Pytester, name: str, *arguments: str, **replaced: tuple
 
 
 def models() -> dict[str, Any]:
-    """The models of the report by their names."""
     return {each["name"]: each for each in json.loads(Path("size.json").read_text("utf-8"))["models"]}
 
 

@@ -125,10 +125,8 @@ def test_what_is_published_was_built_apart_and_has_passed_all_of_ci() -> None:
     assert release[True] == {"push": {"tags": ["v*"]}}  # YAML's own reading of `on`
     publish = release["jobs"]["publish"]
     assert publish["needs"] == ["ci", "build"]
-    assert [step["uses"].partition("@")[0] for step in publish["steps"]] == [
-        "actions/download-artifact",
-        "pypa/gh-action-pypi-publish",
-    ]
+    used = [step["uses"].partition("@")[0] for step in publish["steps"]]
+    assert used == ["actions/download-artifact", "pypa/gh-action-pypi-publish"]
     assert release["jobs"]["ci"]["uses"] == "./.github/workflows/ci.yml"
     assert "workflow_call" in parsed(GITHUB / "workflows" / "ci.yml")[True]
 

@@ -91,7 +91,6 @@ class Hooked:
         (self.project.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command that hooks may refuse; all that it says is in its ``stdout``."""
         both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return subprocess.run(command, cwd=self.project.folder, env=self.environment, text=True, check=False, **both)
 
@@ -113,7 +112,6 @@ class Hooked:
 
 @pytest.fixture(scope="module")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> GitProject:
-    """The repository that a project takes the hooks from."""
     found = repository(tmp_path_factory.mktemp("hooks") / "pytest-bertsize")
     installed = "\n".join([str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))])
     found.write(MANIFEST.name, MANIFEST.read_text("utf-8"))
@@ -154,10 +152,8 @@ def hooked(tmp_path: Path, tiny: dict[str, Any], hooks: GitProject) -> Hooked:
 
 
 def test_one_hook_is_for_commits_and_one_for_pushes_and_nothing_skips_either() -> None:
-    assert {hook["id"]: hook["stages"] for hook in HOOKS} == {
-        "bertsize-no-build": ["pre-commit", "pre-merge-commit"],
-        "bertsize": ["pre-push"],
-    }
+    stages = {"bertsize-no-build": ["pre-commit", "pre-merge-commit"], "bertsize": ["pre-push"]}
+    assert {hook["id"]: hook["stages"] for hook in HOOKS} == stages
     for hook in HOOKS:
         assert hook["always_run"] is True
         assert hook["pass_filenames"] is False

@@ -31,11 +31,7 @@ PACKAGE = ROOT / "pytest_bertsize"
 
 pytestmark = pytest.mark.tool  # hatchling and pip
 
-TABLE = """
-    [tool.bertsize.models.tiny]
-    config = "config.json"
-    budget.total = { exact = 59_549 }
-"""
+TABLE = '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = { exact = 59_549 }\n'
 """The tiny BertForMaskedLM of conftest.py, to the parameter."""
 LAYER = 16_632  # 4·D² + 4·D for attention, 2·I·D + I + D for what follows, 4·D for norms; D = 48, I = 72
 GREEN = "1 configured, 1 checked, 0 failed; not compared with a build"
@@ -127,7 +123,6 @@ def environment(wheel: Path, metadata: Message, tmp_path_factory: pytest.TempPat
 
 
 def needed_by(metadata: Message) -> set[str]:
-    """The distributions that the wheel asks for, and those that these ask for in turn."""
     asked = metadata.get_all("Requires-Dist", [])
     found: set[str] = set()
     while asked:

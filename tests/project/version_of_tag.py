@@ -13,12 +13,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def mistakes(tag: str, version: str, changelog: str) -> list[str]:
-    """What stands in the way of a release, in sentences."""
     found = []
     if tag != f"v{version}":
-        found.append(
-            f"the tag is {tag}, and the version in pyproject.toml is {version}: tag v{version}, or change it there"
-        )
+        what = f"the tag is {tag}, and the version in pyproject.toml is {version}"
+        found.append(f"{what}: tag v{version}, or change it there")
     if f"\n## [{version}]" not in changelog:
         found.append(f"CHANGELOG.md has no section [{version}]: rename [Unreleased], and start a new one above it")
     return found
@@ -27,9 +25,8 @@ def mistakes(tag: str, version: str, changelog: str) -> list[str]:
 def main() -> str | None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    return (
-        "\n".join(mistake for tag in sys.argv[1:] for mistake in mistakes(tag, project["version"], changelog)) or None
-    )
+    found = [each for tag in sys.argv[1:] for each in mistakes(tag, project["version"], changelog)]
+    return "\n".join(found) or None
 
 
 if __name__ == "__main__":

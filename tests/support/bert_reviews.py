@@ -49,7 +49,6 @@ def chinese() -> ClosedForm:
 
 
 def subject(**budget: object) -> Review:
-    """The review of a model that was not built."""
     names = {name.replace("__", "."): limit for name, limit in budget.items()}
     return Review(derived(vocab_size=21128), limits_from(names, file="pyproject.toml", line=3), ())
 
@@ -61,7 +60,6 @@ def without_form(review: Review, **table: Any) -> Review:
 
 
 def hold(review: Review, actual: Inventory) -> Review:
-    """Hold a build against the closed form and the budget."""
     found, form = replace(review, actual=actual), review.subject.form
     found = found.with_findings(*(compare_with_closed_form(form, actual) if form else ()))
     return found.with_findings(*check_limits(found, actual))
@@ -77,7 +75,6 @@ def only(found: Review) -> Finding:
 
 
 def changed(**by_name: Tensor | None) -> Inventory:
-    """The model's inventory with some tensors replaced, removed or added."""
     tensors = {tensor.name: tensor for tensor in chinese().tensors}
     for name, tensor in by_name.items():
         tensors.pop(name, None)

@@ -16,8 +16,6 @@ FILE = Path(__file__).parents[1] / "data" / "code-changes.toml"
 
 @dataclass(frozen=True)
 class Case:
-    """One change of code, and the sentences of a good reviewer."""
-
     name: str
     before: Inventory
     after: Inventory
@@ -32,18 +30,12 @@ def corpus() -> tuple[Case, ...]:
 
 def tree(written: dict[str, Any]) -> Inventory:
     """A model as a lock writes it: names with ranges, and a shape or the name of another tensor."""
-    tensors = {
-        name: Tensor(
-            name, () if isinstance(said, str) else tuple(said), "", tied_to=said if isinstance(said, str) else None
-        )
-        for folded, said in written.items()
-        for name, _ in unfold_name(folded)
-    }
-    return Inventory(tuple(_with_shape(each, tensors) for each in tensors.values()))
-
-
-def _with_shape(tensor: Tensor, tensors: dict[str, Tensor]) -> Tensor:
-    return tensor._replace(shape=tensors[tensor.tied_to].shape) if tensor.tied_to else tensor
+    tensors: dict[str, Tensor] = {}
+    for folded, said in written.items():
+        shape, owner = ((), said) if isinstance(said, str) else (tuple(said), None)
+        tensors |= {name: Tensor(name, shape, "", tied_to=owner) for name, _ in unfold_name(folded)}
+    shaped = (each._replace(shape=tensors[each.tied_to or each.name].shape) for each in tensors.values())
+    return Inventory(tuple(shaped))
 
 
 def _case(said: dict[str, Any], models: dict[str, Any]) -> Case:
@@ -127,13 +119,5 @@ def _size(tensors: Tensors, size: int, to: int) -> Tensors:
 
 
 _STEPS: dict[str, Any] = {
-    "add": _add,
-    "drop": _drop,
-    "copy": _copy,
-    "move": _move,
-    "tie": _tie,
-    "untie": _untie,
-    "freeze": _freeze,
-    "shape": _shape,
-    "size": _size,
+    each.__name__[1:]: each for each in (_add, _drop, _copy, _move, _tie, _untie, _freeze, _shape, _size)
 }

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def as_derived(subject: Subject) -> Built:
-    """The model that the closed form describes."""
     assert subject.derivation
     tensors = subject.derivation.form.tensors
     return Built(tensors, {tensor.name: tensor.tied_to for tensor in tensors if tensor.tied_to})
@@ -66,7 +65,6 @@ class Run:
         return [each for name in self.settings.names for each in self.gate.changes(name).refused]
 
     def text(self, names: Iterable[str] | None = None) -> str:
-        """The pyproject.toml after the run."""
         changes = self.changes(names)
         return settings_after(self.settings, changes).text if changes else self.settings.text
 
@@ -83,7 +81,6 @@ def lay(folder: Path, text: str, config: Mapping[str, Any], **configs: Mapping[s
 
 
 def again(folder: Path, text: str) -> Settings:
-    """The same project with another pyproject.toml."""
     return parse(text, folder / "pyproject.toml")
 
 

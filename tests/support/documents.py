@@ -61,7 +61,6 @@ SCHEMAS: Mapping[str, str] = {
 
 
 def validate(*arguments: str) -> str:
-    """Return what check-jsonschema prints."""
     import check_jsonschema
     from click.testing import CliRunner
 
@@ -134,7 +133,6 @@ class Story:
     """Of the last command."""
 
     def begin(self, name: str) -> None:
-        """Go on in a copy of a folder of this repository, or in an empty one."""
         self.projects += 1
         self.folder = self.home / str(self.projects) / "project"
         if name == "empty":
@@ -310,7 +308,6 @@ def _comment(example: Example) -> str | None:
 
 
 def _regions(document: Document) -> Iterable[Region]:
-    """Every fence, whatever its language is, and our own comments."""
     for region in RawFencedCodeBlockLexer(re.compile(r"(?P<language>[^\n]*)$\n", re.MULTILINE))(document):
         yield Region(region.start, region.end, evaluator=_block, lexemes=region.lexemes)
     for region in DirectiveInHTMLCommentLexer("(?:project|file|in)")(document):

@@ -52,8 +52,6 @@ DECODERS = ("bert", "roberta", "electra", "bert-generation")
 
 @dataclass(frozen=True)
 class Case:
-    """One config of one architecture."""
-
     family: Family
     architecture: Architecture
     config: Mapping[str, Any]
@@ -65,15 +63,13 @@ class Case:
         return parse_json(json.dumps(data).encode(), "config.json")
 
     def values(self) -> Values:
-        """What our own reader makes of it."""
         return self.family.resolve(self.file, {}, self.architecture)
 
     def closed_form(self) -> ClosedForm:
         values = self.values()
         _, architecture = self.family.of_config(self.file, self.architecture)
-        return ClosedForm(
-            architecture, Dims(values.sizes, {**values.switches, **self.options}, release=self.family.release)
-        )
+        switches = {**values.switches, **self.options}
+        return ClosedForm(architecture, Dims(values.sizes, switches, release=self.family.release))
 
     def built(self, config: Mapping[str, Any] | None = None) -> Built:
         """What transformers builds, in this process, by the code that the helper runs.
@@ -94,16 +90,8 @@ class Case:
     def config_said(self) -> ConfigSaid:
         """What the library's config object says to what the closed form assumes."""
         values = self.values()
-        asked = Request(
-            "",
-            self.family.name,
-            self.architecture.name,
-            values.for_build,
-            {},
-            asked=tuple(values.assumed),
-            unknown=values.unknown,
-        )
-        return read_config_values(asked)
+        asked = Request("", self.family.name, self.architecture.name, values.for_build, {})
+        return read_config_values(asked._replace(asked=tuple(values.assumed), unknown=values.unknown))
 
     def read_otherwise(self) -> list[str]:
         """What the library reads otherwise than the closed form does."""
@@ -112,14 +100,12 @@ class Case:
 
 
 def config_class(family: str) -> Any:
-    """The library's config class of a family."""
     architecture = FAMILIES[family].architectures[0].name
     return getattr(transformers, architecture).config_class
 
 
 @cache
 def sample(family: str, architecture: str) -> tuple[Case, ...]:
-    """A few dozen configs, the same each time."""
     return tuple(drawn(family, architecture, Random(seed)) for seed in range(40))  # noqa: S311
 
 
@@ -138,7 +124,6 @@ def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | N
 
 
 def told(tensors: Iterable[Tensor]) -> dict[str, tuple[object, ...]]:
-    """What a closed form says of each tensor: shape, what it is tied to, whether it trains."""
     return {tensor.name: (tensor.shape, tensor.tied_to, tensor.trainable) for tensor in tensors}
 
 
@@ -188,7 +173,6 @@ def drawn(family: str, architecture: str, rng: Random) -> Case:
 
 
 def _allowed(keys: ConfigKeys, architecture: Architecture, rng: Random) -> dict[str, Any]:
-    """Try until a config keeps all rules."""
     for _ in range(1_000):
         config = _config(keys, rng)
         if architecture.labels and rng.random() < MOSTLY:
@@ -264,7 +248,6 @@ def _pair(rng: Random) -> dict[str, Any]:
 
 
 def complete(keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with the library's default for what it leaves out."""
     named: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
     return {**{each.key: each.default for each in named}, **config}
 

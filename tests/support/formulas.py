@@ -23,7 +23,6 @@ def assert_formulas_count(form: ClosedForm) -> None:
 
 
 def value_of(formula: str, sizes: Mapping[str, int | None]) -> int:
-    """Of a formula as text."""
     powers = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda exponent: f"**{exponent[0].translate(_SUPERSCRIPTS)}", formula)
     return _value(powers.replace("·", "*"), sizes)
 

@@ -81,7 +81,6 @@ class GitProject:
         return self.git("rev-parse", "HEAD")
 
     def base_on(self, table: str) -> None:
-        """Commit a table, and have ``main`` be that commit."""
         self.declare(table)
         self.commit()
         self.git("branch", "--force", "main")
@@ -106,7 +105,6 @@ class GitProject:
         return conclude(subject, None, accepted=Accepted(self.baseline(asked)))
 
     def errors(self, name: str = "fits", asked: str = "main") -> list[str]:
-        """What fails it, apart from what a build would say."""
         return [finding.sentence for finding in self.review(name, asked).errors]
 
     def lose(self, revision: str) -> None:
@@ -122,7 +120,6 @@ class GitProject:
 
 
 def repository(folder: Path) -> GitProject:
-    """An empty repository whose branch is ``main``."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch", "main")
     return GitProject(folder)

@@ -67,7 +67,6 @@ def declared(*names: str, root: Path = Path("project")) -> Settings:
 
 
 def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Ledger:
-    """The ledger of a run that is to check these models."""
     settings = declared(*names)
     config = cast("pytest.Config", Config(verbosity))
     return Ledger(config, settings, VERSIONS, ReportFiles(tuple(reports), settings), Selection(config))
@@ -102,7 +101,6 @@ def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings:
 
 
 def enter(ledger: Ledger, *models: ModelReport, by_declaration: bool = True) -> Ledger:
-    """Hand the ledger what tests leave on their reports."""
     for each in models:
         report = a_report(each.name)
         report.bertsize = {"declared": by_declaration, "model": to_plain(each)}  # type: ignore[attr-defined]

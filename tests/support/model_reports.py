@@ -13,7 +13,6 @@ LISTS = ("published", "components", "measures", "frozen", "tensors", "layers", "
 
 
 def blank(kind: type[Row], /, **said: Any) -> Row:
-    """Make a part of a report of which nothing else is known."""
     return kind(**{**dict.fromkeys(kind.__struct_fields__), **said})
 
 

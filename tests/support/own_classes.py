@@ -71,7 +71,6 @@ def errors(review: Review | Subject) -> list[str]:
 
 
 def passing(review: Review) -> Inventory:
-    """Return what was built of a model that has no error."""
     assert errors(review) == []
     assert review.actual is not None
     return review.actual

@@ -53,7 +53,6 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What a reader sees, spaces folded."""
         return " ".join("".join(words for tag, words in self.words if tag not in {"style", "title"}).split())
 
 

@@ -41,7 +41,6 @@ def python_that(folder: Path, *flags: str) -> Path:
 
 
 def path_to(folder: Path) -> str:
-    """A PATH on which the ``python`` of a folder comes first."""
     return os.pathsep.join([str(folder), os.environ["PATH"]])
 
 

@@ -62,7 +62,6 @@ def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
 
 
 def review_of(subject: Subject, name: str, budget: dict[str, Any], *findings: Finding) -> Review:
-    """A model by some name, before it is built."""
     named = replace(subject, model=subject.model.replace(name=name))
     return Review(named, limits_from(budget, file="pyproject.toml", line=11), findings)
 
@@ -79,7 +78,6 @@ def reported(
 
 
 def plain(model: ModelReport) -> ModelReport:
-    """Without base, layers and choices."""
     model.base, model.layers, model.choices = None, [], None
     return model
 
@@ -93,22 +91,14 @@ def base_of(**more: Any) -> Base:
 
 
 def against(model: ModelReport, former: ClosedForm, revision: str = "main", **more: Any) -> ModelReport:
-    """The same report, compared with a former closed form."""
     for row in model.components:
         row.base = former.total if row.name == "total" else former.components.get(row.name, 0)
-    names = [row.name for row in model.components if row.name != "total"]
-    deltas = [
-        (row.actual or 0) - (row.base or 0)
-        for row in model.components
-        if row.name in names and not any(name.startswith(f"{row.name}.") for name in names)
-    ]
-    model.base = base_of(
-        config=model.config,
-        total=former.total,
-        grown=sum(delta for delta in deltas if delta > 0),
-        shrunk=-sum(delta for delta in deltas if delta < 0),
-        **{"revision": revision, **more},
-    )
+    rows = {row.name: row for row in model.components if row.name != "total"}
+    lowest = (row for row in rows.values() if not any(name.startswith(f"{row.name}.") for name in rows))
+    deltas = [(row.actual or 0) - (row.base or 0) for row in lowest]
+    grown, shrunk = sum(each for each in deltas if each > 0), -sum(each for each in deltas if each < 0)
+    counted = {"total": former.total, "grown": grown, "shrunk": shrunk, "revision": revision}
+    model.base = base_of(config=model.config, **{**counted, **more})
     told = model.headline
     model.headline = headline.describe_model(model, told, told.partition(": ")[2])
     for each in model.findings:
@@ -144,9 +134,8 @@ def failing() -> ModelReport:
         ],
     )
     note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
-    warning = Finding(
-        "ignored-key", "pruned_heads changes nothing here", severity="warning", file="config.json", line=4
-    )
+    changes_nothing = "pruned_heads changes nothing here"
+    warning = Finding("ignored-key", changes_nothing, severity="warning", file="config.json", line=4)
     model.findings += [_row(warning), _row(note)]
     return model
 
@@ -162,7 +151,6 @@ def _row(finding: Finding) -> FindingRow:
 
 
 def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
-    """A layer that the base does not have."""
     shapes = [
         LayerTensor(name=f"attention.part{number}.weight", base=None, expected=[768, 768], actual=[768, 768])
         for number in range(tensors)
@@ -196,7 +184,6 @@ def passing(name: str = "encoder") -> ModelReport:
 
 
 def new(name: str = "fresh") -> ModelReport:
-    """The base has no such model."""
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
     model.base = base_of(is_new=True, config=None, said=[f"new: main declares no model {name}"])
     model.headline = headline.describe_model(model, model.headline, "")
@@ -204,13 +191,11 @@ def new(name: str = "fresh") -> ModelReport:
 
 
 def not_built(name: str = "broken") -> ModelReport:
-    """Its closed form is known, and the class could not be built."""
     failed = Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again")
     return plain(report_model(review_of(derived(FILE), name, {"total": "120M"}, failed)))
 
 
 def refused(name: str = "hostile") -> ModelReport:
-    """Its config was not even read."""
     finding = Finding("config-refused", 'the key "auto_map" runs code', "remove it", file="config.json", line=3)
     subject = Subject(derived(FILE).model.replace(config="config.json"), derived(FILE).settings)
     return plain(report_model(review_of(subject, name, {}, finding)))
@@ -224,7 +209,6 @@ def without_closed_form(name: str = "own") -> ModelReport:
 
 
 def large(components: int = 200, layers: int = 1000) -> ModelReport:
-    """More of everything than a page shows."""
     parts = tuple(Tensor(f"part{n}.weight", (1000 + n, 97), f"part{n // 4}.piece{n}") for n in range(components))
     form = bert(12, 512, tied=True)
     actual = Inventory((*form.tensors, *parts))
@@ -238,7 +222,6 @@ def large(components: int = 200, layers: int = 1000) -> ModelReport:
 
 
 def run(*models: ModelReport, **more: Any) -> RunReport:
-    """The report of a run over these models."""
     found = RunReport(
         schema=1,
         headline="",
@@ -262,7 +245,6 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
 
 
 def compared(**more: Any) -> RunBase:
-    """A base that a run was compared with."""
     found = RunBase(revision="main", commit=BASE_COMMIT, problem="", removed=[], not_compared=[])
     return structs.replace(found, **more)
 

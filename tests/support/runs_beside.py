@@ -40,12 +40,7 @@ TESTS = """
     @pytest.mark.parametrize("number", range(4))
     def test_of_many(number): pass
 """
-COVERED = """
-    def reached(number):
-        return number + 1
-    def never_reached(number):
-        return number - 1
-"""
+COVERED = "def reached(number):\n    return number + 1\ndef never_reached(number):\n    return number - 1\n"
 LAYERS = {"passes": 3, "fails": 4}
 STATUS = {"passes": pytest.ExitCode.OK, "fails": pytest.ExitCode.TESTS_FAILED}
 COUNT = r"(\d+) configured, (\d+) checked, (\d+) failed"
@@ -55,7 +50,6 @@ NO_BUILD = (*GATE, "--bert-budget-no-build")
 
 
 def lay(verdict: str, **files: str) -> None:
-    """The project, in the folder that is the current one."""
     Path("config.json").write_text(json.dumps({**TINY, "num_hidden_layers": LAYERS[verdict]}))
     Path("pyproject.toml").write_text(textwrap.dedent(TABLE))
     for name, text in {"test_it": TESTS, "covered": COVERED, **files}.items():
@@ -64,8 +58,6 @@ def lay(verdict: str, **files: str) -> None:
 
 @dataclass(frozen=True)
 class Told:
-    """What a run leaves behind."""
-
     status: int
     report: bytes
     text: str
@@ -86,14 +78,12 @@ class Told:
 
 
 def alone(warm: Warm, *arguments: str) -> Told:
-    """A run in a process of its own."""
     line = command(warm, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     return Told(done.returncode, written(), done.stdout + done.stderr)
 
 
 def inside(pytester: pytest.Pytester, *arguments: str) -> Told:
-    """A run in this process."""
     result = pytester.runpytest(*arguments)
     return Told(result.ret, written(), f"{result.stdout}\n{result.stderr}")
 
@@ -107,13 +97,9 @@ def written() -> bytes:
 
 
 def is_as_alone(told: Told, plain: Told, verdict: str, *, has_terminal: bool = True) -> None:
-    """The same verdict, exit status, counts and report."""
     assert plain.status == STATUS[verdict]
     assert plain.counted == [COUNTED[verdict]]
-    assert plain.models == {
-        "layered": verdict.replace("passes", "passed").replace("fails", "failed"),
-        "plain": "passed",
-    }
+    assert plain.models == {"layered": "passed" if verdict == "passes" else "failed", "plain": "passed"}
     assert told.report == plain.report
     assert told.status == plain.status
     assert not has_terminal or told.counted == plain.counted

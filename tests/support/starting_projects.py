@@ -40,7 +40,6 @@ def lay(root: Path, **files: Any) -> Path:
 
 
 def changed(file: Path, **keys: Any) -> None:
-    """Change a config, as a commit would."""
     file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **keys}), encoding="utf-8")
 
 
@@ -63,12 +62,10 @@ def proposed(root: Path) -> dict[str, Any]:
 
 
 def configs(root: Path) -> list[str]:
-    """The configs for which there is a table."""
     return [table["config"] for table in proposed(root).values()]
 
 
 def group(root: Path, title: str) -> list[str]:
-    """The lines below one heading of what ``init`` says."""
     lines = started(root)[2].splitlines()
     if f"{title}:" not in lines:
         return []

@@ -37,8 +37,6 @@ def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass
 class Warm:
-    """The warm process of one test session."""
-
     path: str
     """Of its socket."""
     imported: dict[str, str] = field(default_factory=lambda: read_at_start(own_process.environment()))

@@ -24,13 +24,8 @@ ODD = (-1, 0, 1, 2, 3, 5, 7, 9, 10, 12, 64, 100, 768, 1_000, 1_001, 100_001, 10*
 
 
 def model_of(architecture: str, options: Mapping[str, bool] | None = None, **overrides: Any) -> Model:
-    return Model(
-        config="config.json",
-        architecture=architecture,
-        overrides=overrides,
-        options=dict(options or {}),
-        budget=Budget(),
-    )
+    named: dict[str, Any] = {"config": "config.json", "architecture": architecture, "budget": Budget()}
+    return Model(**named, overrides=overrides, options=dict(options or {}))
 
 
 def derived(
@@ -40,7 +35,6 @@ def derived(
     options: Mapping[str, bool] | None = None,
     **overrides: Any,
 ) -> Derivation:
-    """As the gate derives it, from a config and the overrides of a table."""
     data = {"model_type": family, **config}
     file = parse_json(json.dumps(data).encode(), "config.json")
     model = model_of(architecture, options, **overrides)

@@ -36,13 +36,11 @@ def find_in_code(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def find_in_text(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line of each word in a page that the guide avoids."""
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         yield from ((number, f'"{found[0]}"') for found in AVOIDED.finditer(line))
 
 
 def main() -> int:
-    """Write each place, and return the exit status."""
     pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     places = [(path, *found) for path in sorted(ROOT.glob("pytest_bertsize/**/*.py")) for found in find_in_code(path)]
     places += [(path, *found) for path in pages for found in find_in_text(path)]

@@ -49,8 +49,6 @@ MEANT = {
 
 
 def matching_at(files: list[str], pattern: str) -> list[str]:
-    """Find what a pattern means among these files of a commit."""
-
     def listed(folder: str) -> set[tuple[str, bool, bool]]:
         below = [file.removeprefix(folder) for file in files if file.startswith(folder)]
         return {(path.partition("/")[0], "/" in path, False) for path in below}

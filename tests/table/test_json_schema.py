@@ -43,7 +43,6 @@ def is_accepted(table: object) -> bool:
 
 
 def mistake_of_gate(text: str) -> str:
-    """Return what the gate says of a table, nothing if it is right."""
     try:
         parse(text, Path("pyproject.toml"), lambda _: ["configs/a.json"])
     except SettingsError as error:
@@ -76,7 +75,6 @@ def test_the_schema_is_one_of_draft_7_with_patterns_that_every_language_reads() 
 
 
 def tables_of(node: object) -> Iterator[dict[str, Any]]:
-    """Every table in the schema."""
     if isinstance(node, dict):
         yield node
     for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():

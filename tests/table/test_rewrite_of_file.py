@@ -17,7 +17,6 @@ BEFORE, AFTER = "total = 1  # größe\n", "total = 2  # größe\n"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A pyproject.toml that was read as ``BEFORE``."""
     found = tmp_path / "pyproject.toml"
     found.write_bytes(BEFORE.encode())
     return found
@@ -33,7 +32,6 @@ def refused(path: Path, before: str | None = BEFORE) -> str:
 
 
 def only(path: Path) -> bytes:
-    """Read a file that stands alone in its folder."""
     assert [*path.parent.iterdir()] == [path]
     return path.read_bytes()
 

@@ -36,10 +36,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def load_mistakes(path: Path, *lines: str) -> str:
-    """Return what is said of a file, or of a model of some lines, of which the first is line 3."""
-    if lines:
-        write(path, "\n".join(["[tool.bertsize.models.encoder]", 'config = "c"', *lines]))
+def load_mistakes(path: Path) -> str:
     with pytest.raises(SettingsError) as error:
         load(path)
     return str(error.value)
@@ -76,24 +73,27 @@ def test_a_models_name_is_a_test_id(pyproject: Path) -> None:
 
 
 def test_each_models_first_mistake_is_told_in_the_order_of_the_file(pyproject: Path) -> None:
-    lines = ['[project]\nname = "x"\n\n[tool.bertsize.models.encoder]\nconfig = ""\narchitecure = "BertModel"']
-    lines += ["budget.pooler = { min = 2, max = 1 }", '\n[tool.bertsize.models.tagger]\nconfig = "c"']
-    lines += [
-        'budget.head = { exact = "1 M" }\nfoo = 1',
-        '\n[tool.bertsize.models.good]\nconfig = "c"\nbudget.total = 1',
-    ]
-    lines += ['\n[tool.bertsize.models."a b"]\nconfig = "c"', "\n[tool.bertsize.models.nothing]"]
-    write(pyproject, "\n".join([*lines, "\n[tool.bertsize]\nlock = 3\nhbu = 1\n"]))
-    first, *others = load_mistakes(pyproject).splitlines()
+    text = """
+        [tool.bertsize.models.encoder]
+        config = ""
+        architecure = "BertModel"
+        [tool.bertsize.models.tagger]
+        config = "c"
+        budget.head = { exact = "1 M" }
+        foo = 1
+        [tool.bertsize.models."a b"]
+        config = "c"
+        [tool.bertsize.models.nothing]
+        [tool.bertsize]
+        lock = 3
+        hbu = 1
+        """
+    first, *others = load_mistakes(write(pyproject, text)).splitlines()
     assert first == "6 mistakes in [tool.bertsize]"
-    assert [each.split(": ")[:2] for each in others] == [
-        ["pyproject.toml:5", "tool.bertsize.models.encoder.config"],
-        ["pyproject.toml:11", "tool.bertsize.models.tagger.budget.head.exact"],
-        ["pyproject.toml:18", 'tool.bertsize.models."a b"'],
-        ["pyproject.toml:21", "tool.bertsize.models.nothing.budget"],
-        ["pyproject.toml:24", "tool.bertsize.lock"],
-        ["pyproject.toml:25", "tool.bertsize.hbu"],
-    ]
+    lines = {2: "models.encoder.config", 6: "models.tagger.budget.head.exact", 8: 'models."a b"'}
+    lines |= {10: "models.nothing.budget", 12: "lock", 13: "hbu"}
+    places = [f"pyproject.toml:{line}: tool.bertsize.{key}" for line, key in lines.items()]
+    assert [": ".join(each.split(": ")[:2]) for each in others] == places
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,8 @@ def test_where_no_model_is_declared_nothing_would_be_checked(
 
 
 def test_what_is_no_table_is_refused_with_its_line(pyproject: Path) -> None:
-    with pytest.raises(
-        SettingsError, match=r':1: tool.bertsize: \[{"models": 1}\] is a list of tables: write one table'
-    ):
+    said = r':1: tool.bertsize: \[{"models": 1}\] is a list of tables: write one table'
+    with pytest.raises(SettingsError, match=said):
         load(write(pyproject, "[[tool.bertsize]]\nmodels = 1\n"))
 
 
