@@ -40,7 +40,7 @@ class Sizes:
 
 
 USUAL = Sizes((1, 10, 100, 1_000), (1, 10, 100), (12, 96, 1_000), (2, 100_000, 1_000_000))
-REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 100_000, 1_000_000), most=3, commits=(1, 3))
+REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 1_000, 1_000_000), most=3, commits=(1, 3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None
 def test_a_component_that_stands_once_in_each_layer_is_so_many_layers_and_any_other_is_one() -> None:
     assert [Inventory(layered(count)).layers("encoder") for count in (1, 2, 12)] == [1, 2, 12]
     final = Tensor("encoder.final_norm.weight", (768,), "encoder.norm")
-    assert Inventory((*layered(12), final)).layers("encoder") == 1
+    assert Inventory((final, *layered(12))).layers("encoder") == 1
     assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
 
 

@@ -46,7 +46,7 @@ def test_at_reduced_size_every_line_is_printed_and_every_count_holds(subtests: p
     with subtests.test("several models are checked, those of one config built once, and a refused size says so"):
         assert [cells[4] for what, cells in gate.items() if what.endswith("3 models")] == ["3 checked, 0 failed"] * 5
         assert tables["inside"]["builds for 3 models of one config"][0] == "1"
-        refused = r"2: [^()]+ · 100,000: [^()]+ · 1,000,000: [^()]+ \(refused\)"
+        refused = r"2: [^()]+ · 1,000: [^()]+ · 1,000,000: [^()]+ \(refused\)"
         for what in ("labels, no build", "labels, full"):
             assert re.fullmatch(refused, tables["growth"][what][0])
     with subtests.test("without a build no library is loaded, and the plugin brings its package and itself alone"):

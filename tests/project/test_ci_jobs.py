@@ -26,7 +26,7 @@ pytestmark = pytest.mark.process
 ACTION: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text("utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 CHECK, COUNTS, UPLOAD = (step["name"] for step in STEPS)
-_BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
+GITHUB_BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
 """What ``shell: bash`` means."""
 EVENT = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main", "GITHUB_HEAD_REF": "change"}
 
@@ -68,7 +68,7 @@ class Job:
             file.touch()
         given = {name: self.resolved(value) for name, value in step["env"].items()}
         done = run_as_job(
-            [*_BASH, "-c", step["run"]],
+            [*GITHUB_BASH, "-c", step["run"]],
             self.workspace,
             self.path,
             GITHUB_ACTIONS="true",
@@ -123,11 +123,17 @@ def changed(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
 
 
 @pytest.fixture
-def job(tmp_path: Path, warm: Warm) -> Job:
+def path(tmp_path: Path, warm: Warm) -> str:
+    """A PATH with programs whose helpers are forked."""
+    (tmp_path / "bin").mkdir()
+    return path_to(programs(warm, tmp_path / "bin"))
+
+
+@pytest.fixture
+def job(tmp_path: Path, path: str) -> Job:
     """A job whose checkout is not there yet."""
-    for name in ("temp", "bin"):
-        (tmp_path / name).mkdir()
-    return Job(tmp_path / "workspace", tmp_path / "temp", path_to(programs(warm, tmp_path / "bin")))
+    (tmp_path / "temp").mkdir()
+    return Job(tmp_path / "workspace", tmp_path / "temp", path)
 
 
 def check_out(job: Job, project: GitProject, depth: int) -> None:
@@ -140,7 +146,7 @@ def check_out(job: Job, project: GitProject, depth: int) -> None:
     job.event = {**EVENT, "GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": git(into, "rev-parse", "HEAD")}
 
 
-# a run
+# a run in GitHub Actions
 
 
 def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(job: Job, changed: GitProject) -> None:
@@ -281,14 +287,12 @@ class Runner:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, tiny: dict[str, Any], warm: Warm) -> Runner:
+def runner(tmp_path: Path, tiny: dict[str, Any], path: str) -> Runner:
     """A merge request that adds a layer to a model of three."""
     project = committed(tmp_path / "project", tiny)
     base = project.git("rev-parse", "main")
     project.write("config.json", {**tiny, "num_hidden_layers": 4})
     project.commit()
-    (tmp_path / "bin").mkdir()
-    path = path_to(programs(warm, tmp_path / "bin"))
     return Runner(project, path, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base})
 
 

@@ -18,7 +18,7 @@ from pytest_bertsize.reports.report import FindingRow, FoldedTensor, ModelReport
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
-from tests.support.model_reports import component, finding, model
+from tests.support.model_reports import blank, component, finding, model
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 
@@ -78,16 +78,8 @@ def warning(message: str) -> FindingRow:
     return row
 
 
-POOLER = FoldedTensor(
-    name="pooler.dense.weight",
-    component="pooler",
-    shape=[9, 10],
-    layers=1,
-    expected=90,
-    actual=90,
-    tied_to=None,
-    trainable=True,
-)
+POOLER = blank(FoldedTensor, name="pooler.dense.weight", component="pooler", shape=[9, 10], trainable=True)
+POOLER.layers, POOLER.expected, POOLER.actual = 1, 90, 90
 
 
 def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings: FindingRow) -> ModelReport:
