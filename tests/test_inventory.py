@@ -119,14 +119,11 @@ def test_a_component_stands_behind_its_parent_and_among_its_kin(own: dict[str, i
 # folding
 
 
-def test_identical_layers_fold_into_one_row() -> None:
+def test_identical_layers_fold_into_one_row_and_a_frozen_one_has_a_row_of_its_own() -> None:
     assert fold(layered(12)) == [
         Fold("encoder.layer.*.norm.weight", "encoder.norm", (768,), 12, 9_216, None),  # 12 × 768
         Fold("encoder.layer.*.norm.bias", "encoder.norm", (768,), 12, 9_216, None),
     ]
-
-
-def test_a_frozen_layer_has_a_row_of_its_own_that_says_so() -> None:
     frozen = Tensor("encoder.layer.2.norm.weight", (768,), "encoder.norm", trainable=False)
     assert [(row.times, row.trainable) for row in fold((*layered(2), frozen))] == [(2, True), (2, True), (1, False)]
 
@@ -134,7 +131,7 @@ def test_a_frozen_layer_has_a_row_of_its_own_that_says_so() -> None:
 def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None:
     name = "coder.layer.{}.weight".format
     copies = [Tensor(f"de{name(at)}", (5,), "decoder", tied_to=f"en{name(at)}") for at in range(3)]
-    free = Tensor("decoder.layer.3.weight", (5,), "decoder")
+    free = Tensor(f"de{name(3)}", (5,), "decoder")
     assert fold([*copies, free]) == [
         Fold("decoder.layer.*.weight", "decoder", (5,), 3, 0, "encoder.layer.*.weight"),
         Fold("decoder.layer.*.weight", "decoder", (5,), 1, 5, None),

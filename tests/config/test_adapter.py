@@ -182,6 +182,9 @@ def test_what_has_no_closed_form_is_said_or_passed_on(key: str, value: Any, beca
     assert finding.message == f"there is no closed form for {key} = {json.dumps(value)}{because}"
     assert finding.fix.startswith("write closed_form = false")
     assert parse({**PLAIN, key: value}, closed_form=False).for_build[key] == value
+    if value == "eva":  # which has chosen its ranks
+        chosen = parse({**PLAIN, key: value, "rank_pattern": {"query": 3}})
+        assert (chosen.rank_pattern, key in chosen.for_build) == ({"query": 3}, False)
 
 
 def test_another_method_has_no_closed_form_and_is_given_to_peft_without_what_says_how_it_starts() -> None:
@@ -192,9 +195,3 @@ def test_another_method_has_no_closed_form_and_is_given_to_peft_without_what_say
     with pytest.raises(Unusable) as raised:
         parse(data)
     assert [finding.kind for finding in raised.value.findings] == ["unknown-closed-form"]
-
-
-def test_eva_that_has_chosen_its_ranks_is_counted_by_them() -> None:
-    chosen = parse({**PLAIN, "init_lora_weights": "eva", "rank_pattern": {"query": 3}})
-    assert chosen.rank_pattern == {"query": 3}
-    assert "init_lora_weights" not in chosen.for_build

@@ -100,11 +100,13 @@ def defaulted(key: str, default: int) -> Told:
 # a good config
 
 
-def test_a_complete_config_gives_its_sizes_and_switches_without_a_word() -> None:
+def test_a_complete_config_gives_its_sizes_without_a_word_and_a_missing_size_is_the_librarys_with_a_warning() -> None:
     values = read()
-    assert values.sizes == SIZES
-    assert values.switches == SWITCHES
-    assert values.findings == ()
+    assert (values.sizes, values.switches, values.findings) == (SIZES, SWITCHES, ())
+    for key in SYMBOLS:
+        values = read(without=key)
+        assert values.sizes == SIZES
+        assert told(*values.findings) == [defaulted(key, BASE[key])]
 
 
 def test_objects_are_handed_over_without_what_steers_the_library() -> None:
@@ -165,16 +167,6 @@ def test_a_key_that_steers_the_library_itself_is_refused(key: str, reason: str) 
     assert refused(None, {key: 1}) == [error(message, "remove it", f"overrides.{key}", "config-refused")]
 
 
-# keys that are missing
-
-
-@pytest.mark.parametrize("key", SYMBOLS)
-def test_a_missing_size_is_the_librarys_with_a_warning(key: str) -> None:
-    values = read(without=key)
-    assert values.sizes == SIZES
-    assert told(*values.findings) == [defaulted(key, BASE[key])]
-
-
 # values that are no sizes
 
 
@@ -210,14 +202,11 @@ def test_labels_are_counted_or_named_and_an_override_replaces_both(
     assert handed == (table or file)
 
 
-def test_without_either_there_are_two_labels_and_a_warning() -> None:
+def test_without_either_there_are_two_labels_and_a_warning_and_a_contradiction_is_refused_in_the_table() -> None:
     for file in ({}, {"id2label": None}):
         values = read(file, labels=True)
         assert values.sizes["C"] == 2
         assert told(*values.findings) == [defaulted("num_labels", 2)]
-
-
-def test_a_count_of_labels_that_contradicts_their_names_is_refused_in_the_table() -> None:
     found = refused({"num_labels": 3, "id2label": THREE}, {"num_labels": 2, "id2label": THREE}, labels=True)
     assert [place for _, _, place, _, _ in found] == ["overrides.num_labels"]
 
@@ -349,22 +338,15 @@ def test_the_ignored_keys_of_a_file_are_one_line_with_their_count(tmp_path: Path
     assert found_in(tmp_path, {**tiny, **keys}) == [("warning", "config.json:13", message, fix)], "of the first"
 
 
-@pytest.mark.parametrize(("key", "value"), {"num_hiden_layers": 3, "position_embedding_type": "relative_key"}.items())
-def test_the_table_silences_a_key_that_other_code_reads(
-    tmp_path: Path, tiny: dict[str, Any], key: str, value: object
+def test_the_table_silences_a_key_that_other_code_reads_and_no_key_that_is_read_here_or_refused(
+    tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
-    assert len(found_in(tmp_path, {**tiny, key: value})) == 1
-    assert found_in(tmp_path, {**tiny, key: value}, f'ignored = ["{key}"]\n') == []
-
-
-def test_a_key_that_the_family_reads_is_not_silenced(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    table = 'ignored = ["hidden_size", "gone"]\n'
-    assert found_in(tmp_path, tiny, table) == [
+    for key, value in {"num_hiden_layers": 3, "position_embedding_type": "relative_key"}.items():
+        assert len(found_in(tmp_path, {**tiny, key: value})) == 1
+        assert found_in(tmp_path, {**tiny, key: value}, f'ignored = ["{key}"]\n') == []
+    ((severity, _, message, _),) = found_in(tmp_path, {**tiny, "auto_map": {}}, 'ignored = ["auto_map"]\n')
+    assert (severity, message.startswith('the key "auto_map" is refused')) == ("error", True)
+    assert found_in(tmp_path, tiny, 'ignored = ["hidden_size", "gone"]\n') == [
         ("error", "", "ignored names hidden_size, which this family reads", "remove it from ignored"),
         ("warning", "", "ignored names gone, which is not in config.json", "remove it from ignored"),
     ]
-
-
-def test_what_is_refused_is_not_silenced(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    ((severity, _, message, _),) = found_in(tmp_path, {**tiny, "auto_map": {}}, 'ignored = ["auto_map"]\n')
-    assert (severity, message.startswith('the key "auto_map" is refused')) == ("error", True)

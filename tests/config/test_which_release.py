@@ -26,19 +26,15 @@ def settings(root: Path, transformers: str | None = None, installed: str | None 
     return parse(f'[tool.bertsize]\n{key}python = "env/bin/python"\n{MODEL}', root / "pyproject.toml")
 
 
-def test_the_one_that_is_installed_where_models_are_built_counts(tmp_path: Path) -> None:
+def test_the_one_that_is_installed_where_models_are_built_counts_else_the_tables_else_the_newest(
+    tmp_path: Path,
+) -> None:
     found = asked_about(settings(tmp_path / "a", installed="4.57.6"))
     assert (found.release, str(found)) == (Release(4, 57, 6), "4.57.6")
     assert asked_about(settings(tmp_path / "b", "4.57", "4.57.6")) == found
-
-
-def test_where_none_is_installed_the_table_says(tmp_path: Path) -> None:
-    found = asked_about(settings(tmp_path, "4.57"))
+    found = asked_about(settings(tmp_path / "c", "4.57"))
     assert (found.release, str(found)) == (Release(4, 57), "4.57 (as the table says: none is installed)")
-
-
-def test_where_nothing_says_the_newest_that_is_known_is_assumed_and_said(tmp_path: Path) -> None:
-    found = asked_about(settings(tmp_path))
+    found = asked_about(settings(tmp_path / "d"))
     assert (found.release, str(found)) == (NEWEST, "5.23 (the newest that is known: none is installed)")
 
 
