@@ -167,7 +167,7 @@ def _read_family(name: str, table: object) -> Family:
         name,
         known,
         classes=table["classes"],
-        trees=table.get("trees"),
+        trees={"stem": known.trees["stem"] if known else "", "under": name, **table.get("trees", {})},
         inert=inert,
         **said,
     )

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.ignored import USUAL
+from pytest_bertsize.closed_forms.parts import heads, positions
+from pytest_bertsize.closed_forms.parts.ignored import GROUPS, USUAL
 from pytest_bertsize.closed_forms.tree import Tree, fill
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
 from pytest_bertsize.config.values import Dims
@@ -40,7 +40,7 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 ONLY = "only"
-"""The first word of ``sizes``, ``switches`` or ``activations`` if none of the keys of ``like`` are kept."""
+"""The first word of ``sizes``, ``switches``, ``activations`` or ``ignored`` if no key of ``like`` is kept."""
 
 _PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
 _COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
@@ -54,15 +54,16 @@ _SIZE = re.compile(
     r"(?P<rest>(?: layers| from -?\d+| or \w+| divides(?: [A-Z]\w*)+)*)"
 )
 _KEY = re.compile(r'"[^"]*"|\b(?:and|or|not|in|if|else|None|True|False|get|len)\b|\b([a-zA-Z_]\w*)')
+_RULE_NAMES = re.compile(r"^ *((?:[A-Z_]+, )*[A-Z_]+)$", re.MULTILINE)
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
 
 
 def family(
     name: str,
-    like: Family | None = None,
+    like: Family | str | None = None,
     *,
     classes: str = "",
-    trees: Mapping[str, str] | None = None,
+    trees: Mapping[str, str] | str = MappingProxyType({}),
     since: tuple[int, ...] = (),
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
     tree_rules: Mapping[str, str | tuple[Rule, ...]] = MappingProxyType({}),
@@ -70,7 +71,7 @@ def family(
 ) -> Family:
     """Return a family from texts.
 
-    :param like: a family with the same keys and trees, except for those that other arguments set.
+    :param like: a family, or its name, with the same keys and trees, except for those that other arguments set.
     :param classes: each line has a class and its trees, or only classes, whose trees follow from the ends of their
         names (:data:`~pytest_bertsize.closed_forms.parts.heads.CLASSES`)::
 
@@ -79,18 +80,24 @@ def family(
             *ForSome             {under}.body                                    option add_pooling_layer=True
 
         ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument. ``*``
-        is replaced by the text ``stem``, and ``{under}`` by ``under``, by default the family's name.
-    :param trees: trees and parts of trees by name, beside those of ``like``: ``<part>`` or ``{part}`` in a text is
-        replaced by the text with that name.
+        is replaced by the text ``stem``, by default the family's name with a capital letter, and ``{under}`` by the
+        text ``under``, by default that of ``like`` if it differs from the name of ``like``, else the family's name.
+    :param trees: trees and parts of trees by name, beside those of ``like``, or the name of a family that has them:
+        ``<part>`` or ``{part}`` in a text is replaced by the text with that name.
     :param derive: a function that derives missing keys from the written ones, as the config class does.
     :param tree_rules: more rules by the name of a tree, for classes with this tree, as :func:`read_rules` reads them.
     :param more: further trees, and keys of the config as :func:`read_keys` reads them.
     """
     named = {*ConfigKeys.__struct_fields__, "activations"}
     said = {"inert": inert_keys().get(name, ()), **{key: more.pop(key) for key in [*more] if key in named}}
-    like = like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
+    from pytest_bertsize.closed_forms.families import FAMILIES
+
+    like = FAMILIES[like] if isinstance(like, str) else like or Family("", ConfigKeys(()), (), trees=heads.COMMON)
+    trees = FAMILIES[trees].trees if isinstance(trees, str) else trees
     keys = read_keys(like.keys, **said)
-    known = {**like.trees, **(trees or {}), "under": name.replace("-", "_"), **more}
+    own, under = name.replace("-", "_"), like.trees.get("under", "")
+    names = {"stem": name.capitalize(), "under": own if under in {"", like.name.replace("-", "_")} else under}
+    known = {**like.trees, **trees, **names, **more}
     read = {each: Tree(fill(text, **known)) for each, text in known.items()}
     rules = {**heads.RULES, **like.tree_rules, **tree_rules}
     asked = {tree: read_rules(text) for tree, text in rules.items()}
@@ -214,7 +221,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
     known |= {size.symbol: size for size in (_read_size(each, known) for each in _split(sizes))}
     choices = (*map(_read_activation, _split(activations)), *more.pop("choices", ()))
-    divisible = more.pop("divisible", like.divisible)
+    divisible, ignored = more.pop("divisible", like.divisible), more.pop("ignored", "")
     found = replace(
         like,
         sizes=tuple(known.values()),
@@ -224,7 +231,7 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
         indices=tuple(Index(key, int(default)) for key, default in map(str.split, _split(more.pop("indices", ""))))
         or like.indices,
         rules=read_rules(more.pop("rules")) if "rules" in more else like.rules,
-        ignored={**like.ignored, **read_ignored(more.pop("ignored", ""))},
+        ignored={**({} if ignored.startswith(ONLY) else like.ignored), **read_ignored(ignored.removeprefix(ONLY))},
         inert=frozenset(more.pop("inert", like.inert)),
     )
     return replace(found, **more)
@@ -282,6 +289,7 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
+    A name in capitals stands for the lines of that name in :data:`~pytest_bertsize.closed_forms.parts.ignored.GROUPS`.
     Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end with it. In a
     cost, ``value`` is the value in the file; ``is_size``, ``is_true`` and ``is_false`` test this value.
     """
@@ -294,7 +302,8 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
             said["only"] = tuple(filter(None, [row["only"]]))
             found[row["key"]] = Ignored(cost=_read_cost(row["cost"]), **said)
         else:
-            found |= {key: USUAL[key] for key in line.split(", ")}
+            for key in line.split(", "):
+                found |= read_ignored(GROUPS[key]) if key in GROUPS else {key: USUAL[key]}
     return found
 
 
@@ -314,11 +323,13 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules of a text, three lines for each: a condition on keys, the message if it fails, the fix.
 
+    A line of names in capitals stands for rules of :data:`~pytest_bertsize.closed_forms.parts.positions.RULES`.
     A message points to the first key of the condition, or to ``KEY`` if the condition is written ``KEY: CONDITION``.
     """
     if not isinstance(text, str):
         return text
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    filled = _RULE_NAMES.sub(lambda found: "".join(positions.RULES[name] for name in found[1].split(", ")), text)
+    lines = [line.strip() for line in filled.splitlines() if line.strip()]
     return tuple(_read_rule(*lines[at : at + 3]) for at in range(0, len(lines), 3))
 
 

@@ -33,22 +33,13 @@ POOLING = {"word_embedding_dimension": 4, "pooling_mode_mean_tokens": True}
 def saved(folder: Path, *modules: tuple[str, str, dict[str, Any] | None], **files: Any) -> Path:
     """A folder with these modules: each its path, its type, and the config that lies there."""
     sbert = folder / "sbert"
-    sbert.mkdir(exist_ok=True)
     for path, _, config in modules:
         (sbert / path).mkdir(parents=True, exist_ok=True)
         if config is not None:
             (sbert / path / "config.json").write_text(json.dumps(config))
-    listed = [
-        {
-            "idx": index,
-            "name": str(index),
-            "path": path,
-            "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
-        }
-        for index, (path, kind, _) in enumerate(modules)
-    ]
-    (sbert / "modules.json").write_text(json.dumps(listed))
-    for name, content in files.items():
+    kinds = [kind if "." in kind else f"sentence_transformers.models.{kind}" for _, kind, _ in modules]
+    named = [{"idx": at, "name": str(at), "path": path, "type": kinds[at]} for at, (path, *_) in enumerate(modules)]
+    for name, content in {"modules": named, **files}.items():
         (sbert / f"{name}.json").write_text(json.dumps(content))
     return sbert
 
@@ -81,15 +72,12 @@ def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own
     assert (review.subject.architecture, review.subject.reference) == ("SentenceTransformer", "sbert/modules.json")
 
 
-def test_a_dense_that_grows_is_red_by_its_name(tmp_path: Path) -> None:
+def test_a_dense_that_grows_fails_by_its_name_and_the_transformers_file_alone_is_the_transformer(
+    tmp_path: Path,
+) -> None:
     usual(tmp_path, out_features=30)
-    table = TABLE.replace('budget = "report-only"', 'budget."head.2_Dense" = 15')
-    review = checked(tmp_path, table)
+    review = checked(tmp_path, TABLE.replace('budget = "report-only"', 'budget."head.2_Dense" = 15'))
     assert review.headline == "sbert: head.2_Dense 150, limit 15 (+135)"
-
-
-def test_the_transformers_file_alone_is_the_transformer_alone(tmp_path: Path) -> None:
-    usual(tmp_path)
     form = subject(tmp_path, TABLE.replace('"sbert"', '"sbert/config.json"')).form
     assert form is not None
     assert form.total == BERT + POOLER
@@ -117,9 +105,8 @@ def test_each_kind_of_module_is_what_torch_makes_of_its_config(tmp_path: Path, c
 
 
 def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) -> None:
-    saved(
-        tmp_path, ("", "sentence_transformers.sparse_encoder.models.MLMTransformer", TINY), ("1_S", "SpladePooling", {})
-    )
+    sparse = "sentence_transformers.sparse_encoder.models.MLMTransformer"
+    saved(tmp_path, ("", sparse, TINY), ("1_S", "SpladePooling", {}))
     assert passing(checked(tmp_path))["head.decoder"] == 11  # its bias
     saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"transformer_task": "fill-mask"})
     assert errors(checked(tmp_path)) == []
@@ -162,14 +149,10 @@ def test_overrides_are_of_the_transformer_or_of_the_module_that_they_name(tmp_pa
 # what is refused
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "pylate.models.Dense.Dense",
-        "sentence_transformers.models.LSTM",
-        "sentence_transformers.base.modules.router.Router",
-    ],
-)
+TORCHES = "sentence_transformers.models.LSTM"
+
+
+@pytest.mark.parametrize("written", ["pylate.models.Dense.Dense", TORCHES])
 def test_any_other_module_is_refused_by_its_type_and_sent_to_a_factory(tmp_path: Path, written: str) -> None:
     saved(tmp_path, ("", "Transformer", TINY), ("1_It", written, None))
     (found,) = subject(tmp_path).errors
@@ -181,33 +164,28 @@ def test_any_other_module_is_refused_by_its_type_and_sent_to_a_factory(tmp_path:
     )
 
 
+OUTPUTS = "the key out_features is missing, and a file without model_type has to be complete"
+
+
 @pytest.mark.parametrize(
-    ("modules", "message", "place"),
+    ("config", "times", "message", "place"),
     [
-        ([("1_Dense", "Dense", None)], "there is no such file, and a Dense needs it", "sbert/1_Dense/config.json"),
-        (
-            [("1_Dense", "Dense", {"in_features": 4, "out_features": "3"})],
-            'out_features is "3", which is not a whole number',
-            "sbert/1_Dense/config.json",
-        ),
-        (
-            [("1_Dense", "Dense", {"in_features": 4})],
-            "the key out_features is missing, and a file without model_type has to be complete",
-            "sbert/1_Dense/config.json",
-        ),
-        (
-            [("1_Dense", "Dense", DENSE), ("1_Dense", "Dense", DENSE)],
-            "two of its modules have the same path",
-            "sbert/modules.json",
-        ),
+        (None, 1, "there is no such file, and a Dense needs it", "1_Dense/config.json"),
+        ({**DENSE, "out_features": "3"}, 1, 'out_features is "3", which is not a whole number', "1_Dense/config.json"),
+        ({"in_features": 4}, 1, OUTPUTS, "1_Dense/config.json"),
+        (DENSE, 2, "two of its modules have the same path", "modules.json"),
     ],
 )
 def test_what_cannot_be_counted_is_refused_by_its_name(
-    tmp_path: Path, modules: list[tuple[str, str, dict[str, Any] | None]], message: str, place: str
+    tmp_path: Path, config: dict[str, Any] | None, times: int, message: str, place: str
 ) -> None:
-    saved(tmp_path, ("", "Transformer", TINY), *modules)
+    saved(tmp_path, ("", "Transformer", TINY), *[("1_Dense", "Dense", config)] * times)
     (found,) = subject(tmp_path).errors
-    assert (found.message, found.file) == (message, place)
+    assert (found.message, found.file) == (message, f"sbert/{place}")
+
+
+def module_0(kind: str, path: str) -> str:
+    return json.dumps([{"name": "0", "type": f"sentence_transformers.models.{kind}", "path": path}])
 
 
 @pytest.mark.parametrize(
@@ -216,14 +194,8 @@ def test_what_cannot_be_counted_is_refused_by_its_name(
         ("{}", "the file holds an object, not a list"),
         ("[]", "it lists 0 modules"),
         ("[3]", "module 0 has no name and type"),
-        (
-            '[{"name": "0", "type": "sentence_transformers.models.Dense", "path": "../x"}]',
-            'the path of module 0 is "../x"',
-        ),
-        (
-            '[{"name": "0", "type": "sentence_transformers.models.Pooling", "path": "1"}]',
-            "none of its modules has parameters",
-        ),
+        (module_0("Dense", "../x"), 'the path of module 0 is "../x"'),
+        (module_0("Pooling", "1"), "none of its modules has parameters"),
     ],
 )
 def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: str, message: str) -> None:

@@ -18,7 +18,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.release import Release, read_version
+from pytest_bertsize.release import read_version
 from pytest_bertsize.table.limits import Budget
 from pytest_bertsize.table.model import Model
 
@@ -54,73 +54,53 @@ def refusal(release: str, family: str, name: str, **data: Any) -> str:
     return "\n".join(finding.sentence for finding in refused.value.findings)
 
 
-@pytest.mark.parametrize(
-    "built", BUILT, ids=[f"{index}-{each['release']}-{each['architecture']}" for index, each in enumerate(BUILT)]
+def test_an_older_release_is_counted_as_it_builds() -> None:
+    for built in BUILT:
+        total = counted(built["release"], built["family"], built["architecture"], **built["config"])
+        assert total == built["total"], built
+
+
+LATER = (
+    "transformers 4.40.2 has no ModernBertModel, which came with 4.48; write another class, or run transformers 4.48"
 )
-def test_an_older_release_is_counted_as_it_builds(built: dict[str, Any]) -> None:
-    assert counted(built["release"], built["family"], built["architecture"], **built["config"]) == built["total"]
-
-
-def test_a_class_that_came_later_is_named_with_the_release_that_is_there() -> None:
-    said = refusal("4.40.2", "modernbert", "ModernBertModel")
-    assert said == (
-        "transformers 4.40.2 has no ModernBertModel, which came with 4.48; "
-        "write another class, or run transformers 4.48 or newer"
-    )
-    assert "which came with 4.55" in refusal("4.51.3", "modernbert", "ModernBertForMultipleChoice")
-    assert counted("4.57.6", "modernbert", "ModernBertModel", pad_token_id=0) == 149_014_272  # 4.57.6, torch 2.13
+UNREAD = 'config.json:1: this release of transformers does not read "num_hidden_layers" for encoder_layers yet'
+SHARED = {"tie_word_embeddings": False, "pad_token_id": 0}
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "says"),
+    ("release", "name", "data", "says"),
     [
-        ("pruned_heads", {"0": [1]}, 'pruned_heads = {"0": [1]} is refused: transformers 4 removes heads from layers'),
-        ("torchscript", True, "torchscript = true is refused: transformers 4 then copies tied tensors"),
-        (
-            "tie_encoder_decoder",
-            True,
-            "tie_encoder_decoder = true is refused: transformers 4 then ties layer by layer",
-        ),
+        ("4.40.2", "ModernBertModel", {}, LATER),
+        ("4.51.3", "ModernBertForMultipleChoice", {}, "which came with 4.55"),
+        ("4.57.6", "BertModel", {"pruned_heads": {"0": [1]}}, "is refused: transformers 4 removes heads from layers"),
+        ("4.57.6", "BertModel", {"torchscript": True}, "is refused: transformers 4 then copies tied tensors"),
+        ("4.57.6", "BertModel", {"tie_encoder_decoder": True}, "is refused: transformers 4 then ties layer by layer"),
+        ("4.57.6", "CanineModel", {"position_embedding_type": "relative_key"}, "tables of distances"),
+        ("5.3.0", "BartModel", {"num_hidden_layers": 2}, UNREAD),
+        ("5.3.0", "MarianModel", SHARED, "transformers before 5.4 ties by share_encoder_decoder_embeddings, which is"),
     ],
 )
-def test_what_transformers_4_builds_otherwise_and_no_closed_form_follows_is_refused(
-    key: str, value: object, says: str
+def test_what_a_release_does_not_have_or_builds_otherwise_is_refused(
+    release: str, name: str, data: dict[str, Any], says: str
 ) -> None:
-    assert says in refusal("4.57.6", "bert", "BertModel", **{key: value})
-    assert counted("5.1.0", "bert", "BertModel", **{key: value}) == counted("4.57.6", "bert", "BertModel")
+    family = next(family for family in FAMILIES if FAMILIES[family].architecture(name))
+    assert says in refusal(release, family, name, **data)
 
 
-def test_a_name_that_is_not_read_yet_is_no_size() -> None:
-    said = refusal("5.3.0", "bart", "BartModel", num_hidden_layers=2)
-    assert said.startswith(
-        'config.json:1: this release of transformers does not read "num_hidden_layers" for encoder_layers yet'
-    )
+def test_what_a_release_reads_is_counted() -> None:
+    assert counted("4.57.6", "modernbert", "ModernBertModel", pad_token_id=0) == 149_014_272  # 4.57.6, torch 2.13
+    plain = counted("4.57.6", "bert", "BertModel")
+    for key, value in {"pruned_heads": {"0": [1]}, "torchscript": True, "tie_encoder_decoder": True}.items():
+        assert counted("5.1.0", "bert", "BertModel", **{key: value}) == plain
     beside = counted("5.3.0", "bart", "BartModel", num_hidden_layers=2, encoder_layers=6)
     assert beside == counted("5.4.0", "bart", "BartModel", encoder_layers=6)
     assert counted("5.4.0", "bart", "BartModel", num_hidden_layers=6) == beside
 
 
 @pytest.mark.parametrize(
-    ("word", "since"),
-    [
-        ("prelu", Release(4, 49)),
-        ("xielu", Release(4, 56)),
-        ("hardswish", Release(5, 4)),
-        ("sqrtsoftplus", Release(5, 8)),
-    ],
+    ("word", "major", "minor"), [("prelu", 4, 49), ("xielu", 4, 56), ("hardswish", 5, 4), ("sqrtsoftplus", 5, 8)]
 )
-def test_an_activation_is_known_since_it_is_there(word: str, since: Release) -> None:
-    before = str(Release(since.major, since.minor - 1))
-    assert f'hidden_act is "{word}", which transformers does not know' in refusal(
-        before, "bert", "BertModel", hidden_act=word
-    )
-    assert counted(str(since), "bert", "BertModel", hidden_act=word) > 0
-
-
-def test_marian_ties_by_another_key_in_the_first_releases_of_5() -> None:
-    said = refusal("5.3.0", "marian", "MarianModel", tie_word_embeddings=False, pad_token_id=0)
-    assert "transformers before 5.4 ties by share_encoder_decoder_embeddings, which is" in said
-
-
-def test_tables_of_distances_that_a_closed_form_lacks_are_refused() -> None:
-    assert "tables of distances" in refusal("4.57.6", "canine", "CanineModel", position_embedding_type="relative_key")
+def test_an_activation_is_known_since_it_is_there(word: str, major: int, minor: int) -> None:
+    said = refusal(f"{major}.{minor - 1}", "bert", "BertModel", hidden_act=word)
+    assert f'hidden_act is "{word}", which transformers does not know' in said
+    assert counted(f"{major}.{minor}", "bert", "BertModel", hidden_act=word) > 0

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 from torch import nn
-from transformers import (
-    BertConfig,
-    BertModel,
-    ElectraConfig,
-    ElectraForMaskedLM,
-    ElectraForPreTraining,
-)
+from transformers import BertConfig, BertModel, ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.closed_forms.registry import Registry
@@ -43,8 +37,7 @@ def subject(folder: Path, table: str, **configs: dict[str, Any]) -> Subject:
     for name, config in {"q": TINY, "c": DEEP, **configs}.items():
         (folder / f"{name}.json").write_text(json.dumps(config))
     budget = "" if "budget" in table else 'budget = "report-only"\n'
-    text = f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}'
-    settings = parse(text, folder / "pyproject.toml")
+    settings = parse(f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}', folder / "pyproject.toml")
     return examine(settings.models["own"], settings, Registry())
 
 
@@ -60,7 +53,7 @@ def bert(config: dict[str, Any], **options: Any) -> nn.Module:
 
 def electra(*, tied: bool) -> nn.Module:
     with torch.device("meta"):
-        generator = ElectraForMaskedLM(ElectraConfig(**{**ELECTRA, "num_hidden_layers": 1}))
+        generator = ElectraForMaskedLM(ElectraConfig(**GENERATOR))
         discriminator = ElectraForPreTraining(ElectraConfig(**ELECTRA))
     if tied:
         generator.electra.embeddings = discriminator.electra.embeddings
@@ -68,12 +61,11 @@ def electra(*, tied: bool) -> nn.Module:
     return of(generator=generator, discriminator=discriminator)
 
 
-def sides(**configs: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        "g": {**ELECTRA, "num_hidden_layers": 1, "architectures": ["ElectraForMaskedLM"]},
-        "d": {**ELECTRA, "architectures": ["ElectraForPreTraining"]},
-        **configs,
-    }
+GENERATOR = {**ELECTRA, "num_hidden_layers": 1}
+SIDES: dict[str, dict[str, Any]] = {
+    "g": {**GENERATOR, "architectures": ["ElectraForMaskedLM"]},
+    "d": {**ELECTRA, "architectures": ["ElectraForPreTraining"]},
+}
 
 
 def test_each_backbone_counts_by_its_own_config_under_its_own_name(tmp_path: Path) -> None:
@@ -104,10 +96,7 @@ def test_options_and_classes_are_those_of_each_backbone_that_has_them(tmp_path: 
     module = of(question_model=bert(TINY, add_pooling_layer=False), ctx_model=bert(DEEP, add_pooling_layer=False))
     assert errors(checked(tmp_path, f"{TWO}options = {{ add_pooling_layer = false }}", module)) == []
     classes = 'architecture = { generator = "ElectraForMaskedLM", discriminator = "ElectraForPreTraining" }\n'
-    assert (
-        errors(checked(tmp_path, PAIR + classes, electra(tied=False), g={**ELECTRA, "num_hidden_layers": 1}, d=ELECTRA))
-        == []
-    )
+    assert errors(checked(tmp_path, PAIR + classes, electra(tied=False), g=GENERATOR, d=ELECTRA)) == []
 
 
 # shared
@@ -124,27 +113,23 @@ def test_one_module_under_two_names_counts_once_and_the_report_says_so(tmp_path:
     assert errors(checked(tmp_path, table, other_way_round)) == []
 
 
-def test_two_modules_that_are_said_to_be_one_fail(tmp_path: Path) -> None:
-    table = f'{SAME}tied = {{ ctx_model = "question_model" }}'
-    review = checked(tmp_path, table, of(question_model=bert(TINY), ctx_model=bert(TINY)))
-    assert review.verdict == "failed"
-    assert review.actual is not None
-    assert review.actual.unique == 2 * (BERT + POOLER)
-
-
-def test_one_module_that_is_said_to_be_two_fails_with_what_to_write(tmp_path: Path) -> None:
+def test_one_module_that_is_said_to_be_two_fails_with_what_to_write_and_two_that_are_said_to_be_one_fail(
+    tmp_path: Path,
+) -> None:
     held = bert(TINY)
-    review = checked(tmp_path, SAME, of(question_model=held, ctx_model=held))
-    (found,) = review.errors
+    (found,) = checked(tmp_path, SAME, of(question_model=held, ctx_model=held)).errors
     assert (found.component, found.expected, found.actual) == ("ctx_model", BERT + POOLER, 0)
     assert "ctx_model is now tied to question_model" in found.message
     assert found.fix == 'write tied = { ctx_model = "question_model" }, or correct the class'
+    two = of(question_model=held, ctx_model=bert(TINY))
+    review = checked(tmp_path, f'{SAME}tied = {{ ctx_model = "question_model" }}', two)
+    assert (review.verdict, review.actual and review.actual.unique) == ("failed", 2 * (BERT + POOLER))
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_electras_two_models_share_their_embeddings_where_the_table_says_so(tmp_path: Path, *, tied: bool) -> None:
     for said in (True, False):
-        review = checked(tmp_path, PAIR + (SHARED if said else ""), electra(tied=tied), **sides())
+        review = checked(tmp_path, PAIR + (SHARED if said else ""), electra(tied=tied), **SIDES)
         assert (errors(review) == []) == (tied == said)
     assert review.actual is not None
     shared = (11 + 7 + 3 + 2) * 3
@@ -182,7 +167,7 @@ def test_what_cannot_be_one_is_a_mistake(tmp_path: Path, said: str, message: str
 
 @pytest.mark.parametrize("table", [TWO, f'{SAME}tied = {{ ctx_model = "question_model" }}', PAIR + SHARED])
 def test_formulas_come_to_what_is_counted_in_each_of_their_ways(tmp_path: Path, table: str) -> None:
-    form = subject(tmp_path, table, **sides()).form
+    form = subject(tmp_path, table, **SIDES).form
     assert form is not None
     assert_formulas_count(form)
 

@@ -17,15 +17,8 @@ from pytest_bertsize.table.limits import Flops, Limit
 from pytest_bertsize.table.settings import limits_from
 from tests.support.family_configs import PAIRS, Case, case
 
-BASE = {
-    "vocab_size": 30522,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
+BASE = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+BASE |= {"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
 MASKED_LM = 109_514_298
 """BertForMaskedLM of these sizes (SOURCES C)."""
 LAYER = 7_087_872

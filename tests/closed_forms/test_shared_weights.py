@@ -28,19 +28,10 @@ def published(model: str, architecture: str, **changes: Any) -> ClosedForm:
     return case(found["family"], architecture, {**found["config"], **changes}).closed_form()
 
 
-# layers that share
-
-
-def test_albert_has_one_layer_and_goes_through_it_twelve_times() -> None:
-    albert = published("albert-base-v2", "AlbertModel")
-    assert (albert.total, albert.stored) == (11_683_584, 11_683_584)
-    assert albert.unrolled == 11_683_584 + 11 * LAYER
-
-
-def test_each_of_alberts_groups_has_a_layer_and_together_they_are_gone_through_as_often() -> None:
-    groups = published("albert-base-v2", "AlbertModel", num_hidden_groups=4)
-    assert groups.total == 11_683_584 + 3 * LAYER
-    assert groups.unrolled == published("albert-base-v2", "AlbertModel").unrolled
+def test_albert_has_one_layer_for_each_group_and_goes_through_twelve() -> None:
+    albert, groups = (published("albert-base-v2", "AlbertModel", num_hidden_groups=n) for n in (1, 4))
+    assert (albert.total, albert.stored, albert.unrolled) == (11_683_584, 11_683_584, 11_683_584 + 11 * LAYER)
+    assert (groups.total, groups.unrolled) == (11_683_584 + 3 * LAYER, albert.unrolled)
 
 
 def test_funnels_repeats_are_passes_through_layers_that_are_there_once() -> None:
@@ -53,16 +44,9 @@ def test_funnels_repeats_are_passes_through_layers_that_are_there_once() -> None
     assert again.unrolled == plain.total + 6 * plain.components["encoder"] // 12
 
 
-# ties
-
-
-def test_t5_writes_one_matrix_four_times() -> None:
-    t5 = published("t5-small", "T5ForConditionalGeneration")
+def test_t5_writes_one_matrix_four_times_and_bart_three_times() -> None:
+    t5, words = published("t5-small", "T5ForConditionalGeneration"), 50265 * 768
     assert (t5.total, t5.stored) == (60_506_624, 60_506_624 + 3 * 32128 * 512)
-
-
-def test_bart_ties_three_ways_and_a_head_makes_it_four() -> None:
-    words = 50265 * 768
     bart = published("facebook/bart-base", "BartModel")
     assert (bart.total, bart.stored) == (139_420_416, 139_420_416 + 2 * words)
     assert published("facebook/bart-base", "BartModel", tie_word_embeddings=False).total == bart.stored
@@ -89,9 +73,6 @@ def test_an_untied_decoder_costs_its_matrix_and_the_bias_that_was_tied(
     assert untied.total - tied.total == 50 * 768 + bias
 
 
-# what is frozen
-
-
 @pytest.mark.parametrize(
     ("family", "architecture", "tables"),
     [("marian", "MarianModel", 2), ("pegasus", "PegasusModel", 2), ("roformer", "RoFormerModel", 1)],
@@ -102,13 +83,7 @@ def test_sinusoidal_positions_are_stored_and_not_trained(family: str, architectu
     assert form.unique - form.trainable == tables * 30 * width
 
 
-# how they are shown
-
-TABLE = """
-    [tool.bertsize.models.encoder]
-    config = "config.json"
-    budget = "report-only"
-    """
+TABLE = '[tool.bertsize.models.encoder]\nconfig = "config.json"\nbudget = "report-only"\n'
 
 
 def test_the_table_says_what_a_counter_would_that_writes_shared_weights_out(project: Project) -> None:
@@ -124,9 +99,8 @@ def test_the_table_says_what_a_counter_would_that_writes_shared_weights_out(proj
     form = case("albert", "AlbertForMaskedLM", config).closed_form()
     layer = 4 * 48 * 48 + 2 * 48 * 72 + 9 * 48 + 72
     assert (form.stored - form.total, form.unrolled - form.stored) == (101 * 6 + 101, 2 * layer)
-    result.stdout.fnmatch_lines(
-        [f"  (with ties written out {form.stored:,}; with shared layers unrolled {form.unrolled:,})"]
-    )
+    said = f"  (with ties written out {form.stored:,}; with shared layers unrolled {form.unrolled:,})"
+    result.stdout.fnmatch_lines([said])
     totals = json.loads(Path("size.json").read_text("utf-8"))["models"][0]["totals"]
     assert totals == {
         **dict.fromkeys(("expected", "actual", "trainable"), form.total),

@@ -50,17 +50,10 @@ def test_in_float32_adamw_keeps_16_bytes_a_parameter_and_4_a_tensor() -> None:
     assert states.total == 16 * inventory.unique + 4 * len(inventory.tensors)
     assert (states.parameters, states.gradients, states.moments) == tuple(n * inventory.unique for n in (4, 4, 8))
     assert kept(built()) == states.total
-
-
-def test_autocast_keeps_what_float32_does() -> None:
-    assert kept(built(), torch.autocast("cpu", torch.bfloat16)) == training_states(expected()).total
-
-
-def test_in_bfloat16_alone_all_but_the_steps_are_half() -> None:
-    inventory = expected()
-    states = training_states(inventory, "bfloat16", "bfloat16")
-    assert states.total == 8 * inventory.unique + 4 * len(inventory.tensors)
-    assert kept(built().to(torch.bfloat16)) == states.total
+    assert kept(built(), torch.autocast("cpu", torch.bfloat16)) == states.total, "autocast keeps what float32 does"
+    half = training_states(inventory, "bfloat16", "bfloat16")
+    assert half.total == 8 * inventory.unique + 4 * len(inventory.tensors), "all but the steps are half"
+    assert kept(built().to(torch.bfloat16)) == half.total
 
 
 def test_a_tied_tensor_is_trained_once() -> None:

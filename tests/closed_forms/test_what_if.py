@@ -16,15 +16,7 @@ from tests.support.family_configs import PAIRS, Case, case, drawn
 if TYPE_CHECKING:
     from pytest_bertsize.table.limits import Limit
 
-ZH = {
-    "vocab_size": 21128,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
+ZH = {"vocab_size": 21128}  # the library's other defaults are BERT-base's
 TOTAL = 102_290_312
 LAYER = 7_087_872
 
@@ -61,12 +53,8 @@ def masked_lm(V: int, D: int, L: int, I: int, P: int, T: int) -> int:  # noqa: E
     return embeddings + L * layer + head
 
 
-def test_one_more_layer() -> None:
-    assert bert().form.total == TOTAL == masked_lm(21128, 768, 12, 3072, 512, 2)
-    assert cost(bert(), "one more layer") == Cost("one more layer", "num_hidden_layers 12 → 13", LAYER)
-
-
 def test_64_more_hidden_units_are_one_more_head_and_a_feed_forward_network_four_times_as_wide() -> None:
+    assert bert().form.total == TOTAL == masked_lm(21128, 768, 12, 3072, 512, 2)
     found = cost(bert(), "64 more hidden units")
     assert found.total == masked_lm(21128, 832, 12, 4 * 832, 512, 2) - TOTAL
     assert set(found.change.split(", ")) >= {"num_attention_heads 12 → 13"}
@@ -83,28 +71,28 @@ def test_the_width_goes_to_the_next_multiple_where_heads_are_of_another_width() 
     assert found.total == masked_lm(21128, 852, 12, 3072, 512, 2) - masked_lm(21128, 780, 12, 3072, 512, 2)
 
 
-def test_1000_more_tokens_are_rows_of_the_embeddings_and_of_the_bias_of_the_head() -> None:
-    assert cost(bert(), "1,000 more tokens") == Cost("1,000 more tokens", "vocab_size 21,128 → 22,128", 769_000)
-    assert cost(bert("BertModel"), "1,000 more tokens").total == 768_000
-    assert cost(bert(tie_word_embeddings=False), "1,000 more tokens").total == 1000 * (768 + 768 + 2)
+PAIR = "tie_word_embeddings true → false", "tie_word_embeddings false → true"
+POOLER = 768 * 768 + 768
 
 
-def test_512_more_positions() -> None:
-    change = "max_position_embeddings 512 → 1,024"
-    assert cost(bert(), "512 more positions") == Cost("512 more positions", change, 512 * 768)
+@pytest.mark.parametrize(
+    ("model", "what", "change", "total"),
+    [
+        (bert(), "one more layer", "num_hidden_layers 12 → 13", LAYER),
+        (bert(), "1,000 more tokens", "vocab_size 21,128 → 22,128", 769_000),  # rows, and the bias of the head
+        (bert("BertModel"), "1,000 more tokens", "vocab_size 21,128 → 22,128", 768_000),
+        (bert(tie_word_embeddings=False), "1,000 more tokens", "vocab_size 21,128 → 22,128", 1000 * (768 + 768 + 2)),
+        (bert(), "512 more positions", "max_position_embeddings 512 → 1,024", 512 * 768),
+        (bert(), "untie the decoder", PAIR[0], 21128 * 769),
+        (bert(tie_word_embeddings=False), "tie the decoder", PAIR[1], -21128 * 769),
+        (bert("BertModel"), "without the pooler", "options.add_pooling_layer true → false", -POOLER),
+    ],
+)
+def test_the_next_change_costs_its_sum(model: Derivation, what: str, change: str, total: int) -> None:
+    assert cost(model, what) == Cost(what, change, total)
 
 
-def test_untying_the_decoder_and_tying_it() -> None:
-    untied = 21128 * 768 + 21128
-    change = "tie_word_embeddings true → false"
-    assert cost(bert(), "untie the decoder") == Cost("untie the decoder", change, untied)
-    found = cost(bert(tie_word_embeddings=False), "tie the decoder")
-    assert found == Cost("tie the decoder", "tie_word_embeddings false → true", -untied)
-
-
-def test_a_pooler_can_be_left_out_where_it_is_an_option() -> None:
-    found = cost(bert("BertModel"), "without the pooler")
-    assert found == Cost("without the pooler", "options.add_pooling_layer true → false", -(768 * 768 + 768))
+def test_a_pooler_can_be_left_out_only_where_it_is_an_option() -> None:
     without = bert("BertModel", options={"add_pooling_layer": False})
     for derivation in (without, bert(), bert("BertForSequenceClassification")):
         assert "without the pooler" not in [each.what for each in list_costs(derivation)]

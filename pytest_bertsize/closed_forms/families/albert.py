@@ -6,7 +6,6 @@ width W = A·⌊D/A⌋. The masked language model has D·E + 3·E of transform a
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.electra import ELECTRA, HEADS_HAVE_WIDTH
 from pytest_bertsize.closed_forms.parts import heads, positions
 
 ALBERT = family(
@@ -15,7 +14,7 @@ ALBERT = family(
     "P 512, T 2",
     switches="tie_word_embeddings true",
     activations="hidden_act gelu_new",
-    rules=HEADS_HAVE_WIDTH,
+    rules="HEADS_HAVE_WIDTH",
     ignored="""
     position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
     pruned_heads, add_cross_attention, add_pooling_layer
@@ -26,10 +25,9 @@ ALBERT = family(
     *ForPreTraining   albert.body(pooler) + lm_head + sentence_order
     *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
-    stem="Albert",
-    trees=ELECTRA.trees,
+    trees="electra",
     body="""
-    <narrow_embeddings>
+    <embeddings>
     encoder
       embedding_hidden_mapping_in      linear E D                @embeddings.projection
       albert_layer_groups × G                                                               passes L
@@ -46,14 +44,7 @@ ALBERT = family(
           full_layer_layer_norm        layer_norm D              @encoder.norm
     pooler                             linear D D                @pooler                    when pooler
     """,
-    lm_head=f"""
-    predictions
-      bias                             parameter V               @head.decoder
-      dense                            linear D E                @head.transform
-      activation                       activation hidden_act     @head.transform
-      LayerNorm                        layer_norm E              @head.transform
-      {heads.decoder("predictions.bias", width="E")}
-    """,
+    lm_head=heads.lm_head("predictions", width="E", norm="LayerNorm", activation="hidden_act"),
     sentence_order="sop_classifier.classifier  linear D C  @head.sentence_order",
 )
 """``sentence_order`` has a score for each of C labels: with two labels, "in order" and "swapped" (section 3.1)."""

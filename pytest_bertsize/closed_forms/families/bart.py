@@ -68,7 +68,6 @@ BART = family(
     *ForSequenceClassification   model.both + classification_head
     *ForQuestionAnswering        model.both + span
     """,
-    stem="Bart",
     both="""
     shares := tie_word_embeddings or before(5)
     shared      embedding V D   @embeddings.word
@@ -105,7 +104,6 @@ PEGASUS = family(
     MBART,
     ignored=old_keys("always", "never", "always"),
     classes=GENERATORS,
-    stem="Pegasus",
     positions=SINUSOIDS,
     norms=LAST_NORM,
 )

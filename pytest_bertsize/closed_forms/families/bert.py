@@ -6,37 +6,43 @@ pooler D² + D.
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads, positions
-from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 
 BERT = family(
     "bert",
     sizes="V 30522, D 768, L 12 layers from 0, A 12 divides D, I 3072, P 512, T 2",
     switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
     activations="hidden_act gelu",
-    ignored=OF_BERT,
+    ignored="OF_BERT",
     until=(positions.READ,),
     classes="""
     *Model, *ForPreTraining, *ForMaskedLM, *{causal}, *ForNextSentencePrediction
     *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="Bert",
     causal="LMHeadModel",
     bert="""
     <embeddings>
+    <layers>
+    <pooler>
+    """,
+    layers="""
     encoder.layer × L
       <attention>
       <crossattention>
       <feed_forward>
       <more>
-    <pooler>
     """,
     embeddings="""
     embeddings
-      word_embeddings            embedding V D   @embeddings.word
-      position_embeddings        embedding P D   @embeddings.position
-      token_type_embeddings      embedding T D   @embeddings.token_type
-      LayerNorm                  layer_norm D    @embeddings.norm
+      word_embeddings            embedding V {embeddings_width}   @embeddings.word
+      <position_embeddings>
+      <segment_embeddings>
+      <embeddings_norm>
     """,
+    position_embeddings="position_embeddings     embedding {position_rows} {embeddings_width}   @embeddings.position",
+    segment_embeddings="token_type_embeddings   embedding T {embeddings_width}   @embeddings.token_type",
+    embeddings_norm="LayerNorm   layer_norm {embeddings_width}   @embeddings.norm",
+    position_rows="P",
+    embeddings_width="D",
     attention="""
     attention                                    @encoder.attention
       self
@@ -66,8 +72,8 @@ BERT = family(
     body="<bert>",
     masked_lm=heads.MASKED_LM,
 )
-"""Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, and the width of
-all heads together in ``W``."""
+"""Other families reuse BERT's trees by name. Such a family has its addition to each layer in ``more``, the width of
+all heads together in ``W``, that of embeddings in ``embeddings_width``."""
 
 NO_CROSS_ATTENTION = """
 add_cross_attention [false] costs L*(4*D*D + 6*D) when is_true: the layers of this family have no cross-attention
@@ -82,7 +88,6 @@ ERNIE = family(
     BERT,
     sizes="Tt task_type_vocab_size 3",
     switches="use_task_id false",
-    stem="Ernie",
     causal="ForCausalLM",
     body="""
     <bert>
@@ -101,12 +106,7 @@ BERT_GENERATION = family(
     BertGenerationDecoder   bert.body + lm_head
     """,
     under="bert",
-    embeddings="""
-    embeddings
-      word_embeddings            embedding V D   @embeddings.word
-      position_embeddings        embedding P D   @embeddings.position
-      LayerNorm                  layer_norm D    @embeddings.norm
-    """,
+    segment_embeddings="",
     pooler="",
     lm_head=f"""
     lm_head

@@ -33,7 +33,6 @@ CANINE = family(
     *ForTokenClassification   canine.body(pooler) + classifier
     *ForQuestionAnswering     canine.body(pooler) + span
     """,
-    stem="Canine",
     trees=BERT.trees,
     body="""
     char_embeddings

@@ -4,14 +4,13 @@ The model has V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class w
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts.ignored import OF_BERT
 from pytest_bertsize.config.older_releases import before, without
 
 CLIP_TEXT_MODEL = family(
     "clip_text_model",
     sizes="V 49408, D 512, L 12 layers from 0, A 8 divides D, I 2048, P 77, J projection_dim 512",
     activations="hidden_act quick_gelu",
-    ignored=OF_BERT,
+    ignored="OF_BERT",
     classes="""
     CLIPTextModel                 alone
     CLIPTextModelWithProjection   text_model.text + projection

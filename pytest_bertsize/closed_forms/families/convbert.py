@@ -8,7 +8,6 @@ again. The feed-forward part of a layer has 2·D·I/G + I + 3·D, in G groups.
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.electra import ELECTRA
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 CONVBERT = family(
     "convbert",
@@ -27,7 +26,7 @@ num_attention_heads {num_attention_heads:,}
       hidden_size {hidden_size:,} gives each head width 0: attention has half of it
       write a multiple of twice {num_attention_heads:,}
     """,
-    ignored=PLAIN,
+    ignored="PLAIN",
     classes="""
     *Model, *ForMaskedLM
     *ForSequenceClassification   convbert.body + dense_classifier

@@ -31,7 +31,6 @@ DEBERTA = family(
     *ForSequenceClassification   deberta.body + pooler + classifier
     *ForTokenClassification, *ForQuestionAnswering
     """,
-    stem="Deberta",
     body="""
     Far := M if M > 0 else P
     embeddings

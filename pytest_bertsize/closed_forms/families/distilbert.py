@@ -7,21 +7,13 @@ the decoder has D² + 3·D.
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
 
-PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
-"""A dense layer before the classifier, in place of a pooler."""
-IGNORED = """
-position_embedding_type ["absolute"]
-pruned_heads, add_cross_attention, embedding_size
-type_vocab_size [0, null] costs value*D when is_size: this family has no token types
-"""
-
 DISTILBERT = family(
     "distilbert",
     sizes="V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
     "A n_heads 12 or num_attention_heads divides D, I hidden_dim 3072, P 512",
     switches="tie_word_embeddings true",
     activations="activation gelu",
-    ignored=IGNORED,
+    ignored="NO_SEGMENTS",
     classes="""
     *Model, *ForMaskedLM
     *ForSequenceClassification   distilbert.body + pre_classifier + classifier
@@ -29,11 +21,10 @@ DISTILBERT = family(
     *ForTokenClassification, *ForQuestionAnswering
     """,
     stem="DistilBert",
+    trees="bert",
+    segment_embeddings="",
     body="""
-    embeddings
-      word_embeddings                     embedding V D           @embeddings.word
-      position_embeddings                 embedding P D           @embeddings.position
-      LayerNorm                           layer_norm D            @embeddings.norm
+    <embeddings>
     transformer.layer × L
       attention                                                   @encoder.attention
         q_lin, k_lin, v_lin, out_lin      linear D D
@@ -51,12 +42,5 @@ DISTILBERT = family(
       vocab_layer_norm                    layer_norm D
     {heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True")}
     """,
-    pre_classifier=PRE_CLASSIFIER,
-    tree_rules={
-        "span": """
-        num_labels == 2
-          num_labels is {num_labels:,}, but the class requires 2: start and end of the answer
-          write 2
-        """
-    },
+    tree_rules={"span": "TWO_LABELS"},
 )

@@ -7,26 +7,17 @@ tied; untied words add V·E.
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.bert import BERT
-from pytest_bertsize.closed_forms.parts import heads, positions
-
-HEADS_HAVE_WIDTH = """
-num_attention_heads <= hidden_size
-  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
-  write {hidden_size:,} or fewer
-"""
-"""The rule of classes that divide by the square root of a head's width, which must not be zero."""
+from pytest_bertsize.closed_forms.parts import heads
 
 ELECTRA = family(
     "electra",
-    sizes="V 30522, E 128, D 256, L 12 layers from 0, A 4, I 1024, P 512, T 2",
-    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
-    "summary_use_proj true, summary_proj_to_labels false",
-    activations="hidden_act gelu",
+    "bert",
+    sizes="E 128, D 256, A 4, I 1024",
+    divisible=(),
+    switches="summary_use_proj true, summary_proj_to_labels false",
     choices=heads.summary_choices("first", "gelu"),
-    rules=HEADS_HAVE_WIDTH,
-    ignored="position_embedding_type, pruned_heads",
-    until=(positions.READ,),
+    rules="HEADS_HAVE_WIDTH",
+    ignored="only position_embedding_type, pruned_heads",
     classes="""
     *Model
     *ForPreTraining              electra.body + discriminator
@@ -35,18 +26,10 @@ ELECTRA = family(
     *ForTokenClassification, *ForQuestionAnswering
     *ForMultipleChoice           electra.body + summary + choice
     """,
-    stem="Electra",
-    trees=BERT.trees,
-    narrow_embeddings=BERT.trees["embeddings"].replace(" D ", " E "),
-    layers="""
-    encoder.layer × L
-      <attention>
-      <crossattention>
-      <feed_forward>
-    """,
+    embeddings_width="E",
     W="D//A*A",
     body="""
-    <narrow_embeddings>
+    <embeddings>
     embeddings_project         linear E D              @embeddings.projection   when E != D
     <layers>
     """,

@@ -31,14 +31,9 @@ ESM = family(
     *ForSequenceClassification   esm.body + dense_classifier
     *ForTokenClassification
     """,
-    stem="Esm",
     trees=BERT.trees,
     body="""
-    absolute := before(4, 52) or position_embedding_type == "absolute"
-    embeddings
-      word_embeddings            embedding V D   @embeddings.word
-      position_embeddings        embedding P D   @embeddings.position   when absolute
-      layer_norm                 layer_norm D    @embeddings.norm       when emb_layer_norm_before
+    <embeddings>
     encoder.layer × L
       attention                                  @encoder.attention
         <inside>
@@ -51,6 +46,10 @@ ESM = family(
     contact_head.regression      linear L*A 1    @head.contact
     <pooler>
     """,
+    position_embeddings="position_embeddings  embedding P D  @embeddings.position  "
+    'when before(4, 52) or position_embedding_type == "absolute"',
+    segment_embeddings="",
+    embeddings_norm="layer_norm  layer_norm D  @embeddings.norm  when emb_layer_norm_before",
     inside="""
     self
       query, key, value          linear D D

@@ -2,7 +2,6 @@
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.llama import CLASSES, LLAMA, NO_TOKEN_BIAS, QWEN3
-from pytest_bertsize.closed_forms.parts import positions
 from pytest_bertsize.config.keys import hidden_act
 from pytest_bertsize.config.older_releases import before, replaced
 
@@ -16,15 +15,13 @@ GEMMA = family(
     choices=(hidden_act(TANH)._replace(taken_for={"gelu": TANH}),),
     indices="pad_token_id 0",
     divisible=(),
-    rules=positions.PADS_WITHIN + positions.EVEN_HEAD_DIM,
+    rules="PADS_WITHIN, EVEN_HEAD_DIM",
     until=(
         before("5.18.0", replaced(choices=(hidden_act(TANH),)), "gemma", "configuration"),
         NO_TOKEN_BIAS,
         before("4.48.0", replaced(divisible=EVEN), "gemma"),
     ),
     classes=CLASSES,
-    stem="Gemma",
-    under="model",
     mlp_bias="False",
 )
 """Gemma's first config files have ``"gelu"`` for GELU's tanh approximation, and the config class reads the word in this
@@ -37,8 +34,6 @@ GEMMA2 = family(
     activations=f"only hidden_activation {TANH}",
     divisible=EVEN,
     until=(NO_TOKEN_BIAS,),
-    stem="Gemma2",
-    under="model",
     activation="hidden_activation",
     norms=f"""
     {LLAMA.trees["norms"]}
@@ -58,7 +53,6 @@ GEMMA3_TEXT = family(
     Gemma3TextModel, Gemma3ForCausalLM
     Gemma3TextForSequenceClassification   model.body + score   since 4.57
     """,
-    under="model",
     head_norms=QWEN3.trees["head_norms"],
     since=(4, 50),
 )

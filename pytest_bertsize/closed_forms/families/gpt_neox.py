@@ -5,14 +5,13 @@ The body has V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` 
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.ignored import ROTARY
 
 GPT_NEOX = family(
     "gpt_neox",
     sizes="V 50432, D 6144, L 44 layers from 0, A 64 divides D, I 24576",
     switches="attention_bias true, tie_word_embeddings false",
     activations="hidden_act gelu",
-    ignored=ROTARY,
+    ignored="ROTARY",
     classes="""
     *Model, *ForCausalLM
     *ForSequenceClassification   gpt_neox.body + score

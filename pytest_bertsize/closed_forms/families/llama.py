@@ -7,8 +7,7 @@ their own (arXiv 2305.13245). Norms come before attention, before a gated feed-f
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, positions
-from pytest_bertsize.closed_forms.parts.ignored import ROTARY
+from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Until
 from pytest_bertsize.config.older_releases import LIBRARY, before, without, without_rules_on
 
@@ -39,11 +38,10 @@ LLAMA = family(
     sizes="V 32000, D 4096, L 32 layers from 0, A 32 divides D, Q none, S none, I 11008",
     switches="attention_bias false, mlp_bias false, tie_word_embeddings false, token_classification_bias true",
     activations="hidden_act silu",
-    rules=positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
-    ignored=f"{ROTARY}embedding_size, add_pooling_layer",
+    rules="EVEN_HEAD_DIM, EVEN_HEADS",
+    ignored="ROTARY, embedding_size, add_pooling_layer",
     until=(NO_TOKEN_BIAS, head_dim_since("4.45.0", "llama"), before("4.41.0", without("mlp_bias"), "llama")),
     classes=f"{CLASSES}*ForQuestionAnswering   transformer.body + span",
-    stem="Llama",
     under="model",
     body="""
     W := get(S, D // A)
@@ -87,11 +85,9 @@ MISTRAL = family(
     sizes="I 14336, Q 8",
     switches="only tie_word_embeddings false, token_classification_bias true",
     divisible=(),
-    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
+    rules="SOME_WIDTH, EVEN_HEAD_DIM, EVEN_HEADS",
     until=(NO_TOKEN_BIAS, head_dim_since("4.43.0", "mistral")),
     classes=f"{CLASSES}*ForQuestionAnswering   model.body + span   since 4.46",
-    stem="Mistral",
-    under="model",
     bias="False",
     last_bias="False",
     mlp_bias="False",
@@ -102,11 +98,9 @@ QWEN2 = family(
     "qwen2",
     MISTRAL,
     sizes="V 151936, I 22016, Q 32",
-    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
+    rules="SOME_WIDTH, EVEN_HEAD_DIM",
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "qwen2")),
     classes=f"{LLAMA.classes}   since 4.46",
-    stem="Qwen2",
-    under="model",
     bias="True",
 )
 """Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone."""
@@ -116,11 +110,9 @@ QWEN3 = family(
     QWEN2,
     sizes="S 128",
     switches="only attention_bias false, tie_word_embeddings false, token_classification_bias true",
-    rules=positions.EVEN_HEAD_DIM,
+    rules="EVEN_HEAD_DIM",
     until=(NO_TOKEN_BIAS,),
     classes=LLAMA.classes,
-    stem="Qwen3",
-    under="model",
     bias="attention_bias",
     last_bias="attention_bias",
     head_norms="q_norm, k_norm   rms_norm W   @decoder.norm",
@@ -135,7 +127,7 @@ EUROBERT = family(
     sizes="V 128256, D 768, L 12, A 12, I 3072",
     switches="only attention_bias false, mlp_bias false, tie_word_embeddings false",
     indices="pad_token_id 128001",
-    rules=positions.PADS_WITHIN + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
+    rules="PADS_WITHIN, EVEN_HEAD_DIM, EVEN_HEADS",
     until=(),
     classes="""
     *Model, *ForMaskedLM
@@ -143,7 +135,6 @@ EUROBERT = family(
     *ForTokenClassification
     """,
     stem="EuroBert",
-    under="model",
     stack="encoder",
     mlp_bias="mlp_bias",
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
@@ -162,15 +153,13 @@ PHI3 = family(
     MISTRAL,
     sizes="V 32064, D 3072, I 8192, Q none",
     indices="pad_token_id 32000",
-    rules=positions.PADS_WITHIN + positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
+    rules="PADS_WITHIN, SOME_WIDTH, EVEN_HEAD_DIM",
     until=(NO_TOKEN_BIAS, head_dim_since("4.48.0", "phi3")),
     classes="""
     *Model, *ForCausalLM
     *ForSequenceClassification   model.body + score
     *ForTokenClassification      model.body + scores
     """,
-    stem="Phi3",
-    under="model",
     projections="qkv_proj          linear D A*W+2*get(Q,A)*W bias=False",
     gates="""
     gate_up_proj                 linear D 2*I bias=False

@@ -21,7 +21,6 @@ LUKE = family(
     *ForEntitySpanClassification   luke.body(pooler) + entity_span
     *ForSequenceClassification, *ForTokenClassification, *ForQuestionAnswering, *ForMultipleChoice
     """,
-    stem="Luke",
     body="""
     <bert>
     entity_embeddings

@@ -5,8 +5,7 @@ Every bias is a switch. All classes except the body have a dense layer and a nor
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, positions
-from pytest_bertsize.closed_forms.parts.ignored import ROTARY
+from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.older_releases import before, replaced
 
 MODERNBERT = family(
@@ -16,8 +15,8 @@ MODERNBERT = family(
     "tie_word_embeddings true",
     activations="hidden_activation gelu, classifier_activation gelu",
     indices="pad_token_id 50283",
-    rules=positions.PADS_WITHIN,
-    ignored=f"{ROTARY}embedding_size, add_pooling_layer",
+    rules="PADS_WITHIN",
+    ignored="ROTARY, embedding_size, add_pooling_layer",
     classes="""
     *Model
     *ForMaskedLM                 model.body + transform + decoder
@@ -64,7 +63,7 @@ pad_token_id != None
 MODERNBERT_DECODER = family(
     "modernbert-decoder",
     MODERNBERT,
-    rules=PADS + positions.PADS_WITHIN,
+    rules=f"{PADS}PADS_WITHIN",
     until=(before("5.4.0", replaced(rules=MODERNBERT.keys.rules), "modernbert_decoder", "configuration"),),
     classes="""
     *Model

@@ -5,8 +5,7 @@ head, the same in all layers. The class always uses row 1 of the word table for 
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.distilbert import IGNORED
-from pytest_bertsize.closed_forms.families.roberta import ENCODERS, ROBERTA
+from pytest_bertsize.closed_forms.families.roberta import ENCODERS
 
 MPNET = family(
     "mpnet",
@@ -14,15 +13,13 @@ MPNET = family(
     "R relative_attention_num_buckets 32",
     switches="tie_word_embeddings true",
     activations="hidden_act gelu",
-    ignored=f"{IGNORED}add_pooling_layer",
+    ignored="NO_SEGMENTS, add_pooling_layer",
     classes=ENCODERS,
     stem="MPNet",
-    trees=ROBERTA.trees,
+    trees="roberta",
+    segment_embeddings="",
     body="""
-    embeddings
-      word_embeddings              embedding V D   @embeddings.word
-      position_embeddings          embedding P D   @embeddings.position
-      LayerNorm                    layer_norm D    @embeddings.norm
+    <embeddings>
     encoder
       layer × L
         attention                                  @encoder.attention

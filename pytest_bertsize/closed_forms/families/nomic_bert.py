@@ -5,11 +5,9 @@ positions. A pooler adds D² + D. The masked language model has BERT's head, wit
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.bert import BERT
-from pytest_bertsize.closed_forms.parts import heads, positions
-from pytest_bertsize.closed_forms.parts.ignored import ROTARY
+from pytest_bertsize.closed_forms.parts import heads
 
-IGNORED = f"{ROTARY}embedding_size, add_pooling_layer"
+IGNORED = "ROTARY, embedding_size, add_pooling_layer"
 BEFORE_TRANSFORMERS = """
 activation_function ["swiglu"]: this family has hidden_act
 mlp_fc1_bias [false]: the matrices of this family have no bias
@@ -28,19 +26,19 @@ NOMIC_BERT = family(
     sizes="V 30528, D 768, L 12 layers from 0, A 12, S none, I 3072, T 2",
     switches="tie_word_embeddings true",
     activations="hidden_act silu",
-    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM + positions.EVEN_HEADS,
+    rules="SOME_WIDTH, EVEN_HEAD_DIM, EVEN_HEADS",
     ignored=f"{BEFORE_TRANSFORMERS}{IGNORED}",
     classes="""
     *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=False
     *ForMaskedLM, *ForSequenceClassification, *ForTokenClassification
     """,
     stem="NomicBert",
+    trees="bert",
+    position_embeddings="",
+    segment_embeddings="token_type_embeddings   embedding T D   @embeddings.token_type   when T > 0",
     body="""
     W := get(S, D // A)
-    embeddings
-      word_embeddings            embedding V D               @embeddings.word
-      token_type_embeddings      embedding T D               @embeddings.token_type   when T > 0
-      LayerNorm                  layer_norm D                @embeddings.norm
+    <embeddings>
     layers × L
       self_attn                                              @encoder.attention
         q_proj, k_proj, v_proj   linear D A*W bias={bias}
@@ -57,7 +55,6 @@ NOMIC_BERT = family(
     act_fn                       activation hidden_act
     """,
     bias="False",
-    pooler=BERT.trees["pooler"],
     masked_lm=heads.MASKED_LM.replace("LayerNorm", "layer_norm"),
     since=(5, 5),
 )
@@ -68,10 +65,9 @@ GTE = family(
     sizes="V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T type_vocab_size 1 from 0",
     switches="tie_word_embeddings true",
     activations="hidden_act gelu",
-    rules=positions.SOME_WIDTH + positions.EVEN_HEAD_DIM,
+    rules="SOME_WIDTH, EVEN_HEAD_DIM",
     ignored=IGNORED,
     classes=NOMIC_BERT.classes,
-    stem="Gte",
     trees=NOMIC_BERT.trees,
     bias="True",
     lm_head=f"""
@@ -103,7 +99,7 @@ JINA_EMBEDDINGS_V3 = family(
     activation_fn                activation hidden_act
     fc2                          linear I D
     """,
-    lm_head=heads.LM_HEAD,
+    lm_head=heads.lm_head(),
     since=(5, 4),
 )
 """Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions.

@@ -6,7 +6,6 @@ positions begins with two unused rows, which P does not count. No class has a po
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import ENCODER
-from pytest_bertsize.closed_forms.families.distilbert import PRE_CLASSIFIER
 
 YOSO = family(
     "yoso",
@@ -19,14 +18,12 @@ YOSO = family(
     *ForTokenClassification
     *ForQuestionAnswering        {under}.body + two_label_span
     """,
-    stem="Yoso",
-    embeddings=ENCODER.trees["embeddings"].replace(" P D ", " P+2 D "),
+    position_rows="P+2",
     more="""
     attention.self.conv          @encoder.convolution   when K
       weight                     parameter A 1 K 1
     """,
     pooler="",
-    pre_classifier=PRE_CLASSIFIER,
 )
 """YOSO (Zeng et al. 2021, arXiv 2111.09714): BERT that samples attention by hashing, with Nyströmformer's convolution
 if ``conv_window`` is set."""
@@ -37,9 +34,8 @@ NYSTROMFORMER = family(
     sizes="V 30000, P 510, T 2, K conv_kernel_size 65",
     activations="hidden_act gelu_new",
     ignored="add_pooling_layer [false]: no class of this family has a pooler",
-    stem="Nystromformer",
 )
 
-MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, stem="Mra", trees=YOSO.trees, more="")
+MRA = family("mra", ENCODER, sizes="V 50265, T 1", classes=YOSO.classes, trees=YOSO.trees, more="")
 """MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that approximates attention at several resolutions, built like
 Nyströmformer without its convolution."""

@@ -23,7 +23,7 @@ REMBERT = family(
     *ForTokenClassification, *ForQuestionAnswering
     """,
     stem="RemBert",
-    embeddings=BERT.trees["embeddings"].replace(" D ", " E "),
+    embeddings_width="E",
     body="""
     <bert>
     encoder.embedding_hidden_mapping_in   linear E D         @embeddings.projection

@@ -23,9 +23,7 @@ WITHOUT_POOLER = CLASSES.replace(
 https://github.com/huggingface/transformers/pull/47147 gave it back."""
 
 PADDING = Index("pad_token_id", 1)
-ROBERTA = family(
-    "roberta", BERT, sizes="V 50265", classes=CLASSES, stem="Roberta", lm_head=heads.LM_HEAD, padding=PADDING
-)
+ROBERTA = family("roberta", BERT, sizes="V 50265", classes=CLASSES, lm_head=heads.lm_head(), padding=PADDING)
 
 XLM_ROBERTA = family(
     "xlm-roberta", ROBERTA, sizes="V 30522", classes=WITHOUT_POOLER, stem="XLMRoberta", under="roberta"
@@ -36,8 +34,6 @@ CAMEMBERT = family(
     "camembert",
     XLM_ROBERTA,
     until=(*BERT.keys.until, *unmentioned("5.4.0", "camembert")),
-    stem="Camembert",
-    under="roberta",
 )
 """CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French."""
 
@@ -48,20 +44,19 @@ LONGFORMER = family(
     "longformer",
     ENCODER,
     classes=ENCODERS,
-    stem="Longformer",
     padding=PADDING,
     more="""
     attention.self                             @encoder.attention
       query_global, key_global, value_global   linear D D
     """,
-    lm_head=heads.LM_HEAD,
+    lm_head=heads.lm_head(),
 )
 """Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with attention in a window, and global attention for
 a few tokens. Projections for global attention add L·3·(D² + D) to BERT (section 3.1)."""
 
 QUANTISED = {
     part: re.sub(r" (linear|embedding) ", r" quantised_\1 ", ENCODER.trees[part])
-    for part in ("embeddings", "attention", "feed_forward")
+    for part in ("embeddings", "position_embeddings", "segment_embeddings", "attention", "feed_forward")
 }
 IBERT = family(
     "ibert",
@@ -80,11 +75,7 @@ ROBERTA_PRELAYERNORM = family(
     ROBERTA,
     stem="RobertaPreLayerNorm",
     body="""
-    embeddings
-      word_embeddings            embedding V D   @embeddings.word
-      position_embeddings        embedding P D   @embeddings.position
-      token_type_embeddings      embedding T D   @embeddings.token_type
-      <norm>
+    <embeddings>
     encoder.layer × L
       attention                                  @encoder.attention
         {before_attention}       layer_norm D    @encoder.norm
@@ -106,15 +97,14 @@ ROBERTA_PRELAYERNORM = family(
     {after_encoder}              layer_norm D    @encoder.norm
     <pooler>
     """,
-    norm="LayerNorm              layer_norm D    @embeddings.norm",
     before_attention="LayerNorm",
     before_feed_forward="intermediate.LayerNorm",
     after_encoder="LayerNorm",
     across="",
 )
 """RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): BERT with a norm of 2·D after the last layer. Other
-pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``norm`` is the norm of the
-embeddings, ``across`` cross-attention's table of distances; both may be empty."""
+pre-norm families reuse the body; in these, the last norm replaces that of the embeddings. ``embeddings_norm`` is the
+norm of the embeddings, ``across`` cross-attention's table of distances; both may be empty."""
 
 XLM_ROBERTA_XL = family(
     "xlm-roberta-xl",
@@ -122,7 +112,7 @@ XLM_ROBERTA_XL = family(
     sizes="V 250880, D 2560, L 36, A 32, I 10240, P 514, T 1",
     stem="XLMRobertaXL",
     under="roberta",
-    norm="",
+    embeddings_norm="",
     before_attention="self_attn_layer_norm",
     before_feed_forward="LayerNorm",
     after_encoder="encoder.LayerNorm",
@@ -137,7 +127,7 @@ MEGATRON_BERT = family(
     under="bert",
     causal="ForCausalLM",
     body=ROBERTA_PRELAYERNORM.trees["body"],
-    norm="",
+    embeddings_norm="",
     before_attention="ln",
     before_feed_forward="ln",
     after_encoder="encoder.ln",

@@ -5,7 +5,6 @@ parameter that does not train.
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.families.electra import ELECTRA, HEADS_HAVE_WIDTH
 from pytest_bertsize.closed_forms.parts import heads
 
 ROFORMER = family(
@@ -15,7 +14,7 @@ ROFORMER = family(
     "summary_use_proj false, summary_proj_to_labels false",
     activations="hidden_act gelu",
     choices=heads.summary_choices("last"),
-    rules=HEADS_HAVE_WIDTH,
+    rules="HEADS_HAVE_WIDTH",
     ignored="""
     position_embedding_type ["absolute", "rotary"] costs L*(2*P-1)*(D//A) \
 when value in ("relative_key", "relative_key_query")
@@ -29,12 +28,11 @@ when value in ("relative_key", "relative_key_query")
     *ForQuestionAnswering        roformer.body + two_label_span
     """,
     stem="RoFormer",
-    trees=ELECTRA.trees,
+    trees="electra",
+    position_embeddings="",
+    embeddings_width="get(E,D)",
     body="""
-    embeddings
-      word_embeddings            embedding V get(E,D)    @embeddings.word
-      token_type_embeddings      embedding T get(E,D)    @embeddings.token_type
-      LayerNorm                  layer_norm get(E,D)     @embeddings.norm
+    <embeddings>
     embeddings_project           linear get(E,D) D       @embeddings.projection   when get(E,D) != D
     encoder.embed_positions      embedding P D//A        @embeddings.position     frozen
     <layers>

@@ -7,7 +7,6 @@ group of inputs (section 3). Embeddings and pooler are BERT's.
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.ignored import PLAIN
 
 SQUEEZEBERT = family(
     "squeezebert",
@@ -17,7 +16,7 @@ SQUEEZEBERT = family(
     switches="tie_word_embeddings true",
     activations="hidden_act gelu",
     equal=(("embedding_size", "hidden_size"),),
-    ignored=f"{PLAIN}add_cross_attention",
+    ignored="PLAIN, add_cross_attention",
     classes="""
     SqueezeBertModel   body
     SqueezeBertForMaskedLM, SqueezeBertForSequenceClassification, SqueezeBertForMultipleChoice

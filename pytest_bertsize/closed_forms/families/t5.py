@@ -102,7 +102,6 @@ transformers ≥ 5 always ties the head of this family",
     *ForTokenClassification      transformer.alone + classifier
     *ForQuestionAnswering        both + span
     """,
-    stem="T5",
     shared="shared   embedding V D   @embeddings.word",
     encoder=fill(STACK, distances=DISTANCES, stack="encoder", layers="L", **ENCODES),
     decoder=fill(STACK, distances=DISTANCES, stack="decoder", layers="get(Ld,L)", **DECODES),

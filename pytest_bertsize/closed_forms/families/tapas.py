@@ -23,14 +23,8 @@ TAPAS = family(
     *ForQuestionAnswering   tapas.body(pooler) + cell_selection
     *ForSequenceClassification
     """,
-    stem="Tapas",
-    embeddings="""
-    embeddings
-      word_embeddings            embedding V D      @embeddings.word
-      position_embeddings        embedding P D      @embeddings.position
-      token_type_embeddings_{i}  embedding rows D   @embeddings.token_type   for i, rows in enumerate(type_vocab_sizes)
-      LayerNorm                  layer_norm D       @embeddings.norm
-    """,
+    segment_embeddings="token_type_embeddings_{i}   embedding rows D   @embeddings.token_type   "
+    "for i, rows in enumerate(type_vocab_sizes)",
     cell_selection="""
     output_weights           parameter D   @head.cell_selection
     output_bias              parameter     @head.cell_selection

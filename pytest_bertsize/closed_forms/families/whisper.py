@@ -7,7 +7,7 @@ stack ends in a norm of 2·D. The classifier of sounds has F·D + F and C·F + C
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
 from pytest_bertsize.closed_forms.families import bart
-from pytest_bertsize.closed_forms.parts import heads, positions
+from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.older_releases import before, without_alias
 
@@ -15,7 +15,7 @@ CONVOLUTIONS = """
 conv1                        conv1d M D 3   @embeddings.convolution
 conv2                        conv1d D D 3   @embeddings.convolution
 """
-PADS_WITHIN = read_rules(positions.PADS_WITHIN)
+PADS_WITHIN = read_rules("PADS_WITHIN")
 ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
 
 WHISPER = family(

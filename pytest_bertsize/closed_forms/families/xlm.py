@@ -96,5 +96,5 @@ XLM = family(
     searched_span=heads.SEARCHED_SPAN.replace("{place}", "qa_outputs"),
     tree_rules={"language_model": ADAPTIVE_SOFTMAX},
 )
-FLAUBERT = family("flaubert", XLM, stem="Flaubert", under="transformer")
+FLAUBERT = family("flaubert", XLM)
 """FlauBERT (Le et al. 2019, arXiv 1912.05372): XLM for French; pre-norm and dropped layers change no count."""

@@ -5,7 +5,6 @@ models have 2·D more after the last layer.
 """
 
 from pytest_bertsize.closed_forms.declare import family, read_rules
-from pytest_bertsize.closed_forms.families.roberta import ROBERTA
 from pytest_bertsize.config.keys import Listing, Rule
 
 TAKEN = frozenset(
@@ -31,12 +30,11 @@ FREE_NAMES = Rule(
 
 XMOD = family(
     "xmod",
-    ROBERTA,
+    "roberta",
     sizes="V 30522, R adapter_reduction_factor 2",
     switches="pre_norm false, adapter_layer_norm false",
     lists=(Listing("languages", ("en_XX",), str),),
     rules=(*read_rules(SOME_ADAPTER), FREE_NAMES),
-    stem="Xmod",
     under="roberta",
     body="""
     <bert>

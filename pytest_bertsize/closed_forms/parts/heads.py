@@ -33,14 +33,18 @@ cls.predictions
 """
 """``cls.predictions`` has D² + 3·D of transform and V of output bias; an untied decoder adds V·D + V. If the word
 embeddings are narrower than the layers, the transform narrows to the width of the embeddings."""
-LM_HEAD = f"""
-lm_head
-  bias                       parameter V   @head.decoder
-  dense                      linear D D    @head.transform
-  layer_norm                 layer_norm D  @head.transform
-  {decoder("lm_head.bias")}
-"""
-"""``lm_head`` of RoBERTa: the parameters of BERT's head with other names, and always a GELU."""
+
+
+def lm_head(name: str = "lm_head", *, width: str = "D", norm: str = "layer_norm", activation: str = "None") -> str:
+    """Return a head with the parameters of BERT's and names like those of RoBERTa's, which always has a GELU."""
+    return f"""
+    {name}
+      bias         parameter V               @head.decoder
+      dense        linear D {width}          @head.transform
+      activation   activation {activation}   @head.transform
+      {norm}       layer_norm {width}        @head.transform
+      {decoder(f"{name}.bias", width=width)}
+    """
 
 
 def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
@@ -129,6 +133,7 @@ COMMON = {
     "next_sentence": NEXT_SENTENCE,
     "classifier": CLASSIFIER,
     "dense_classifier": DENSE_CLASSIFIER,
+    "pre_classifier": "pre_classifier  linear D D  @head.classifier",  # before a classifier, in place of a pooler
     "choice": CHOICE,
     "span": SPAN,
     "two_label_span": TWO_LABEL_SPAN,

@@ -43,16 +43,22 @@ USUAL = {
     "add_cross_attention": Ignored((False,), because="the layers of this family have no cross-attention"),
 }
 """The ignored keys that a family can name without describing them."""
-OF_BERT = "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer"
-"""The ignored keys of BERT and of families that are built like it."""
-PLAIN = """
-position_embedding_type ["absolute"]
-pruned_heads [{}, null]
-"""
-"""Ignored keys of BERT without their costs in transformers 4, for families in which the costs were not measured."""
-ROTARY = """
-position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
-pruned_heads [{}, null]: this family keeps all of its heads
-add_cross_attention
-"""
-"""The ignored keys of models with rotary positions."""
+GROUPS = {
+    "OF_BERT": "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer",
+    "PLAIN": """
+    position_embedding_type ["absolute"]
+    pruned_heads [{}, null]
+    """,
+    "NO_SEGMENTS": """
+    position_embedding_type ["absolute"]
+    pruned_heads, add_cross_attention, embedding_size
+    type_vocab_size [0, null] costs value*D when is_size: this family has no token types
+    """,
+    "ROTARY": """
+    position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
+    pruned_heads [{}, null]: this family keeps all of its heads
+    add_cross_attention
+    """,
+}
+"""Ignored keys of BERT and of families that are built like it, the same without their costs in transformers 4, for
+families in which the costs were not measured; those of models without token types, and with rotary positions."""

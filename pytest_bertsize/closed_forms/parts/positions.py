@@ -60,28 +60,42 @@ READ = read_until(5)
 REFUSED = Until(V4, _refuse, SOURCE)
 """The change that refuses ``position_embedding_type`` if a closed form lacks the distances of transformers 4."""
 
-# rules of models with rotary positions
+# rules
 
-PADS_WITHIN = """
-get(pad_token_id, 0) < vocab_size
-  pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
-  write the index of the padding token
-"""
-"""The rule of families whose default ``pad_token_id`` in the library is an index of a large vocabulary."""
-SOME_WIDTH = """
-num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
-  num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
-  write {hidden_size:,} or fewer
-"""
-EVEN_HEAD_DIM = """
-head_dim == None or head_dim % 2 == 0 or head_dim <= 4
-  head_dim is {head_dim:,}, an odd number, which the class refuses: rotary positions turn pairs
-  write an even number
-"""
-EVEN_HEADS = """
-hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 or hidden_size // num_attention_heads <= 4
-  hidden_size {hidden_size:,} has an odd width for each of {num_attention_heads:,} heads, which the class refuses: \
+RULES = {
+    "PADS_WITHIN": """
+    get(pad_token_id, 0) < vocab_size
+      pad_token_id {pad_token_id:,} is outside the vocabulary of {vocab_size:,}: the class refuses it
+      write the index of the padding token
+    """,
+    "SOME_WIDTH": """
+    num_attention_heads: head_dim != None or num_attention_heads <= hidden_size
+      num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
+      write {hidden_size:,} or fewer
+    """,
+    "HEADS_HAVE_WIDTH": """
+    num_attention_heads <= hidden_size
+      num_attention_heads is {num_attention_heads:,}, more than hidden_size {hidden_size:,}: each head has width 0
+      write {hidden_size:,} or fewer
+    """,
+    "TWO_LABELS": """
+    num_labels == 2
+      num_labels is {num_labels:,}, but the class requires 2: start and end of the answer
+      write 2
+    """,
+    "EVEN_HEAD_DIM": """
+    head_dim == None or head_dim % 2 == 0 or head_dim <= 4
+      head_dim is {head_dim:,}, an odd number, which the class refuses: rotary positions turn pairs
+      write an even number
+    """,
+    "EVEN_HEADS": """
+    hidden_size: head_dim != None or hidden_size // num_attention_heads % 2 == 0 \
+or hidden_size // num_attention_heads <= 4
+      hidden_size {hidden_size:,} has an odd width for each of {num_attention_heads:,} heads, which the class refuses: \
 rotary positions turn pairs
-  write {num_attention_heads:,} times an even number
-"""
-"""The rule on the width of a head for families whose config class derives a missing ``head_dim``."""
+      write {num_attention_heads:,} times an even number
+    """,
+}
+"""Rules by name: ``PADS_WITHIN`` where the library's default of ``pad_token_id`` is an index of a large vocabulary,
+``HEADS_HAVE_WIDTH`` where a class divides by the square root of a head's width, and three for rotary positions, with
+``EVEN_HEADS`` where the config class derives a missing ``head_dim``."""
