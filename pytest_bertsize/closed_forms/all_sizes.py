@@ -180,7 +180,7 @@ class AllSizes(Struct, frozen=True):
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
     """Evaluate the closed form of one model and the rules of its class, with symbols in place of the sizes.
 
-    :raises Unusable: if the result for the model's own sizes differs from the closed form's count.
+    :raises Unusable: if, for the model's own sizes, the result differs from the closed form's count, or a rule fails.
     """
     dims = derivation.form.dims
     sizes = derivation.sizes
@@ -200,7 +200,14 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
             pinned |= needs.symbols
     fixed |= {there[name].key: ONE_BY_ONE for name in there if name in pinned}
     found = AllSizes(free, fixed, counts, rules)
-    _check_count(found, derivation)
+    at_own_sizes = found.components_at(dims.sizes)
+    refused = [each.rule.message for each in found.rules if not end_at(each.holds, dims.sizes)]
+    if at_own_sizes != derivation.form.components or refused:
+        what = (
+            at_own_sizes if isinstance(at_own_sizes, str) else "; ".join(refused) or "the formulas give another count"
+        )
+        message = f"the closed form of {derivation.form.architecture.name} holds for this config alone: {what}"
+        raise Unusable(Finding("unknown-closed-form", printable(message), "run explain without --page"))
     return found
 
 
@@ -239,14 +246,3 @@ def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ru
         if ways != End(value=True) and (rule.keys, ways) not in known:
             known.append((rule.keys, ways))
             yield Ruled(rule, ways)
-
-
-def _check_count(found: AllSizes, derivation: Derivation) -> None:
-    """:raises Unusable: if, for the model's own sizes, the counts differ from the closed form's, or a rule fails."""
-    form = derivation.form
-    counts = found.components_at(form.dims.sizes)
-    refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]
-    if counts != form.components or refused:
-        what = counts if isinstance(counts, str) else "; ".join(refused) or "the formulas give another count"
-        message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
-        raise Unusable(Finding("unknown-closed-form", printable(message), "run explain without --page"))

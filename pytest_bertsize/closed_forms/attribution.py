@@ -124,14 +124,14 @@ def _list_changes(
             for side, other in ((before, now), (now, before))
         )
         yield ", ".join(changed), was, became, type(start)(end.architecture, start.dims)
+    sizes, switches = start.dims.sizes, start.dims.switches
     for symbol, size in end.dims.sizes.items():
-        if (was_size := start.dims.sizes[symbol]) != size:
-            changed_form = start.with_dims(sizes={**start.dims.sizes, symbol: size})
-            yield keys.get(symbol, symbol), was_size, size, changed_form
+        if sizes[symbol] != size:
+            yield keys.get(symbol, symbol), sizes[symbol], size, start.with_dims(sizes={**sizes, symbol: size})
     for key, value in end.dims.switches.items():
-        if (was_value := start.dims.switches[key]) != value:
-            changed_form = start.with_dims(switches={**start.dims.switches, key: value})
-            yield f"options.{key}" if key in options else key, was_value, value, changed_form
+        if switches[key] != value:
+            name = f"options.{key}" if key in options else key
+            yield name, switches[key], value, start.with_dims(switches={**switches, key: value})
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:

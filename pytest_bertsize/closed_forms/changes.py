@@ -63,7 +63,12 @@ def change_tensors(
             name = term.name_at(place)
             for new in change(name, term):
                 moved, index = _renumber_term(new, place, name, places) if places else (new, place)
-                group = next((group for known, group in reversed(alike) if _are_alike(known, moved)), None)
+                # an integer and a symbol are never alike, even with equal values
+                kinds = [*map(type, moved.shape)]
+                same = (
+                    group for known, group in reversed(alike) if [*map(type, known.shape)] == kinds and known == moved
+                )
+                group = next(same, None)
                 if group is None:
                     group = []
                     alike.append((moved, group))
@@ -75,21 +80,11 @@ def change_tensors(
                     name for name, all_of_it, run in zip(term.lists, every, box, strict=True) if run != all_of_it
                 )
                 found.append((term.lists, new._replace(copies=copies)))
-    return [_with_numbers(term, [name in split for name in lists]) for lists, term in found]
-
-
-def _are_alike(one: Term, other: Term) -> bool:
-    """Compare two terms; an integer and a symbol are never alike, even with equal values."""
-    return [*map(type, one.shape)] == [*map(type, other.shape)] and one == other
-
-
-def _with_numbers(term: Term, are_split: Sequence[bool]) -> Term:
-    """Return a term whose number of copies is an integer, not a symbol, in each list whose layers now differ."""
-    copies = (
-        each._replace(times=int(each.times)) if is_split else each
-        for each, is_split in zip(term.copies, are_split, strict=True)
-    )
-    return term._replace(copies=tuple(copies))
+    for at, (lists, term) in enumerate(found):
+        both = zip(term.copies, lists, strict=True)
+        copies = tuple(each._replace(times=int(each.times)) if name in split else each for each, name in both)
+        found[at] = lists, term._replace(copies=copies)
+    return [term for _, term in found]
 
 
 def _renumber_term(term: Term, place: Indices, name: str, places: Mapping[str, int]) -> tuple[Term, Indices]:
@@ -161,7 +156,10 @@ def remove_modules(terms: Sequence[Term], parts: Sequence[str]) -> Sequence[Term
     heirs: dict[str, str] = {}
     for name in sorted(owners, key=lambda name: owners[name] != name):  # an owner that stays, else the first
         heirs.setdefault(owners[name], name)
-    places = _find_places(paths, components)
+    places: dict[str, int] = {}  # the new index of each module that stays in a list that loses modules, by its path
+    for path in {path.rpartition(".")[0] for path in paths if path.rpartition(".")[2].isdigit()}:
+        stay = [index for index in _indices_in(path, components) if f"{path}.{index}" not in paths]
+        places |= {f"{path}.{index}": place for place, index in enumerate(stay)}
     left = change_tensors(terms, lambda name, term: [term] if name in owners else [], places)
     now = {name: ".".join(_renumber_parts(name, places)) for name in owners}
     return tie_to_owners(left, {now[name]: now[heirs[owner]] for name, owner in owners.items()})
@@ -181,15 +179,6 @@ def _find_part(part: str, components: Mapping[str, str]) -> list[str]:
         raise
 
 
-def _find_places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
-    """Return the new index of each module that stays in a list that loses modules, by the module's old path."""
-    found: dict[str, int] = {}
-    for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
-        stay = [index for index in _indices_in(path, names) if f"{path}.{index}" not in gone]
-        found |= {f"{path}.{index}": place for place, index in enumerate(stay)}
-    return found
-
-
 def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term]:
     """Tie one module to another, tensor by tensor.
 
@@ -201,7 +190,10 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term
     shapes = {name: term.shape for name, term in name_tensors(terms)}
     owners = find_owners(terms)
     for shared, source in tied.items():
-        one, other = (_find_one(path, shapes) for path in (shared, source))
+        found = [(path, list(find_modules("tied", path, shapes))) for path in (shared, source)]
+        if several := next(((path, modules) for path, modules in found if len(modules) != 1), None):
+            raise _make_refusal("tied", f"{printable(several[0])} names {len(several[1])} modules; name one")
+        (one,), (other,) = (modules for _, modules in found)
         for name in [name for name in shapes if is_under(name, (one,))]:
             twin = other + name.removeprefix(one)
             if twin not in shapes:
@@ -216,13 +208,6 @@ def tie_modules(terms: Sequence[Term], tied: Mapping[str, str]) -> Sequence[Term
             former, owner = owners[name], owners[twin]
             owners |= {each: owner for each, of in owners.items() if of == former}
     return tie_to_owners(terms, owners)
-
-
-def _find_one(path: str, names: Collection[str]) -> str:
-    found = list(find_modules("tied", path, names))
-    if len(found) != 1:
-        raise _make_refusal("tied", f"{printable(path)} names {len(found)} modules; name one")
-    return found[0]
 
 
 # paths
@@ -272,18 +257,11 @@ def _suggest_path(path: str, part: re.Match[str], names: Collection[str]) -> str
     there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
     if nearest := nearest_to(part[0], there):
         return f"did you mean {shown(f'{outer}{nearest}{end}')}?"
-    if elsewhere := _find_elsewhere(part[0], names):
-        return f"did you mean {shown(f'{elsewhere}{end}')}?"
+    for parts in (name.split(".") for name in names):
+        if part[0] in parts:  # a module that is named without its parents
+            elsewhere = ".".join(parts[: parts.index(part[0]) + 1])
+            return f"did you mean {shown(f'{elsewhere}{end}')}?"
     return f"it has {printable(', '.join(f'{outer}{each}' for each in there[:MOST_SHOWN]))}"
-
-
-def _find_elsewhere(part: str, names: Collection[str]) -> str:
-    """Return the path of a module that is named without its parents; ``""`` if the model has no such module."""
-    for name in names:
-        parts = name.split(".")
-        if part in parts:
-            return ".".join(parts[: parts.index(part) + 1])
-    return ""
 
 
 def _choose_indices(key: str, part: str, path: str, names: Collection[str], written: str) -> list[int]:

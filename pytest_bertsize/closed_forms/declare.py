@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads, positions
-from pytest_bertsize.closed_forms.parts.ignored import GROUPS, USUAL
+from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.closed_forms.tree import Tree, fill
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Index, Rule, Size, Switch, hidden_act
 from pytest_bertsize.config.values import Dims
@@ -220,7 +219,8 @@ def read_keys(like: ConfigKeys, sizes: str = "", switches: str = "", activations
     """
     known = {} if sizes.startswith(ONLY) else {size.symbol: size for size in like.sizes}
     known |= {size.symbol: size for size in (_read_size(each, known) for each in _split(sizes))}
-    choices = (*map(_read_activation, _split(activations)), *more.pop("choices", ()))
+    functions = ((key, None if default == "none" else default) for key, default in map(str.split, _split(activations)))
+    choices = (*(hidden_act(default, key) for key, default in functions), *more.pop("choices", ()))
     divisible, ignored = more.pop("divisible", like.divisible), more.pop("ignored", "")
     found = replace(
         like,
@@ -278,18 +278,14 @@ def _read_switch(text: str) -> Switch:
     return Switch(key, default={"true": True, "false": False}[default], needs=needs, null="null" in rest)
 
 
-def _read_activation(text: str) -> Choice:
-    key, default = text.split()
-    return hidden_act(None if default == "none" else default, key)
-
-
 def read_ignored(text: str) -> Mapping[str, Ignored]:
     """Return the ignored keys of a text, in which a line names usual keys or describes one key::
 
         pruned_heads, embedding_size
         block_repeats [1, null] costs L*D when is_size: positions are relative -> write block_sizes
 
-    A name in capitals stands for the lines of that name in :data:`~pytest_bertsize.closed_forms.parts.ignored.GROUPS`.
+    A name in capitals stands for the lines of this name in
+    :data:`~pytest_bertsize.closed_forms.parts.shared_keys.GROUPS`.
     Values in brackets make no finding; ``in ForMaskedLM`` limits the cost to classes whose names end with it. In a
     cost, ``value`` is the value in the file; ``is_size``, ``is_true`` and ``is_false`` test this value.
     """
@@ -303,8 +299,16 @@ def read_ignored(text: str) -> Mapping[str, Ignored]:
             found[row["key"]] = Ignored(cost=_read_cost(row["cost"]), **said)
         else:
             for key in line.split(", "):
-                found |= read_ignored(GROUPS[key]) if key in GROUPS else {key: USUAL[key]}
+                found |= (
+                    read_ignored(shared_keys.GROUPS[key]) if key in shared_keys.GROUPS else {key: _read_usual()[key]}
+                )
     return found
+
+
+@cache
+def _read_usual() -> Mapping[str, Ignored]:
+    usual = read_ignored(shared_keys.USUAL)
+    return {**usual, "pruned_heads": usual["pruned_heads"]._replace(cost=shared_keys.count_pruned)}
 
 
 def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
@@ -323,12 +327,12 @@ def _read_cost(text: str | None) -> Callable[[Any, Dims], int | None] | None:
 def read_rules(text: str | tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules of a text, three lines for each: a condition on keys, the message if it fails, the fix.
 
-    A line of names in capitals stands for rules of :data:`~pytest_bertsize.closed_forms.parts.positions.RULES`.
+    A line of names in capitals stands for rules of :data:`~pytest_bertsize.closed_forms.parts.shared_keys.RULES`.
     A message points to the first key of the condition, or to ``KEY`` if the condition is written ``KEY: CONDITION``.
     """
     if not isinstance(text, str):
         return text
-    filled = _RULE_NAMES.sub(lambda found: "".join(positions.RULES[name] for name in found[1].split(", ")), text)
+    filled = _RULE_NAMES.sub(lambda found: "".join(shared_keys.RULES[name] for name in found[1].split(", ")), text)
     lines = [line.strip() for line in filled.splitlines() if line.strip()]
     return tuple(_read_rule(*lines[at : at + 3]) for at in range(0, len(lines), 3))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -91,22 +91,18 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     form = _count_form(chosen.architecture, dims, partial(chosen.family.component_names, dims))
     _refuse_the_absurd(form, config, model, chosen.family.keys)
     if chosen.adapter is None:
-        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
+        counted_once = tuple(
+            Finding("untied", f"{printable(one)} is tied to {printable(other)}, and is counted with it", "", "note")
+            for one, other in model.tied.items()
+            if {one, other} <= {*model.backbones}
+        )
+        return Derivation(chosen.family, form, values, options, counted_once)
     from pytest_bertsize.closed_forms.lora import list_notes
 
     alone, form = form, with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model, chosen.family.keys)
     notes = tuple(list_notes(chosen.adapter, alone.terms))
     return Derivation(chosen.family, form, values, options, notes, chosen.adapter, alone)
-
-
-def _counted_once(model: Model) -> Iterator[Finding]:
-    """Yield a note for each backbone that is tied to another."""
-    for one, other in model.tied.items():
-        if {one, other} <= {*model.backbones}:
-            yield Finding(
-                "untied", f"{printable(one)} is tied to {printable(other)}, and is counted with it", "", "note"
-            )
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
@@ -150,14 +146,10 @@ def with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     :raises Unusable: if the adapter does not fit the model.
     """
     architecture = form.architecture
-    added = {**architecture.added, "adapter": [_in_words(adapter)]}
+    targets = adapter.target_modules if isinstance(adapter.target_modules, str) else ", ".join(adapter.target_modules)
+    added = {**architecture.added, "adapter": [f"LoRA on {targets}"]}
     adapted = replace(architecture, terms=partial(_adapt_terms, architecture, adapter), added=added)
     return _count_form(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}), form.list_known)
-
-
-def _in_words(adapter: Adapter) -> str:
-    targets = adapter.target_modules if isinstance(adapter.target_modules, str) else ", ".join(adapter.target_modules)
-    return f"LoRA on {targets}"
 
 
 def _freeze_terms(architecture: Architecture, model: Model, dims: Dims) -> Sequence[Term]:
@@ -293,9 +285,18 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
 
     :raises Unusable: if there is none, or more than one.
     """
-    named = model.architecture or (_class_name(config) if len(config.architectures) == 1 else "")
+    named, alone = model.architecture or "", next(iter(config.architectures), "")
+    if not named and len(config.architectures) == 1:
+        if not is_name(alone):
+            message = f"architectures names {shown(alone)}, which is not a class"
+            config.refuse("architectures", message, 'write the name of the class, as in "BertModel"')
+        named = alone
     if named.startswith("AutoModel"):
-        _refuse_choice(named, model, config, next(iter(registry.nearest(named, family)), "BertModel"))
+        example = next(iter(registry.nearest(named, family)), "BertModel")
+        written = f'architecture = "{example}"' if model.architecture else f'"architectures": ["{example}"]'
+        message = f"{named} is not a model class: it chooses one by the config"
+        fix = f"write the class that it chooses: {written}"
+        _refuse_class(message, fix, model, config, "config-invalid", ("write ", Option("architecture", example)))
     if named:
         return named
     says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
@@ -304,22 +305,6 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
     message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
     write = ("write ", Option("architecture"), f" with one of {', '.join(known or [example])}")
     raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
-
-
-def _refuse_choice(name: str, model: Model, config: ModelConfig, example: str) -> NoReturn:
-    key = "architectures" if model.architecture is None else "architecture"
-    written = f'architecture = "{example}"' if key == "architecture" else f'"architectures": ["{example}"]'
-    message = f"{name} is not a model class: it chooses one by the config"
-    write = ("write ", Option("architecture", example))
-    _refuse_at(key, message, f"write the class that it chooses: {written}", model, config, "config-invalid", write)
-
-
-def _class_name(config: ModelConfig) -> str:
-    (name,) = config.architectures
-    if not is_name(name):
-        fix = 'write the name of the class, as in "BertModel"'
-        config.refuse("architectures", f"architectures names {shown(name)}, which is not a class", fix)
-    return name
 
 
 def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
@@ -332,18 +317,12 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
         _no_such_family(model, config, family, registry)
     name = architecture_name(model, config, family, registry)
     found = registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
-    _refuse_later(*found, model, config)
+    there, since = found[0].release, max(found[0].since, found[1].since)
+    if there < since:
+        first = ".".join(map(str, since))
+        message = f"transformers {there} has no {name}, which came with {first}"
+        _refuse_class(message, f"write another class, or run transformers {first} or newer", model, config)
     return found[0].of_config(config, found[1], registry.families)
-
-
-def _refuse_later(family: Family, architecture: Architecture, model: Model, config: ModelConfig) -> None:
-    """Refuse a class that has a closed form, but that the release of transformers does not have."""
-    since = max(family.since, architecture.since)
-    if family.release < since:
-        there, first = family.release, ".".join(map(str, since))
-        message = f"transformers {there} has no {architecture.name}, which came with {first}"
-        key = "architectures" if model.architecture is None else "architecture"
-        _refuse_at(key, message, f"write another class, or run transformers {first} or newer", model, config)
 
 
 def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Registry) -> NoReturn:
@@ -359,26 +338,30 @@ def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Re
 
 
 def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: str, registry: Registry) -> NoReturn:
-    key = "architectures" if model.architecture is None else "architecture"
     near = registry.nearest(name, family)
     if other := registry.family_of(name):
         message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {family!r}"
-        _refuse_at(
-            key,
-            message,
-            f"did you mean {near[0]!r}?" if near else "correct one of them",
-            model,
-            config,
-            "config-invalid",
-        )
+        fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
+        _refuse_class(message, fix, model, config, "config-invalid")
     known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
     message = f"there is no closed form for {shown(name)} in the family {family!r}"
-    message += f"; the nearest class is {_join_names(known)}"
-    _refuse_at(key, message, CORRECT, model, config, elsewhere=CORRECT_IT)
+    _refuse_class(f"{message}; the nearest class is {_join_names(known)}", CORRECT, model, config, elsewhere=CORRECT_IT)
 
 
 def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _refuse_class(
+    message: str,
+    fix: str,
+    model: Model,
+    config: ModelConfig,
+    kind: Kind = "unknown-closed-form",
+    elsewhere: tuple[str | Option, ...] = (),
+) -> NoReturn:
+    key = "architectures" if model.architecture is None else "architecture"
+    _refuse_at(key, message, fix, model, config, kind, elsewhere)
 
 
 def _refuse_at(

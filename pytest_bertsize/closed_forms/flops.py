@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
-from pytest_bertsize.closed_forms.parts import positions
+from pytest_bertsize.closed_forms.parts import shared_keys
 from pytest_bertsize.inventory import common, is_within, roll_up
 from pytest_bertsize.wording import BadValue, shown
 
@@ -57,11 +57,11 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     proven = _find_proven(architecture)
     if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
-    relative = positions.products(dims)
+    relative = shared_keys.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # its cache, which came with one of the releases, leaves one distance for each key
     terms = [term for term in architecture.terms(dims) if term.component != UNUSED]
-    if not any(positions.TABLE in term.name for term in terms):
+    if not any(shared_keys.TABLE in term.name for term in terms):
         relative = 0
     decodes = any(is_within(term.component, "decoder") for term in terms)
     own: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def _find_components(inventory: Inventory) -> dict[str, str]:
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]
-        is_looked_up = path.endswith(positions.TABLE)  # the attention around it multiplies it
+        is_looked_up = path.endswith(shared_keys.TABLE)  # the attention around it multiplies it
         if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
             for module in _list_modules_around(path):
                 inside.setdefault(module, set()).add(tensor.component)

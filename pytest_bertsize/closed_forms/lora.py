@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.closed_forms.blocks import STAR
 from pytest_bertsize.closed_forms.changes import change_tensors, find_owners, name_tensors, put_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end
-from pytest_bertsize.findings import Finding
+from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
@@ -338,25 +338,28 @@ def list_notes(adapter: Adapter, terms: Sequence[Term]) -> list[Finding]:
     """
     modules = _Modules(terms)
     targets, saving = _Targets(adapter, modules), _Saving(adapter, modules)
-    return [
-        *_note_defaults(adapter),
-        *_note_unmatched(adapter, modules),
-        *_note_copies(saving, add_adapter(terms, adapter, adapter.r)),
-        *_note_untrained_head(targets, saving),
-    ]
-
-
-def _note_defaults(adapter: Adapter) -> Iterator[Finding]:
+    found: list[Finding] = []
     if adapter.targets_of:
-        targets = shown(list(adapter.target_modules))
-        yield Finding(
-            "defaulted-key",
-            f"target_modules is left out: PEFT uses {targets} for {adapter.targets_of}",
-            f"write target_modules = {targets}",
-            "warning",
-            "adapters",
-            table_key=("adapter", "target_modules"),
-        )
+        names = shown(list(adapter.target_modules))
+        message = f"target_modules is left out: PEFT uses {names} for {adapter.targets_of}"
+        found.append(_warn("defaulted-key", message, f"write target_modules = {names}", "target_modules"))
+    found += [*_note_unmatched(adapter, modules), *_note_copies(saving, add_adapter(terms, adapter, adapter.r))]
+    sizes: dict[str, int] = {}
+    for term in terms:
+        name = term.name_at([each.indices()[0] for each in term.copies])
+        path = name.rpartition(".")[0]
+        if term.component in HEADS and path not in targets.paths and not saving.find_around(name):
+            sizes[path] = sizes.get(path, 0) + (0 if term.tied_to else term.size)
+    for path, count in sizes.items():  # a classifier that no checkpoint has
+        message = f"{printable(path)} does not train: its {count:,} parameters keep their initial values"
+        fix = f"write modules_to_save = [{shown(path.split('.')[0])}], or the task_type of this head"
+        found.append(_warn("dead-weight", message, fix, "modules_to_save", actual=count))
+    return found
+
+
+def _warn(kind: Kind, message: str, fix: str, key: str, **more: Any) -> Finding:
+    at = {"component": "adapters", "table_key": ("adapter", key)}
+    return Finding(kind, message, fix, "warning", **{**at, **more})
 
 
 def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
@@ -372,14 +375,8 @@ def _note_unmatched(adapter: Adapter, modules: _Modules) -> Iterator[Finding]:
     ]
     last = {"target_modules": modules.last_names(ADAPTABLE), "modules_to_save": modules.last_names()}
     for key, wanted in absent:
-        yield Finding(
-            "ignored-key",
-            f"{key} has {shown(wanted)}, but no module's name ends with it: PEFT ignores it",
-            did_you_mean(wanted, last[key], "remove it", shown),
-            "warning",
-            "adapters",
-            table_key=("adapter", key),
-        )
+        message = f"{key} has {shown(wanted)}, but no module's name ends with it: PEFT ignores it"
+        yield _warn("ignored-key", message, did_you_mean(wanted, last[key], "remove it", shown), key)
 
 
 def _note_copies(saving: _Saving, after: Sequence[Term]) -> Iterator[Finding]:
@@ -394,31 +391,10 @@ def _note_copies(saving: _Saving, after: Sequence[Term]) -> Iterator[Finding]:
         copies = f"{PREFIX}.{pattern}.{COPY}."
         count = int(sum(term.total for term in after if term.name.startswith(copies)))
         what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
-        fields: dict[str, Any] = {"component": SAVED, "actual": count, "table_key": ("adapter", "modules_to_save")}
         if other := next(outside, ""):
             message = f"{what}, and the copy is not tied to {printable(other)}, as the original is"
             fix = f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead"
-            yield Finding("dead-weight", message, fix, "warning", **fields)
+            yield _warn("dead-weight", message, fix, "modules_to_save", component=SAVED, actual=count)
         else:
-            yield Finding("dead-weight", what, severity="note", **fields)
-
-
-def _note_untrained_head(targets: _Targets, saving: _Saving) -> Iterator[Finding]:
-    """Yield a warning for a classifier that no checkpoint has and that the adapter leaves untrained."""
-    sizes: dict[str, int] = {}
-    for term in saving.modules.terms:
-        name = term.name_at([each.indices()[0] for each in term.copies])
-        path = name.rpartition(".")[0]
-        if term.component in HEADS and path not in targets.paths and not saving.find_around(name):
-            sizes[path] = sizes.get(path, 0) + (0 if term.tied_to else term.size)
-    for path, count in sizes.items():
-        outer = path.split(".")[0]
-        yield Finding(
-            "dead-weight",
-            f"{printable(path)} does not train: its {count:,} parameters keep their initial values",
-            f"write modules_to_save = [{shown(outer)}], or the task_type of this head",
-            "warning",
-            "adapters",
-            actual=count,
-            table_key=("adapter", "modules_to_save"),
-        )
+            key = ("adapter", "modules_to_save")
+            yield Finding("dead-weight", what, severity="note", component=SAVED, actual=count, table_key=key)

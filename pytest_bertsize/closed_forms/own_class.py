@@ -48,7 +48,8 @@ def own_class(
         backbone = replace(backbone, terms=family.list_terms)
 
     def list_all(dims: Dims) -> list[Term]:
-        held = _list_backbone(model, backbone, dims) if backbone else []
+        held: Sequence[Term] = put_below(model.backbone, backbone.terms(dims)) if backbone else []
+        held = tie_modules(remove_modules(held, model.without), model.tied) if backbone else held
         beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
         if not dims.is_symbolic:
             _refuse_doubled(held, beside)
@@ -56,7 +57,13 @@ def own_class(
 
     base = backbone or Architecture(model.factory or "", list_all)
     labels = base.labels or _NUM_LABELS in asked
-    added = {**base.added, **_describe_additions(model)}
+    said: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
+        "backbone": [model.backbone] if model.backbone else [],
+        "without": model.without,
+        "tied": [f"{one} is {other}" for one, other in model.tied.items()],
+        "extra": [str(each) for each in model.extra],
+    }
+    added = {**base.added, **{key: each for key, each in said.items() if each}}
     written_sizes = " ".join(str(size) for extra in model.extra for size in extra.sizes)
     literals = frozenset(map(int, re.findall(r"(?<![\w.])\d+", written_sizes)))
     return family, replace(base, terms=list_all, labels=labels, added=added, literals=literals)
@@ -84,15 +91,6 @@ def _with_keys(
     return family, known | {size.key: size.symbol for size in family.keys.sizes}
 
 
-def _list_backbone(model: Model, backbone: Architecture, dims: Dims) -> Sequence[Term]:
-    """Return the terms of the backbone.
-
-    :raises Unusable: for a ``without`` or a tie that names no module of the backbone.
-    """
-    held = put_below(model.backbone, backbone.terms(dims))
-    return tie_modules(remove_modules(held, model.without), model.tied)
-
-
 def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
     """:raises Unusable: for an ``extra`` with a tensor that the backbone, or another ``extra``, has already."""
     owners = {name: "the backbone" for name, _ in name_tensors(held)}
@@ -102,17 +100,6 @@ def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[T
                 message = f"the extra {shown(extra)} has {name}, and so has {owner}"
                 raise Unusable(Finding("config-invalid", message, "remove one of them", table_key=("extra",)))
             owners[name] = "another extra"
-
-
-def _describe_additions(model: Model) -> dict[str, Sequence[str]]:
-    """Return the additions of the table in words, for a comparison with the base."""
-    said = {
-        "backbone": [model.backbone] if model.backbone else [],
-        "without": model.without,
-        "tied": [f"{one} is {other}" for one, other in model.tied.items()],
-        "extra": [str(each) for each in model.extra],
-    }
-    return {key: each for key, each in said.items() if each}
 
 
 def _list_keys(size: str) -> Iterator[str]:
@@ -127,9 +114,18 @@ def _report_missing(key: str, model: Model, known: list[str]) -> Finding:
 
 
 def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
-    """Return the terms of one ``extra``, once for each layer that its name means."""
+    """Return the terms of one ``extra``, once for each layer that its name means.
+
+    :raises Unusable: for more than :data:`MOST_LAYERS` copies.
+    """
     sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
-    copies = () if extra.count is None else (Copies(_count_copies(extra, dims, symbols)),)
+    copies: tuple[Copies, ...] = ()
+    if extra.count is not None:
+        count = _make_size(extra.count, dims, symbols)
+        if count > MOST_LAYERS:
+            message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
+            raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
+        copies = (Copies(count),)
     found: list[Term] = []
     modules = group_by_module((term.name, term.component) for term in held)
     for name in _list_names(extra, held):
@@ -154,15 +150,6 @@ def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
     except Unusable as unusable:
         fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
         raise Unusable(unusable.findings[0]._replace(fix=fix)) from None
-
-
-def _count_copies(extra: Extra, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    """:raises Unusable: for more than :data:`MOST_LAYERS` copies."""
-    count = _make_size(extra.count or 1, dims, symbols)
-    if count > MOST_LAYERS:
-        message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
-        raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
-    return count
 
 
 def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:

@@ -128,7 +128,13 @@ class Several(Family, frozen=True, kw_only=True):
         own = [part.keys for part in parts]
         lists = ("sizes", "switches", "choices", "lists", "indices", "divisible", "equal", "rules")
         merged: dict[str, Any] = {name: tuple(each for keys in own for each in getattr(keys, name)) for name in lists}
-        merged["equal"] += tuple(_list_equal(self.tied, parts))
+        keys_of = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
+        merged["equal"] += tuple(  # the sizes of tied parts
+            (key, twin)
+            for one, other in self.tied
+            for key in keys_of.get(one, ())
+            if (twin := f"{other}{key.removeprefix(one)}") in keys_of.get(other, ())
+        )
         return replace(self, parts=parts, keys=ConfigKeys(**merged, open=True))
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
@@ -189,15 +195,6 @@ def _add_keys(part: Part, asked: tuple[str, ...]) -> Part:
     more = tuple(Size(key, f"{key}_" if key in taken else key, default=None) for key in own if key not in known)
     keys = replace(part.family.keys, sizes=(*part.family.keys.sizes, *more), open=True)
     return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
-
-
-def _list_equal(tied: tuple[tuple[str, str], ...], parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of sizes that must be equal, because their parts are tied."""
-    sizes = {part.name: {f"{part.place}{size.key}" for size in part.family.keys.sizes} for part in parts}
-    for one, other in tied:
-        for key in sizes.get(one, ()):
-            if (twin := f"{other}{key.removeprefix(one)}") in sizes.get(other, ()):
-                yield key, twin
 
 
 # find the parts

@@ -42,13 +42,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from pytest_bertsize.closed_forms.blocks import KINDS, STAR, Copies, Term, module
-from pytest_bertsize.closed_forms.expressions import (
-    BadExpression,
-    Evaluate,
-    Scope,
-    compile_size,
-    count_up,
-)
+from pytest_bertsize.closed_forms.expressions import BadExpression, Evaluate, Scope, compile_size, count_up
 from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
@@ -178,21 +172,13 @@ def _read_lines(rows: list[tuple[int, str]]) -> Iterator[Line]:
         yield line._replace(inside=inside)
 
 
-def _split_clauses(text: str) -> tuple[str, dict[str, str]]:
-    """Split a line into the module and its clauses, which begin with one of ``_WORDS`` or ``@``."""
+def _read_line(text: str) -> Line:
     module, *said = _CLAUSE.split(f" {text}")
-    if not module.strip():  # a line that begins with a clause is a group without a name
-        module = "-"
     clauses = {}
     for clause in said:
         word, _, rest = ("@", "", clause[1:]) if clause[0] == "@" else clause.partition(" ")
         clauses[word] = rest.strip()
-    return module.strip(), clauses
-
-
-def _read_line(text: str) -> Line:
-    module, clauses = _split_clauses(text)
-    found = _MODULE.fullmatch(module)
+    found = _MODULE.fullmatch(module.strip() or "-")  # a line that begins with a clause is a group without a name
     if found is None:
         raise BadExpression("the line has no name")
     kind, *words = _split_words(found["kind"] or "")
@@ -212,7 +198,7 @@ def _read_line(text: str) -> Line:
         condition=compile_size(clauses["when"]) if "when" in clauses else None,
         variables=tuple(loop["variables"].split(", ")) if loop else (),
         items=compile_size(loop["items"]) if loop else None,
-        ties=tuple(_read_ties(clauses["tied"])) if "tied" in clauses else (),
+        ties=tuple(map(_read_tie, _split_words(clauses["tied"], ","))) if "tied" in clauses else (),
         passes=compile_size(clauses["passes"]) if "passes" in clauses else None,
         is_frozen="frozen" in clauses,
         inside=(),
@@ -231,12 +217,11 @@ def _split_words(text: str, separator: str = " ") -> list[str]:
     return [each.strip() for each in found if each.strip()] or [""]
 
 
-def _read_ties(text: str) -> Iterator[tuple[str, str, Evaluate]]:
-    for each in _split_words(text, ","):
-        found = _TIE.fullmatch(each)
-        if found is None:
-            raise BadExpression(f"{each!r} is not a tie; write a tie as in 'tied weight=shared.weight'")
-        yield found["leaf"], found["owner"], compile_size(found["condition"] or "True")
+def _read_tie(text: str) -> tuple[str, str, Evaluate]:
+    found = _TIE.fullmatch(text)
+    if found is None:
+        raise BadExpression(f"{text!r} is not a tie; write a tie as in 'tied weight=shared.weight'")
+    return found["leaf"], found["owner"], compile_size(found["condition"] or "True")
 
 
 def _build_line(line: Line, scope: Scope, place: _Place) -> Iterator[Term]:

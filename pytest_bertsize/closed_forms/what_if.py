@@ -216,16 +216,13 @@ def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -
 
 def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
     """Return a note that points to the total's limit, else to the limit of a component that would grow."""
-    growing = [
-        each
-        for each in budget
-        if each.maximum is not None and deeper.count_of(each.component) > form.count_of(each.component)
-    ]
-    limit = next((each for each in growing if each.component == TOTAL), next(iter(growing), None))
-    if limit is None or limit.maximum is None:
+    counts = ((each, form.count_of(each.component), deeper.count_of(each.component)) for each in budget)
+    growing = [row for row in counts if row[0].maximum is not None and row[2] > row[1]]
+    if not growing:
         fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
         return Finding("insensitive-budget", message, fix, "note")
-    left, noticed = limit.maximum - form.count_of(limit.component), deeper.count_of(limit.component)
+    limit, now, noticed = next((row for row in growing if row[0].component == TOTAL), growing[0])
+    left = (limit.maximum or 0) - now
     fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice the layer"
     at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
     return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]

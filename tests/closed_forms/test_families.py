@@ -207,7 +207,8 @@ def test_the_drawn_configs_reach_every_field_in_every_way(name: str) -> None:
     drawn = [found.values() for found in sample(name, FAMILIES[name].architectures[-1].name)]
     for switch in (each.key for each in keys.switches if (name, each.key) not in ONE_VALUE):
         assert {values.switches[switch] for values in drawn} == {True, False}, switch
-    for several in (*(choice for choice in keys.choices if len(choice.words) > 1), *keys.lists):
+    lists: list[Choice | Listing] = [*(choice for choice in keys.choices if len(choice.words) > 1), *keys.lists]
+    for several in lists:
         assert len({values.switches[several.key] for values in drawn}) > 1, several.key
     for size in (each for each in keys.sizes if (name, each.key) not in ONE_VALUE):
         sizes = {found.sizes[size.symbol] for found in drawn}

@@ -32,14 +32,12 @@ _ENCODER_DECODERS = (
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
 """The names of all families, in their order in messages and in the documentation."""
 SHARED_FILES = {
-    "bart": ("mbart", "pegasus", "m2m_100", "led"),
+    "bart": ("mbart", "pegasus", "m2m_100", "led", "marian"),
     "bert": ("ernie", "bert-generation", "splinter"),
     "clip_text_model": ("siglip_text_model",),
     "deberta": ("deberta-v2",),
-    "gemma": ("gemma2", "gemma3_text"),
     "gpt2": ("openai-gpt",),
-    "layoutlm": ("layoutlmv3", "lilt", "markuplm"),
-    "llama": ("mistral", "qwen2", "qwen3", "eurobert", "phi3"),
+    "llama": ("mistral", "qwen2", "qwen3", "eurobert", "phi3", "gemma", "gemma2", "gemma3_text"),
     "modernbert": ("modernbert-decoder",),
     "nomic_bert": ("gte", "jina_embeddings_v3"),
     "nystromformer": ("yoso", "mra"),

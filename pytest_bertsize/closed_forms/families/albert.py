@@ -6,7 +6,7 @@ width W = A·⌊D/A⌋. The masked language model has D·E + 3·E of transform a
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, positions
+from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
 ALBERT = family(
     "albert",
@@ -19,7 +19,7 @@ ALBERT = family(
     position_embedding_type ["absolute"] costs G*N*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
     pruned_heads, add_cross_attention, add_pooling_layer
     """,
-    until=(positions.READ,),
+    until=(shared_keys.READ,),
     classes="""
     *Model
     *ForPreTraining   albert.body(pooler) + lm_head + sentence_order

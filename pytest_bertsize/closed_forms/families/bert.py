@@ -5,7 +5,7 @@ pooler D² + D.
 """
 
 from pytest_bertsize.closed_forms.declare import family
-from pytest_bertsize.closed_forms.parts import heads, positions
+from pytest_bertsize.closed_forms.parts import heads, shared_keys
 
 BERT = family(
     "bert",
@@ -13,7 +13,7 @@ BERT = family(
     switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true",
     activations="hidden_act gelu",
     ignored="OF_BERT",
-    until=(positions.READ,),
+    until=(shared_keys.READ,),
     classes="""
     *Model, *ForPreTraining, *ForMaskedLM, *{causal}, *ForNextSentencePrediction
     *ForSequenceClassification, *ForMultipleChoice, *ForTokenClassification, *ForQuestionAnswering
@@ -58,7 +58,7 @@ BERT = family(
       output.dense               linear D D
       output.LayerNorm           layer_norm D    @encoder.norm
     """,
-    distances=positions.DISTANCES,
+    distances=shared_keys.DISTANCES,
     W="D",
     more="",
     feed_forward="""
@@ -121,7 +121,7 @@ SPLINTER = family(
     "splinter",
     ENCODER,
     switches="only",
-    until=(positions.read_until(4, 54),),
+    until=(shared_keys.read_until(4, 54),),
     classes="""
     SplinterModel                  body
     SplinterForPreTraining         splinter.body + span_selection

@@ -7,7 +7,7 @@ characters. A convolution of R·D² + 3·D makes groups of characters, and one o
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT, NO_CROSS_ATTENTION
-from pytest_bertsize.closed_forms.parts import positions
+from pytest_bertsize.closed_forms.parts import shared_keys
 
 CANINE = family(
     "canine",
@@ -27,7 +27,7 @@ CANINE = family(
     embedding_size [null]: this family has one width throughout
     {NO_CROSS_ATTENTION}
     """,
-    until=(positions.REFUSED,),
+    until=(shared_keys.REFUSED,),
     classes="""
     *Model, *ForSequenceClassification, *ForMultipleChoice
     *ForTokenClassification   canine.body(pooler) + classifier

@@ -21,8 +21,7 @@ CLIP_TEXT_MODEL = family(
     encoder.layers × L
       layer_norm1                  layer_norm D           @encoder.norm
       self_attn                                           @encoder.attention
-        q_proj, k_proj, v_proj     linear D D
-        out_proj                   linear D D
+        q_proj, k_proj, v_proj, out_proj   linear D D
       layer_norm2                  layer_norm D           @encoder.norm
       mlp                                                 @encoder.feed_forward
         activation_fn              activation hidden_act
@@ -31,12 +30,7 @@ CLIP_TEXT_MODEL = family(
     final_layer_norm               layer_norm D           @encoder.norm
     <head>
     """,
-    alone="""
-    text_model   when before(5, 6)
-      <text>
-    -            when not before(5, 6)
-      <text>
-    """,
+    alone="text_model   when before(5, 6)\n  <text>\n-   when not before(5, 6)\n  <text>",
     head="",
     projection="text_projection   linear D J bias=False   @head.projection",
 )
@@ -51,7 +45,5 @@ SIGLIP_TEXT_MODEL = family(
     classes="SiglipTextModel   alone",
     head="head   linear D get(J,D)   @head.projection",
 )
-"""The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head that has a bias.
-
-The head is a projection of D·J + J, where J is D unless the config sets it.
-"""
+"""The text model of SigLIP (Zhai et al. 2023, arXiv 2303.15343): CLIP's with a head of D·J + J, where J is D unless the
+config sets it."""

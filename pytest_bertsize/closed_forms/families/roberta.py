@@ -4,7 +4,7 @@ import re
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families.bert import BERT, ENCODER
-from pytest_bertsize.closed_forms.parts import heads, positions
+from pytest_bertsize.closed_forms.parts import heads, shared_keys
 from pytest_bertsize.config.keys import Choice, Index
 from pytest_bertsize.config.older_releases import unmentioned
 
@@ -131,6 +131,6 @@ MEGATRON_BERT = family(
     before_attention="ln",
     before_feed_forward="ln",
     after_encoder="encoder.ln",
-    across=positions.DISTANCES,
+    across=shared_keys.DISTANCES,
 )
 """Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): a pre-norm model with BERT's classes."""

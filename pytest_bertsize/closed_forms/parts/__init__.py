@@ -1,1 +1,1 @@
-"""Parts that families share: heads, ignored keys, and relative and rotary positions."""
+"""Parts that families share: heads, rules, and keys."""

@@ -1,4 +1,4 @@
-"""Relative and rotary positions.
+"""Keys that families share: those of positions, rules on sizes, and ignored keys.
 
 Relative positions are a table of distances in every self-attention of BERT and similar families in transformers 4 (Shaw
 et al. 2018, arXiv 1803.02155, and Huang et al. 2020, arXiv 2009.13658). transformers 5 has no such tables and ignores
@@ -9,7 +9,7 @@ the library does not check models that are as small as those in its tests.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -99,3 +99,45 @@ rotary positions turn pairs
 """Rules by name: ``PADS_WITHIN`` where the library's default of ``pad_token_id`` is an index of a large vocabulary,
 ``HEADS_HAVE_WIDTH`` where a class divides by the square root of a head's width, and three for rotary positions, with
 ``EVEN_HEADS`` where the config class derives a missing ``head_dim``."""
+
+# ignored keys
+
+
+def count_pruned(value: Any, dims: Dims) -> int | None:
+    """Return -(4·D + 3)·D/A for every pruned head: its rows of query, key and value, and its columns of the output."""
+    if not isinstance(value, dict) or not all(isinstance(heads, list) for heads in value.values()):
+        return None
+    heads = sum(len({head for head in heads if type(head) is int}) for heads in value.values())
+    return -int(heads * (4 * dims.D + 3) * (dims.D // dims.A))
+
+
+USUAL = """
+position_embedding_type ["absolute"] costs L*(2*P-1)*(D//A) when value in ("relative_key", "relative_key_query")
+pruned_heads [{}, null]
+embedding_size [null] costs V*value + value*D + D - V*D when is_size: this family has one width throughout
+add_pooling_layer: it is an argument of the class, not a key of its config \
+-> write options = { add_pooling_layer = … } in the table
+add_cross_attention [false]: the layers of this family have no cross-attention
+"""
+"""The ignored keys that a family can name without describing them. The costs are a table of distances in every
+self-attention (transformers 4, Shaw et al. 2018), :func:`count_pruned`, and a word table of another width with a
+projection (Lan et al. 2019, section 3.1)."""
+GROUPS = {
+    "OF_BERT": "position_embedding_type, pruned_heads, embedding_size, add_pooling_layer",
+    "PLAIN": """
+    position_embedding_type ["absolute"]
+    pruned_heads [{}, null]
+    """,
+    "NO_SEGMENTS": """
+    position_embedding_type ["absolute"]
+    pruned_heads, add_cross_attention, embedding_size
+    type_vocab_size [0, null] costs value*D when is_size: this family has no token types
+    """,
+    "ROTARY": """
+    position_embedding_type [null, "absolute", "rope", "rotary", "sans_pos"]: this family has rotary positions
+    pruned_heads [{}, null]: this family keeps all of its heads
+    add_cross_attention
+    """,
+}
+"""Ignored keys of BERT and of families that are built like it, the same without their costs in transformers 4, for
+families in which the costs were not measured; those of models without token types, and with rotary positions."""

@@ -1,0 +1,44 @@
+"""LiLT (Wang et al. 2022, arXiv 2202.13669): RoBERTa beside a narrow transformer for the positions of its words.
+
+The narrow transformer has the width N = D/R, and M = I/R in its feed-forward layers. It adds to BERT embeddings of
+4·P2·(D/6) + P·N + D·N + 3·N (six vectors of width D/6 make one), and layers of L·(4·N² + 2·N·M + 9·N + M).
+"""
+
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families.bert import ENCODER
+
+LILT = family(
+    "lilt",
+    ENCODER,
+    sizes="P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4",
+    switches="only",
+    rules="""
+    channel_shrink_ratio <= hidden_size
+      channel_shrink_ratio is {channel_shrink_ratio:,}, more than hidden_size {hidden_size:,}: the layout has width 0
+      write {hidden_size:,} or fewer
+    """,
+    classes="""
+    LiltModel
+    LiltForSequenceClassification   lilt.body + dense_classifier
+    LiltForTokenClassification, LiltForQuestionAnswering
+    """,
+    body="""
+    N := D // R
+    M := I // R
+    <bert>
+    encoder.layer × L                                                    @encoder.layout
+      attention.self
+        layout_query, layout_key, layout_value   linear N N
+      attention.layout_output.dense              linear N N
+      attention.layout_output.LayerNorm          layer_norm N
+      layout_intermediate.dense                  linear N M
+      layout_intermediate.intermediate_act_fn    activation hidden_act
+      layout_output.dense                        linear M N
+      layout_output.LayerNorm                    layer_norm N
+    layout_embeddings                                                    @embeddings.layout
+      {axis}_position_embeddings                 embedding P2 D//6       for axis in ("x", "y", "h", "w")
+      box_position_embeddings                    embedding P N
+      box_linear_embeddings                      linear D N
+      LayerNorm                                  layer_norm N
+    """,
+)
