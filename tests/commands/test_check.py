@@ -36,14 +36,6 @@ def run(warm: Warm) -> Run:
     return check
 
 
-def test_models_within_their_budget_are_good(project: Project, run: Run) -> None:
-    project(FITS)
-    done = run()
-    assert (done.returncode, done.stderr) == (GOOD, "")
-    assert "✓  fits   BertForMaskedLM      59,549     60K  +451" in done.stdout
-    assert done.stdout.endswith("1 configured, 1 checked, 0 failed\n")
-
-
 def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     pytester = project(TABLE)
     out = io.StringIO()
@@ -56,12 +48,6 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
         "2 configured, 2 checked, 1 failed",
         "1 of 2 models failed: bursts (head 1 over 2,548)",
     ]
-
-
-def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = project(FITS).path
-    monkeypatch.chdir(tmp_path)
-    assert check(root, Helper(), out=io.StringIO()) == GOOD
 
 
 # nobody else's code
@@ -85,28 +71,26 @@ def test_no_conftest_and_no_module_of_the_project_is_run(
 
 
 @pytest.mark.parametrize(
-    ("table", "arguments", "said"),
+    ("table", "reports", "said"),
     [
         ("", [], "no model is declared, so nothing would be checked"),
         (FITS.replace('"60K"', '"60 K"'), [], "pyproject.toml:5: tool.bertsize.models.fits.budget.total: "),
         (
             FITS,
-            ["--report", "size.txt"],
+            ["size.txt"],
             "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
         ),
-        (FITS, ["--report", "config.json"], "--report=config.json: this file is an input of a model"),
+        (FITS, ["config.json"], "--report=config.json: this file is an input of a model"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(
-    project: Project, run: Run, table: str, arguments: list[str], said: str
-) -> None:
+def test_a_mistake_is_one_line_and_writes_nothing(project: Project, table: str, reports: list[str], said: str) -> None:
     project(table)
     before = sorted(Path().iterdir())
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (MISTAKEN, "")
-    assert said in done.stderr
-    assert done.stderr.startswith("ERROR: ")
-    assert done.stderr.count("\n") == 1
+    out, err = io.StringIO(), io.StringIO()
+    assert (check(Path(), Helper(), reports, out=out, err=err), out.getvalue()) == (MISTAKEN, "")
+    assert said in err.getvalue()
+    assert err.getvalue().startswith("ERROR: ")
+    assert err.getvalue().count("\n") == 1
     assert sorted(Path().iterdir()) == before
 
 
@@ -145,12 +129,9 @@ def test_a_model_that_is_named_is_checked_alone(project: Project, monkeypatch: p
     assert check(Path(), None, names=["bursts"], out=out, err=err) == FOUND
 
 
-def test_a_model_may_be_named_by_its_test_id(project: Project, run: Run) -> None:
-    project(TABLE)
-    assert "2 configured, 1 checked, 0 failed" in run("pyproject.toml::fits", "--no-build").stdout
-
-
-def test_several_projects_are_checked_one_after_the_other(project: Project, run: Run) -> None:
+def test_several_projects_are_checked_one_after_the_other_and_a_model_by_its_test_id(
+    project: Project, run: Run
+) -> None:
     project(TABLE)
     for folder, table in ("a", TABLE), ("b", FITS):
         Path(folder).mkdir()
@@ -162,3 +143,7 @@ def test_several_projects_are_checked_one_after_the_other(project: Project, run:
     done = run("--no-build", "--project", "a", "--project", "b", "--report", "size.json")
     assert done.returncode == MISTAKEN
     assert "--report is for one project" in done.stderr
+    done = run("pyproject.toml::fits", "--no-build")
+    assert (done.returncode, done.stderr) == (GOOD, "")
+    assert "✓  fits   BertForMaskedLM      59,549     60K  +451" in done.stdout
+    assert "2 configured, 1 checked, 0 failed" in done.stdout

@@ -54,24 +54,20 @@ def test_a_declared_model_is_named_as_its_test_is(config: dict[str, Any]) -> Non
 
 
 def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: dict[str, Any]) -> None:
-    Path("config.json").write_text(json.dumps({key: config[key] for key in config if key != "model_type"}))
-    with pytest.raises(ValueError, match=r'has no model_type, .*; write family="bert"$'):
-        closed_form("config.json")
-    Path("config.json").write_text(json.dumps({**config, "architectures": []}))
-    with pytest.raises(ValueError, match=r"names no architecture; write architecture with one of BertModel, "):
-        closed_form("config.json")
-    with pytest.raises(ValueError, match=r"^nowhere\.json: .*there is no such file"):
-        closed_form("nowhere.json")
     Path("bert").mkdir()
-    Path("bert/config.json").write_text(json.dumps(config))
-    for slip in ("bert/config.jsn", f"../{Path.cwd().name}/bert/config.jsn", "brt/config.json"):
-        with pytest.raises(
-            ValueError, match=rf"""^{slip}: there is no such file; did you mean "(bert/)?config\.json"\?"""
-        ):
-            closed_form(slip)
-    with pytest.raises(
-        ValueError, match=r"""; did you mean "bert-base-uncased"\? If not, run hf download bert-base-un"""
-    ):
-        closed_form("bert-base-uncase")
-    with pytest.raises(ValueError, match=r"run hf download nowhere config\.json --local-dir configs/nowhere, "):
-        closed_form("nowhere")
+    nameless = {key: each for key, each in config.items() if key != "model_type"}
+    for file, keys in ("bert/config", config), ("nameless", nameless), ("classless", {**config, "architectures": []}):
+        Path(f"{file}.json").write_text(json.dumps(keys))
+    near = r"""there is no such file; did you mean "(bert/)?config\.json"\?"""
+    for name, mistake in {
+        "nameless.json": r'has no model_type, .*; write family="bert"$',
+        "classless.json": "names no architecture; write architecture with one of BertModel, ",
+        "nowhere.json": r"^nowhere\.json: .*there is no such file",
+        "bert/config.jsn": f"^bert/config.jsn: {near}",
+        f"../{Path.cwd().name}/bert/config.jsn": f"^../{Path.cwd().name}/bert/config.jsn: {near}",
+        "brt/config.json": f"^brt/config.json: {near}",
+        "bert-base-uncase": r"""; did you mean "bert-base-uncased"\? If not, run hf download bert-base-un""",
+        "nowhere": r"run hf download nowhere config\.json --local-dir configs/nowhere, ",
+    }.items():
+        with pytest.raises(ValueError, match=mistake):
+            closed_form(name)

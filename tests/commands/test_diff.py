@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 CHINESE = Path(__file__).parents[2] / "examples" / "d-bert-base-chinese" / "config.json"
 """SOURCES D: 102,290,312 in all, 7,087,872 a layer."""
 Change = Callable[..., str]
+Compare = Callable[..., tuple[list[list[str]], list[str]]]
 
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Change:
-    """Write the config with other keys, and say where."""
+    """Write the config with other keys, and return its path."""
 
     def write(**keys: Any) -> str:
         config = {**json.loads(CHINESE.read_text("utf-8")), **keys}
@@ -31,18 +32,17 @@ def changed(tmp_path: Path) -> Change:
 
 
 @pytest.fixture
-def compare(changed: Change, bertsize: Bertsize) -> Callable[..., tuple[list[list[str]], list[str]]]:
-    """Return the cells of the table, and the sentences below it, of a config with other keys."""
+def compare(changed: Change, bertsize: Bertsize) -> Compare:
+    """Return the rows of the table as cells, and the sentences below it, of a config with other keys."""
 
     def run(**keys: Any) -> tuple[list[list[str]], list[str]]:
-        out = bertsize.printed("diff", str(CHINESE), changed(**keys)).splitlines()
-        sentences = next(number for number, line in enumerate(out) if line.startswith("- "))
-        return [line.split() for line in out[:sentences]], out[sentences:]
+        table, mark, notes = bertsize.printed("diff", str(CHINESE), changed(**keys)).partition("\n- ")
+        return [line.split() for line in table.splitlines()], f"{mark[1:]}{notes}".splitlines()
 
     return run
 
 
-def test_a_thirteenth_layer_is_named_with_what_it_costs(compare: Callable[..., Any]) -> None:
+def test_a_thirteenth_layer_is_named_with_what_it_costs(compare: Compare) -> None:
     table, said = compare(num_hidden_layers=13)
     # SOURCES D; 4 bytes a parameter; a layer of D 768, I 3,072 at S = 128: 2·S·(4·D² + 2·I·D) + 4·S²·D
     layer = 2 * 128 * (4 * 768**2 + 2 * 3072 * 768) + 4 * 128**2 * 768
@@ -56,7 +56,7 @@ def test_a_thirteenth_layer_is_named_with_what_it_costs(compare: Callable[..., A
     assert said[-1] == "- net +7,087,872"
 
 
-def test_a_component_that_only_one_has_is_none_in_the_other(compare: Callable[..., Any]) -> None:
+def test_a_component_that_only_one_has_is_none_in_the_other(compare: Compare) -> None:
     table, said = compare(architectures=["BertModel"])
     # SOURCES C and D: the pooler is 590,592, the head 613,256
     assert ["pooler", "0", "590,592", "+590,592"] in table
@@ -65,7 +65,7 @@ def test_a_component_that_only_one_has_is_none_in_the_other(compare: Callable[..
     assert said[-1] == "- net -22,664: 590,592 added, 613,256 removed"
 
 
-def test_several_keys_are_counted_alone_and_together(compare: Callable[..., Any]) -> None:
+def test_several_keys_are_counted_alone_and_together(compare: Compare) -> None:
     _, said = compare(num_hidden_layers=6, hidden_size=1_536)
     rows = "\n".join(said).replace("\n  ", " ").splitlines()
     sums = [int(re.findall(r": ([+-][\d,]+)", line)[0].replace(",", "")) for line in rows[:3]]

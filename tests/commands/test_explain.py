@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
@@ -18,7 +18,8 @@ from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.drawing import Style, draw
 from pytest_bertsize.table.settings import find_table, load
-from tests.support.bert_reviews import BERT, chinese
+from tests.conftest import BERT_BASE
+from tests.support.bert_reviews import BERT
 from tests.support.family_configs import PAIRS, sample
 from tests.support.formulas import value_of
 
@@ -51,41 +52,31 @@ def test_name_formula_numbers_and_count_stand_in_a_row(bertsize: Bertsize) -> No
     assert out.startswith("BertForMaskedLM  ")
     assert "V=21128 D=768 L=12 A=12 I=3072 P=512 T=2" in " ".join(out.split()), "behind a path of any length"
 
-
-def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
-    (tied,) = [line for line in list_tree(chinese(), BERT) if line.formula.startswith("tied")]
-    assert (tied.formula, tied.numbers, tied.count) == ("tied to embeddings.word", "16,226,304 shared", 0)
-
-
-@pytest.mark.parametrize(
-    "note",
-    [
+    assert ["weights", "tied to embeddings.word", "16,226,304 shared", "0"] in rows
+    assert {
         "- total = V·D + P·D + T·D + 2·D + L·(4·D² + 2·I·D + 9·D + I) + D² + V + 3·D",
         "- A = 12 (num_attention_heads) is in no formula: heads divide D, they do not multiply it",
         "- tied tensors are counted once; with copies the count is 118,537,744",  # DESIGN: a counter that loses the tie
         "- a count is not a size: in float32 the model takes 409,161,248 bytes, 390.2 MiB",  # 4 · 102,290,312
-    ],
-)
-def test_what_is_usually_got_wrong_is_said(note: str, bertsize: Bertsize) -> None:
-    assert note in bertsize.printed("explain", CHINESE).splitlines()
+    } <= {*out.splitlines()}
 
 
 @pytest.mark.parametrize("command", [("explain",), ("fit", "--total", "90M")])
 def test_a_key_that_is_missing_is_said_below_with_what_to_write(
     command: tuple[str, ...], tmp_path: Path, bertsize: Bertsize
 ) -> None:
-    write(tmp_path / "config.json", {key: each for key, each in read(CHINESE).items() if key != "type_vocab_size"})
+    config = json.loads(Path(CHINESE).read_text("utf-8"))
+    del config["type_vocab_size"]
+    (tmp_path / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
     out = bertsize.printed(*command, str(tmp_path / "config.json"))
     assert out.splitlines()[-1] == '  → write "type_vocab_size": 2'
 
 
 def test_shared_layers_are_one_layer_that_is_used_many_times(tmp_path: Path, bertsize: Bertsize) -> None:
     # albert-base-v2 as published; 11,683,584 and 89,650,176 are the README's
-    sizes = {"vocab_size": 30000, "embedding_size": 128, "hidden_size": 768, "num_hidden_layers": 12}
-    more = {"num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
-    groups = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu_new"}
-    config = {"model_type": "albert", "architectures": ["AlbertModel"], **sizes, **more, **groups}
-    write(tmp_path / "config.json", config)
+    config = {**BERT_BASE, "vocab_size": 30000, "embedding_size": 128, "num_hidden_groups": 1, "inner_group_num": 1}
+    config |= {"model_type": "albert", "architectures": ["AlbertModel"], "hidden_act": "gelu_new"}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     out = bertsize.printed("explain", str(tmp_path))
     assert ["total", "11,683,584"] in cells(out)
     assert "one layer of 1, used 12 times" in out
@@ -102,41 +93,43 @@ def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(bertsize
     assert not [row for row in rows if row[0] in {"weights", "biases"}]
 
 
-# every family
+TREES = (
+    "bert",
+    "albert",
+    "deberta-v2",
+    "encoder-decoder",
+    "funnel",
+    "longformer",
+    "mobilebert",
+    "modernbert",
+    "t5",
+    "xlm",
+)
+"""Families whose trees differ: shared layers, two stacks, blocks of layers, layers of two kinds, projections."""
 
 
-@pytest.mark.parametrize(("family", "architecture"), dict(PAIRS).items())
-def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: str, architecture: str) -> None:
-    for tensors, case in enumerate(sample(family, architecture)[:2]):
+@pytest.mark.parametrize("family", TREES)
+def test_components_sum_to_the_total_by_their_formulas_and_no_number_is_cut_at_80_columns(family: str) -> None:
+    for tensors, case in enumerate(sample(family, dict(PAIRS)[family])[:2]):
         form = case.closed_form()
         lines = list_tree(form, FAMILIES[family], tensors=bool(tensors))
         assert sum(line.count for line in lines[:-1] if line.depth == 0) == form.total
         assert lines[-1] == Line(0, TOTAL, count=form.total)
+        formulas, sizes, leaves = Formulas(form.dims), form.dims.sizes, list_leaves(form)
+        for leaf in leaves:
+            assert value_of(formulas.sum_one_copy([leaf.symbolic]).text, sizes) == leaf.owned, leaf
+        assert value_of(formulas.sum_all_copies(leaf.symbolic for leaf in leaves).text, sizes) == form.total
     text = draw(Style(80), draw_lines(lines, Style(80)))  # of the second, with its tensors
     assert max(map(cell_len, text.splitlines())) < 80
     rows = [line for line in text.splitlines() if re.search(r"\d$", line)]
     assert [row.split()[-1] for row in rows][-1] == f"{form.total:,}"
-    words = text.split()
-    assert all(f"{line.count:,}" in words for line in lines)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_written_formula_gives_its_number(family: str) -> None:
-    for case in sample(family, FAMILIES[family].architectures[0].name)[:2]:
-        form = case.closed_form()
-        formulas = Formulas(form.dims)
-        for leaf in list_leaves(form):
-            assert value_of(formulas.sum_one_copy([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
-        assert (
-            value_of(formulas.sum_all_copies(leaf.symbolic for leaf in list_leaves(form)).text, form.dims.sizes)
-            == form.total
-        )
+    assert {f"{line.count:,}" for line in lines} <= {*text.split()}
 
 
 # width, colour, encoding
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("width", [60, 100, 200])
 @pytest.mark.parametrize("arguments", [(), ("--tensors",), ("--names", "bert4keras"), ("--names", "tensorflow")])
 def test_every_width_shows_every_count_whole(
     width: int, arguments: tuple[str, ...], bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
@@ -151,17 +144,14 @@ def test_every_width_shows_every_count_whole(
 # which config
 
 
-ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
+CLASSES = ", ".join(each.name for each in BERT.architectures)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([GOOGLE], "has no model_type, as is usual for Google's bert_config.json; write --family bert"),
-        (
-            [GOOGLE, "--family", "bert"],
-            f"names no architecture; write --architecture with one of {ARCHITECTURES}",
-        ),
+        ([GOOGLE, "--family", "bert"], f"names no architecture; write --architecture with one of {CLASSES}"),
         (
             [CHINESE, "--architecture", "BertForMaskedLN"],
             "\"BertForMaskedLN\" in the family 'bert'; the nearest class is BertForMaskedLM; correct the name",
@@ -186,30 +176,25 @@ def test_a_mistake_is_one_line_that_says_what_to_write(arguments: list[str], mes
     assert "pyproject" not in err
 
 
-NOTHING_SAYS = (
-    "neither the table nor a config names a model class for m:f; bertsize init m:f --name own --write writes its table; or "
-    "contribute a closed form, or write closed_form = false"
-)
-ITS_TABLE_SAYS_SO = (
-    "own has no closed form: its table has closed_form = false; run bertsize check, which builds it and "
-    "compares its count with its budget and its lock"
-)
-
-
 @pytest.mark.parametrize(
     ("declared", "mistake"),
     [
-        ("", NOTHING_SAYS),
-        ("closed_form = false\n", ITS_TABLE_SAYS_SO),
+        (
+            "",
+            "neither the table nor a config names a model class for m:f; bertsize init m:f --name own --write writes ",
+        ),
+        (
+            "closed_form = false\n",
+            "own has no closed form: its table has closed_form = false; run bertsize check, which ",
+        ),
     ],
-    ids=["nothing is written", "a factory alone"],
 )
 def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_or_to_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize, declared: str, mistake: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{declared}budget.total = 1\n')
-    assert bertsize.refused("explain", "own") == f"ERROR: {mistake}\n"
+    assert bertsize.refused("explain", "own").startswith(f"ERROR: {mistake}")
 
 
 # a model that a table declares
@@ -228,22 +213,13 @@ def test_every_model_that_an_example_declares_is_explained_and_compared_with_its
         assert bertsize.printed("diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}")
 
 
-def read(path: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
-    return data
-
-
-def write(path: Path, config: dict[str, Any]) -> None:
-    path.write_text(json.dumps(config, indent=1), encoding="utf-8")
-
-
 # names
 
 
 @pytest.fixture
 def declaring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "configs/cls").mkdir(parents=True)
-    write(tmp_path / "configs/cls/config.json", read(CHINESE))
+    (tmp_path / "configs/cls/config.json").write_text(Path(CHINESE).read_text("utf-8"))
     table = '[tool.bertsize.models.cls]\nconfig = "configs/cls"\nbudget.total = "110M"\n'
     (tmp_path / "pyproject.toml").write_text(table)
     (tmp_path / "src").mkdir()
@@ -252,39 +228,30 @@ def declaring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_nearest_table_upwards_is_the_projects(declaring: Path, bertsize: Bertsize) -> None:
+def test_the_nearest_table_upwards_is_the_projects_and_one_that_may_be_ours_is_not_passed_over(
+    declaring: Path, bertsize: Bertsize
+) -> None:
     assert find_table(Path.cwd()) == declaring / "pyproject.toml"
     rows = bertsize.json("explain", str(declaring / "configs/cls"))["components"]
     assert bertsize.json("explain", "cls")["components"] == rows
+    for below in ("[tool.bertsizes.models.a]", "[tool.bert-size]", "not TOML"):
+        (declaring / "src/pyproject.toml").write_text(below)
+        assert find_table(Path.cwd()) == declaring / "src/pyproject.toml"
 
 
-@pytest.mark.parametrize("below", ["[tool.bertsizes.models.a]", "[tool.bert-size]", "not TOML"])
-def test_a_table_that_may_be_ours_is_not_passed_over(declaring: Path, below: str) -> None:
-    (declaring / "src/pyproject.toml").write_text(below)
-    assert find_table(Path.cwd()) == declaring / "src/pyproject.toml"
-
-
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
-        ("clx", "declares no such model: it declares cls; did you mean 'cls'?"),
-        ("HEAD:cls", "is not in a git repository"),
-    ],
-)
-def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, typed: str, says: str) -> None:
-    assert declaring.is_dir()
-    assert says in bertsize.refused("explain", typed)
-
-
-def test_without_a_table_init_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "declares a model; run hf download cls" in (said := bertsize.refused("explain", "cls"))
+def test_a_name_that_is_none(declaring: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = bertsize.refused("explain", "clx")
+    assert "declares no such model: it declares cls; did you mean 'cls'?" in said
+    assert "is not in a git repository" in bertsize.refused("explain", "HEAD:cls")
+    (declaring / "pyproject.toml").unlink()
+    said = bertsize.refused("explain", "cls")
+    assert "declares a model; run hf download cls" in said
     assert "or run bertsize init" in said
 
 
 def test_one_module_of_a_folder_of_several_is_no_config(tmp_path: Path, bertsize: Bertsize) -> None:
     (tmp_path / "sbert/2_Dense").mkdir(parents=True)
-    write(tmp_path / "sbert/2_Dense/config.json", {"in_features": 64, "out_features": 32})
+    (tmp_path / "sbert/2_Dense/config.json").write_text('{"in_features": 64, "out_features": 32}')
     (tmp_path / "sbert/modules.json").write_text("[]")
     said = bertsize.refused("explain", str(tmp_path / "sbert/2_Dense/config.json"))
     assert f"one module of a sentence-transformers model; name the model's folder, {tmp_path}/sbert" in said
@@ -296,7 +263,7 @@ def test_the_command_alone_prints_its_help(bertsize: Bertsize) -> None:
 
 def test_the_folder_that_peft_saves_is_an_adapter(declaring: Path, bertsize: Bertsize) -> None:
     (declaring / "lora").mkdir()
-    write(declaring / "lora/adapter_config.json", {"peft_type": "LORA", "r": 4, "target_modules": ["query"]})
+    (declaring / "lora/adapter_config.json").write_text('{"peft_type": "LORA", "r": 4, "target_modules": ["query"]}')
     with (declaring / "pyproject.toml").open("a") as table:
         table.write('adapter = "lora"\n')
     assert f"{12 * 2 * 4 * 768:,}" in bertsize.printed("explain", "cls")

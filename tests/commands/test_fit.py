@@ -16,6 +16,7 @@ from pytest_bertsize import closed_form
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
 from pytest_bertsize.table.toml import inline
+from tests.conftest import BERT_BASE
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -38,20 +39,19 @@ def test_the_nearest_shape_is_the_first_and_today_stands_above_it(bertsize: Bert
 
 @pytest.mark.parametrize(("network", "total"), [(3072, "60M"), (256, "40M")])
 def test_what_is_pasted_is_toml_on_one_line_and_counts_to_what_is_said(
-    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch, network: int, total: str
+    bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch, network: int, total: str
 ) -> None:
     """Of 256 numbers, some of the widths have no feed-forward layer in the ratio that is looked at."""
     monkeypatch.setenv("COLUMNS", "60")
     config = {**json.loads(Path(UNCASED).read_text("utf-8")), "intermediate_size": network}
-    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    out = bertsize.printed("fit", str(tmp_path / "config.json"), "--total", total).splitlines()
+    Path("config.json").write_text(json.dumps(config), encoding="utf-8")
+    out = bertsize.printed("fit", "config.json", "--total", total).splitlines()
     totals = [line.split()[5] for line in out if re.match(r" +\d+ +\d", line)]
     pasted = [line.split(maxsplit=1)[1] for line in out if " overrides = {" in line]
     assert len(totals) == len(pasted) == 10
     for counted, line in zip(totals, pasted, strict=True):
-        written = {**config, **tomllib.loads(line)["overrides"]}
-        (tmp_path / "config.json").write_text(json.dumps(written), encoding="utf-8")
-        assert f"{closed_form(tmp_path)['total']:,}" == counted
+        Path("config.json").write_text(json.dumps({**config, **tomllib.loads(line)["overrides"]}), encoding="utf-8")
+        assert f"{closed_form('config.json')['total']:,}" == counted
 
 
 def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
@@ -65,41 +65,32 @@ def test_markdown_is_a_table_with_what_to_paste(bertsize: Bertsize) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "ERROR: there is no limit; write --total 110M, for example\n"),
+        ("", "there is no limit; write --total 110M, for example\n"),
+        ("--total 40K", "no shape of the search is within total 40K; write a larger limit or a smaller vocab_size\n"),
         (
-            ["--total", "40K"],
-            "ERROR: no shape of the search is within total 40K; write a larger limit or a smaller vocab_size\n",
+            "--total 9M --keep vocab_sise",
+            "--keep \"vocab_sise\" is not a size of this model; did you mean 'vocab_size'?\n",
         ),
-        (
-            ["--total", "110M", "--keep", "vocab_sise"],
-            "ERROR: --keep \"vocab_sise\" is not a size of this model; did you mean 'vocab_size'?\n",
-        ),
-        (["--total", "110M", "--multiple", "0"], "ERROR: --multiple is 0; write a number from 1\n"),
+        ("--total 9M --multiple 0", "--multiple is 0; write a number from 1\n"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(arguments: list[str], said: str, bertsize: Bertsize) -> None:
-    assert bertsize.refused("fit", UNCASED, *arguments).startswith(said)
+def test_what_cannot_be_is_a_sentence(arguments: str, said: str, bertsize: Bertsize) -> None:
+    assert bertsize.refused("fit", UNCASED, *arguments.split()).startswith(f"ERROR: {said}")
 
 
 # a declared model
 
 
+SMALL = {**BERT_BASE, "architectures": ["BertModel"], "vocab_size": 1000, "hidden_size": 128}
+SMALL |= {"num_attention_heads": 2, "num_hidden_layers": 4, "intermediate_size": 512, "max_position_embeddings": 128}
+"""4 layers of 198,272, and 128 · (1000 + 128 + 2 + 2) + 128² + 128 beside them: 954,496."""
 CONVBERT = {
+    **SMALL,
     "model_type": "convbert",
     "architectures": ["ConvBertModel"],
-    "vocab_size": 1000,
     "embedding_size": 128,
-    "hidden_size": 128,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 4,
-    "intermediate_size": 512,
-    "max_position_embeddings": 128,
-    "type_vocab_size": 2,
     "head_ratio": 2,
 }
-SMALL = {key: each for key, each in CONVBERT.items() if key not in {"embedding_size", "head_ratio"}}
-SMALL |= {"model_type": "bert", "architectures": ["BertModel"]}
-"""4 layers of 198,272, and 128 · (1000 + 128 + 2 + 2) + 128² + 128 beside them: 954,496."""
 
 
 @pytest.fixture(autouse=True)
@@ -121,23 +112,32 @@ def count_again(table: str, found: list[dict[str, Any]]) -> Iterator[ClosedForm]
 
 
 def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(bertsize: Bertsize) -> None:
-    overrides = "overrides = { num_hidden_layers = 13, type_vocab_size = 1 }"
-    declare(f'{overrides}\nbudget.total = "110M"', json.loads(Path(UNCASED).read_text("utf-8")))
+    declare('overrides = { num_hidden_layers = 5, type_vocab_size = 1 }\nbudget.total = "955K"')
     first = bertsize.json("fit", "small")["shapes"][0]
-    assert first["overrides"] == {"num_hidden_layers": 12, "type_vocab_size": 1}
-    assert first["parameters"] == 109_514_298 - 768
+    assert first["overrides"] == {"num_hidden_layers": 4, "type_vocab_size": 1}
+    assert first["parameters"] == 954_496 - 128
     out = bertsize.printed("fit", "small").splitlines()
-    assert " 1  overrides = { num_hidden_layers = 12, type_vocab_size = 1 }" in out
-    assert "shapes within total 110M; " in " ".join(out)
+    assert " 1  overrides = { num_hidden_layers = 4, type_vocab_size = 1 }" in out
+    assert "shapes within total 955K; " in " ".join(out)
 
 
-def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report() -> None:
-    declare('budget.total = "800K"', CONVBERT)
+@pytest.mark.parametrize(
+    ("table", "config", "said"),
+    [
+        ('budget.total = "800K"', CONVBERT, ("small: total 911,908, limit 800,000", "→ would fit: ")),
+        (
+            'adapter = { r = 8, target_modules = ["query", "value"] }\nbudget.trainable = "10K"',
+            SMALL,
+            ("→ would fit: r 8 → 4, trainable 16,384 → 8,192 (962,688); or ",),
+        ),
+    ],
+    ids=["heads of a ratio", "an adapter"],
+)
+def test_a_report_of_a_run_says_what_would_fit(table: str, config: dict[str, Any], said: tuple[str, ...]) -> None:
+    declare(table, config)
     out = io.StringIO()
     assert check(Path(), None, verbosity=1, out=out) == FOUND
-    said = " ".join(out.getvalue().split())
-    assert "small: total 911,908, limit 800,000" in said
-    assert "→ would fit: " in said
+    assert all(each in " ".join(out.getvalue().split()) for each in said)
 
 
 @pytest.mark.parametrize(
@@ -196,19 +196,12 @@ def test_the_rank_and_the_targets_of_an_adapter_vary_first(bertsize: Bertsize, *
 
 def test_a_limit_on_what_trains_never_makes_a_larger_model(bertsize: Bertsize) -> None:
     table = f"adapter = {inline(ADAPTER)}\nbudget.trainable"
-    for most, keep in (("20K", ["r", "target_modules"]), ("20K", []), ("10K", ["r", "target_modules"])):
+    for most, keep in (("20K", []), ("10K", ["r", "target_modules"])):
         declare(f'{table} = "{most}"')
         found = bertsize.json("fit", "small", *(part for key in keep for part in ("--keep", key)))["shapes"]
         assert all(each["parameters"] <= 954_496 + 16_384 for each in found)
         assert all(each["limited"]["trainable"] <= 20_000 for each in found)
         assert any(each["adapter"] for each in found) is not bool(keep)
-
-
-def test_a_report_says_which_rank_would_fit() -> None:
-    declare(f'adapter = {inline(ADAPTER)}\nbudget.trainable = "10K"')
-    out = io.StringIO()
-    assert check(Path(), None, verbosity=1, out=out) == FOUND
-    assert "→ would fit: r 8 → 4, trainable 16,384 → 8,192 (962,688); or " in " ".join(out.getvalue().split())
 
 
 def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize) -> None:
@@ -220,26 +213,20 @@ def test_bytes_are_held_as_the_parameters_that_they_let_pass(bertsize: Bertsize)
         assert f"{limit} {each * 900}KB" in " ".join(bertsize.printed("fit", "small").split())
 
 
+@pytest.mark.parametrize(
+    ("size", "varied", "kept"),
+    [
+        ("128", "intermediate_size, num_hidden_layers, vocab_size", "9"),
+        ('"hidden_size"', "hidden_size, ", "9"),
+        ('"hidden_size + 384"', "hidden_size, ", "9, 384"),
+    ],
+)
 def test_a_size_that_a_row_of_extra_has_as_a_number_is_not_varied(
-    tmp_path: Path, bertsize: Bertsize, monkeypatch: pytest.MonkeyPatch
+    bertsize: Bertsize, size: str, varied: str, kept: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("config.json").write_text(Path(UNCASED).read_text("utf-8"), encoding="utf-8")
-    by_size = {
-        "768": ("intermediate_size, num_hidden_layers, vocab_size", "numbers in extra stay as written: 9"),
-        '"hidden_size"': ("hidden_size, ", "numbers in extra stay as written: 9"),
-        '"hidden_size + 384"': ("hidden_size, ", "numbers in extra stay as written: 9, 384"),
-    }
-    for size, (varied, kept) in by_size.items():
-        Path("pyproject.toml").write_text(f"""
-[tool.bertsize.models.tagger]
-factory = "own:Tagger"
-config = "config.json"
-backbone = "bert"
-extra = [{{ name = "out", linear = [{size}, 9] }}]
-budget.total = "90M"
-""")
-        out = bertsize.printed("fit", "tagger")
-        assert f"- varied: {varied}" in out
-        assert ("- not varied: hidden_size 768: a row of extra has the same number" in out) == (size == "768")
-        assert f"- {kept}\n" in out
+    row = f'{{ name = "out", linear = [{size}, 9] }}'
+    declare(f'factory = "own:Tagger"\nbackbone = "bert"\nextra = [{row}]\nbudget.total = "800K"')
+    out = bertsize.printed("fit", "small", "--multiple", "16")
+    assert f"- varied: {varied}" in out
+    assert ("a row of extra has the same number" in out) == (size == "128")
+    assert f"- numbers in extra stay as written: {kept}\n" in out

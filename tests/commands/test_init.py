@@ -41,12 +41,14 @@ def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
 def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_key_that_it_does_not(
     tmp_path: Path,
 ) -> None:
-    code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
-    lay(tmp_path, **{"config.json": {**TINY, "fusion_layer": 3}, "models/fusion.py": code})
+    lay(
+        tmp_path,
+        **{"config.json": {**TINY, "fusion_layer": 3}, "models/fusion.py": "def f(config): config.fusion_layer"},
+    )
     assert started(tmp_path)[:2] == (NOTHING, "")
     (line,) = by_hand(tmp_path)
     assert line.startswith(
-        'config.json: no class of the library reads the key "fusion_layer", but models/fusion.py names it: '
+        'config.json: no class of the library reads the key "fusion_layer", but models/fusion.py names'
     )
 
 
@@ -56,15 +58,10 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
 BEFORE = "# mine\n[project]\nname = 'x'   # odd   spaces\n\n[tool.other]\nz = 1\na = 2\n"
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        BEFORE,
-        BEFORE.rstrip("\n"),
-        '[tool.bertsize]\nhub = { "acme/tiny" = "tiny.json" }\n[tool.bertsize.models]\n',
-    ],
-)
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+HUB = '[tool.bertsize]\nhub = { "acme/tiny" = "tiny.json" }\n[tool.bertsize.models]\n'
+
+
+@pytest.mark.parametrize(("before", "newline"), [(BEFORE, "\n"), (BEFORE.rstrip("\n"), "\r\n"), (HUB, "\n")])
 def test_what_stands_in_the_file_stays_to_the_byte(tmp_path: Path, before: str, newline: str) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before.replace("\n", newline)})
     assert started(tmp_path, writes=True)[:2] == (
@@ -141,30 +138,18 @@ def test_a_symlink_is_not_written_through(tmp_path: Path) -> None:
 # pytest's root
 
 
-SETTINGS = {
-    "setup.cfg": "[tool:pytest]\naddopts = -ra\n",
-    "tox.ini": "[tox]\n\n[pytest]\naddopts = -ra\n",
-    "pytest.toml": "",
-}
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_settings_that_pytest_has_in_another_file_stay_in_force(tmp_path: Path, name: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, name: SETTINGS[name]})
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("setup.cfg", "[tool:pytest]\naddopts = -ra\n"), ("tox.ini", "[tox]\n\n[pytest]\n"), ("pytest.toml", "")],
+)
+def test_settings_that_pytest_has_in_another_file_stay_in_force(tmp_path: Path, name: str, text: str) -> None:
+    lay(tmp_path, **{"config.json": TINY, name: text})
     assert started(tmp_path, writes=True)[0] == GOOD
     assert "[tool.pytest.ini_options]" not in (tmp_path / "pyproject.toml").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("setup.cfg", "[metadata]\nname = x\n"),
-    ],
-)
-def test_files_without_a_word_of_pytest_are_no_settings_and_a_new_root_is_told(
-    tmp_path: Path, name: str, text: str
-) -> None:
-    lay(tmp_path, **{"config.json": TINY, name: text})
+def test_files_without_a_word_of_pytest_are_no_settings_and_a_new_root_is_told(tmp_path: Path) -> None:
+    lay(tmp_path, **{"config.json": TINY, "setup.cfg": "[metadata]\nname = x\n"})
     assert started(tmp_path, writes=True) == (
         GOOD,
         (
@@ -184,11 +169,10 @@ ABOVE = {
 }
 
 
-@pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("above", ABOVE)
-def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path, above: str, *, writes: bool) -> None:
+def test_a_part_of_another_project_is_refused_with_both_commands_until_it_is_named(tmp_path: Path, above: str) -> None:
     lay(tmp_path, **ABOVE[above], **{"src/deep/config.json": TINY})
-    assert started(tmp_path / "src" / "deep", writes=writes, is_named=False) == (
+    assert started(tmp_path / "src" / "deep", writes=True, is_named=False) == (
         MISTAKEN,
         "",
         (
@@ -197,6 +181,7 @@ def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path,
         ),
     )
     assert not (tmp_path / "src" / "deep" / "pyproject.toml").exists()
+    assert started(tmp_path / "src" / "deep", writes=True)[0] == GOOD
 
 
 # how it is shown

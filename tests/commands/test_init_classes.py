@@ -27,56 +27,47 @@ def classes_of(root: Path) -> list[str]:
     return group(root, "model classes")
 
 
-def made_in(root: Path) -> list[str]:
-    return group(root, "models of the library")
-
-
 # which classes
 
 
+CODE = 'code/tagger.py:5 defines Tagger: bertsize init tagger:Tagger (with pythonpath = ["code"] in pytest\'s options)'
+MAKERS = f"{TAGGER}\n\ndef of(width):\n    return Tagger(width)\n\n\ndef build(width=9):\n    return Tagger(width)\n"
+LIGHTNING = """\
+import pytorch_lightning as pl
+import transformers as hf
+
+class A(pl.LightningModule):
+    def __init__(self, name):
+        self.bert = hf.AutoModel.from_pretrained(name)
+"""
+
+
 @pytest.mark.parametrize(
-    ("files", "line"),
+    ("file", "code", "train", "line"),
     [
-        ({"tagger.py": TAGGER}, "tagger.py:5 defines Tagger: bertsize init tagger:Tagger"),
+        ("tagger.py", TAGGER, "", "tagger.py:5 defines Tagger: bertsize init tagger:Tagger"),
         (
-            {"src/model/tagger.py": TAGGER, "src/train.py": "from model.tagger import Tagger\n"},
+            *("src/model/tagger.py", TAGGER, "from model.tagger import Tagger\n"),
             "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger",
         ),
+        ("code/tagger.py", TAGGER, "from tagger import Tagger\n", CODE),
+        ("acme/__init__.py", TAGGER, "", "acme/__init__.py:5 defines Tagger: bertsize init acme:Tagger"),
+        ("two words.py", TAGGER, "", "two words.py:5 defines Tagger"),
+        ("t.py", MAKERS, "", "t.py:5 defines Tagger: bertsize init t:build"),
+        ("t.py", LIGHTNING, "", "t.py:4 defines A: bertsize init t:A"),
         (
-            {"code/tagger.py": TAGGER, "code/train.py": "from tagger import Tagger\n"},
-            (
-                "code/tagger.py:5 defines Tagger: bertsize init tagger:Tagger "
-                '(with pythonpath = ["code"] in pytest\'s options)'
-            ),
-        ),
-        (
-            {"acme/__init__.py": TAGGER, "train.py": "from acme import Tagger\n"},
-            "acme/__init__.py:5 defines Tagger: bertsize init acme:Tagger",
-        ),
-        ({"two words.py": TAGGER}, "two words.py:5 defines Tagger"),
-        (
-            {
-                "t.py": f"{TAGGER}\n\ndef of(width):\n    return Tagger(width)\n\n\ndef build(width=9):\n    return Tagger(width)\n"
-            },
-            "t.py:5 defines Tagger: bertsize init t:build",
-        ),
-        (
-            {
-                "t.py": "import pytorch_lightning as pl\nimport transformers as hf\n\nclass A(pl.LightningModule):\n"
-                "    def __init__(self, name):\n        self.bert = hf.AutoModel.from_pretrained(name)\n"
-            },
-            "t.py:4 defines A: bertsize init t:A",
-        ),
-        (
-            {"t.py": "from pytorch_transformers import BertModel as B\nclass A(B): pass\n"},
+            *("t.py", "from pytorch_transformers import BertModel as B\nclass A(B): pass\n", ""),
             "t.py:2 defines A: bertsize init t:A",
         ),
     ],
 )
 def test_a_class_that_holds_or_is_a_model_of_the_library_is_listed_with_the_command_that_declares_it(
-    tmp_path: Path, files: dict[str, str], line: str
+    tmp_path: Path, file: str, code: str, train: str, line: str
 ) -> None:
-    assert classes_of(lay(tmp_path, **files)) == [line]
+    status, out, err = started(lay(tmp_path, **{file: code, "train.py": train}))
+    assert (status, out) == (NOTHING, "")
+    assert classes_of(tmp_path) == [line]
+    assert 'if a script makes the model, call check_model(model, "NAME") in the script' in err
 
 
 LAYERS = f"""{TAGGER}
@@ -103,7 +94,7 @@ class Data:
 
 def test_a_class_without_one_a_loss_and_a_part_of_another_are_not_listed(tmp_path: Path) -> None:
     assert classes_of(lay(tmp_path, **{"a.py": LAYERS})) == ["a.py:20 defines Whole: bertsize init a:Whole"]
-    assert made_in(tmp_path) == ["a.py:27 makes BertModel"]
+    assert group(tmp_path, "models of the library") == ["a.py:27 makes BertModel"]
 
 
 def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(tmp_path: Path) -> None:
@@ -127,23 +118,12 @@ def test_a_model_of_the_library_is_listed_once_with_its_name_of_the_hub(tmp_path
         "AutoModel.from_pretrained('bert-base-uncased')\nAutoModel.from_pretrained('configs/x')\n"
         "AutoModel.from_pretrained('output/model')\nAutoModel.from_pretrained('mine')\n"
     )
-    assert made_in(lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})) == [
+    lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})
+    assert group(tmp_path, "models of the library") == [
         "a.py:8 makes AutoModel",
         'a.py:5 makes AutoModel of "bert-base-uncased"',
         'a.py:6 makes AutoModel of "acme/tiny"',
     ]
-
-
-# how one is declared
-
-
-def test_the_command_that_is_shown_declares_a_class(tmp_path: Path) -> None:
-    train = "from model.tagger import Tagger\nfrom transformers import BertConfig\nmodel = Tagger(BertConfig())\n"
-    lay(tmp_path, **{"src/model/tagger.py": TAGGER, "src/train.py": train})
-    status, out, err = started(tmp_path)
-    assert (status, out) == (NOTHING, "")
-    assert "src/model/tagger.py:5 defines Tagger: bertsize init model.tagger:Tagger\n" in err
-    assert 'if a script makes the model, call check_model(model, "NAME") in the script' in err
 
 
 # classes of the project, and configs

@@ -19,77 +19,73 @@ from pytest_bertsize.commands.init.rows import propose_rows
 from tests.support.own_classes import bert, checked, errors, of, on_meta
 
 
-def transformer(layers: int) -> nn.Module:
+def transformer() -> nn.Module:
     with torch.device("meta"):
-        return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), layers, enable_nested_tensor=False)
+        return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), 3, enable_nested_tensor=False)
 
 
-def prompts(number: int) -> nn.Module:
-    module = of(prompts=nn.ParameterList(torch.empty(2, 4, device="meta") for _ in range(number)))
+def prompts() -> nn.Module:
+    module = of(prompts=nn.ParameterList(torch.empty(2, 4, device="meta") for _ in range(3)))
     module.last = nn.Parameter(torch.empty(4, device="meta"))
     return module
 
 
-def custom() -> nn.Module:
-    module = of(dense=on_meta(nn.Linear, 4, 3))
-    module.scale = nn.Parameter(torch.empty(4, 5, device="meta"))
+def custom(*shape: int) -> nn.Module:
+    module = of(dense=linear(4, 3))
+    module.scale = nn.Parameter(torch.ones(shape, device="meta"))
     return module
 
 
-def scaled() -> nn.Module:
-    module = of(proj=on_meta(nn.Linear, 4, 3))
-    module.logit_scale = nn.Parameter(torch.ones([], device="meta"))
-    return module
+def linear(*sizes: int, **named: Any) -> nn.Module:
+    return on_meta(nn.Linear, *sizes, **named)
 
 
-MODULES: dict[str, tuple[Callable[[], Any], str]] = {
-    "linear": (lambda: on_meta(nn.Linear, 4, 2), '{ name = "x", linear = [4, 2] }'),
-    "without bias": (lambda: on_meta(nn.Linear, 4, 2, bias=False), '{ name = "x", linear = [4, 2], bias = false }'),
-    "embedding": (lambda: on_meta(nn.Embedding, 9, 4), '{ name = "x", embedding = [9, 4] }'),
-    "norm": (lambda: on_meta(nn.LayerNorm, 4), '{ name = "x", layer_norm = 4 }'),
-    "rms": (lambda: on_meta(nn.RMSNorm, 4), '{ name = "x", rms_norm = 4 }'),
-    "conv1d": (lambda: on_meta(nn.Conv1d, 4, 2, 3), '{ name = "x", conv1d = [4, 2, 3] }'),
-    "conv2d": (lambda: on_meta(nn.Conv2d, 4, 2, 3), '{ name = "x", conv2d = [4, 2, 3] }'),
-    "oblong": (lambda: on_meta(nn.Conv2d, 4, 2, (3, 1)), '{ name = "x", conv2d = [4, 2, 3, 1] }'),
-    "lstm": (
+def listed(make: Callable[[], nn.Module], number: int) -> nn.Module:
+    return nn.ModuleList(make() for _ in range(number))
+
+
+def of_lists() -> nn.Module:
+    return listed(lambda: nn.Sequential(linear(4, 2), linear(4, 2)), 3)
+
+
+MODULES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: linear(4, 2), '{ name = "x", linear = [4, 2] }'),
+    (lambda: linear(4, 2, bias=False), '{ name = "x", linear = [4, 2], bias = false }'),
+    (lambda: on_meta(nn.Embedding, 9, 4), '{ name = "x", embedding = [9, 4] }'),
+    (lambda: on_meta(nn.LayerNorm, 4), '{ name = "x", layer_norm = 4 }'),
+    (lambda: on_meta(nn.RMSNorm, 4), '{ name = "x", rms_norm = 4 }'),
+    (lambda: on_meta(nn.Conv1d, 4, 2, 3), '{ name = "x", conv1d = [4, 2, 3] }'),
+    (lambda: on_meta(nn.Conv2d, 4, 2, 3), '{ name = "x", conv2d = [4, 2, 3] }'),
+    (lambda: on_meta(nn.Conv2d, 4, 2, (3, 1)), '{ name = "x", conv2d = [4, 2, 3, 1] }'),
+    (
         lambda: on_meta(nn.LSTM, 4, 3, 2, bidirectional=True),
         '{ name = "x", lstm = [4, 3], layers = 2, bidirectional = true }',
     ),
-    "gru": (lambda: on_meta(nn.GRU, 4, 3, bias=False), '{ name = "x", gru = [4, 3], bias = false }'),
-    "attention": (lambda: on_meta(nn.MultiheadAttention, 4, 2), '{ name = "x", multihead_attention = 4 }'),
-    "layers": (lambda: transformer(3), '{ name = "x.layers", transformer_encoder_layer = [4, 6], count = 3 }'),
-    "list": (
-        lambda: nn.ModuleList(on_meta(nn.Linear, 4, 2) for _ in range(6)),
-        '{ name = "x", linear = [4, 2], count = 6 }',
-    ),
-    "list of a class of its own": (
-        lambda: nn.ModuleList(custom() for _ in range(3)),
+    (lambda: on_meta(nn.GRU, 4, 3, bias=False), '{ name = "x", gru = [4, 3], bias = false }'),
+    (lambda: on_meta(nn.MultiheadAttention, 4, 2), '{ name = "x", multihead_attention = 4 }'),
+    (transformer, '{ name = "x.layers", transformer_encoder_layer = [4, 6], count = 3 }'),
+    (lambda: listed(lambda: linear(4, 2), 6), '{ name = "x", linear = [4, 2], count = 6 }'),
+    (
+        lambda: listed(lambda: custom(4, 5), 3),
         '{ name = "x.*.scale", parameter = [4, 5], count = 3 }, { name = "x.*.dense", linear = [4, 3], count = 3 }',
     ),
-    "list of modules with lists": (
-        lambda: nn.ModuleList(nn.Sequential(on_meta(nn.Linear, 4, 2), on_meta(nn.Linear, 4, 2)) for _ in range(3)),
-        '{ name = "x.*.0", linear = [4, 2], count = 3 }, { name = "x.*.1", linear = [4, 2], count = 3 }',
-    ),
-    "different": (
-        lambda: nn.ModuleList(on_meta(nn.Linear, 4, outputs) for outputs in (2, 3)),
+    (of_lists, '{ name = "x.*.0", linear = [4, 2], count = 3 }, { name = "x.*.1", linear = [4, 2], count = 3 }'),
+    (
+        lambda: nn.ModuleList([linear(4, 2), linear(4, 3)]),
         '{ name = "x.0", linear = [4, 2] }, { name = "x.1", linear = [4, 3] }',
     ),
-    "parameters in a list": (
-        lambda: prompts(3),
-        '{ name = "x.last", parameter = 4 }, { name = "x.prompts", parameter = [2, 4], count = 3 }',
-    ),
-    "a class of its own": (custom, '{ name = "x.scale", parameter = [4, 5] }, { name = "x.dense", linear = [4, 3] }'),
-    "a temperature": (scaled, '{ name = "x.logit_scale", parameter = [] }, { name = "x.proj", linear = [4, 3] }'),
-    "bilinear, of which there is no block": (
+    (prompts, '{ name = "x.last", parameter = 4 }, { name = "x.prompts", parameter = [2, 4], count = 3 }'),
+    (lambda: custom(4, 5), '{ name = "x.scale", parameter = [4, 5] }, { name = "x.dense", linear = [4, 3] }'),
+    (custom, '{ name = "x.scale", parameter = [] }, { name = "x.dense", linear = [4, 3] }'),  # as a temperature
+    (  # of which there is no block
         lambda: on_meta(nn.Bilinear, 4, 3, 2),
         '{ name = "x.weight", parameter = [2, 4, 3] }, { name = "x.bias", parameter = 2 }',
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", MODULES)
-def test_the_rows_say_what_was_built_and_describe_it(tmp_path: Path, case: str) -> None:
-    make, rows = MODULES[case]
+@pytest.mark.parametrize(("make", "rows"), MODULES)
+def test_the_rows_say_what_was_built_and_describe_it(tmp_path: Path, make: Callable[[], Any], rows: str) -> None:
     held, made = bert(), make()
     whole = take_inventory(of(bert=held, x=made), own=True)
     found = propose_rows([each for each in whole.tensors if each.name.startswith("x.")], whole.kinds)
@@ -98,16 +94,11 @@ def test_the_rows_say_what_was_built_and_describe_it(tmp_path: Path, case: str) 
 
 
 def test_a_tie_is_in_the_row_of_what_is_tied() -> None:
-    held, out = bert(), on_meta(nn.Linear, 4, 11)
+    held, out = bert(), linear(4, 11)
     out.weight = held.embeddings.word_embeddings.weight
     whole = take_inventory(of(bert=held, out=out), own=True)
     (row,) = propose_rows([each for each in whole.tensors if each.name.startswith("out.")], whole.kinds)
     assert row.tied == {"weight": "bert.embeddings.word_embeddings.weight"}
-
-
-def test_more_rows_than_anybody_reads_are_none() -> None:
-    whole = take_inventory(of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)}), own=True)
-    assert propose_rows(whole.tensors, whole.kinds) == []
 
 
 # why there is none
@@ -122,7 +113,7 @@ class Derived(BertModel):  # type: ignore[misc]
 
 
 def many() -> nn.Module:
-    return of(**{f"x{index}": on_meta(nn.Linear, index + 1, 2) for index in range(41)})
+    return of(**{f"x{index}": linear(index + 1, 2) for index in range(41)})
 
 
 class Wrapped(BertPreTrainedModel):  # type: ignore[misc]
@@ -151,63 +142,57 @@ def blank() -> nn.Module:
     return module
 
 
+def discover(root: Path, make: Callable[[], nn.Module], config: str = "") -> Discovery:
+    with torch.device("meta"):
+        built = take_inventory(make(), own=True)
+    return Discovery(read_project(root), Registry(), built, Draft("own", "own:build", {}, config))
+
+
+UNLIKE = "BertModel and extra do not describe it"
+INNER = "other is a BertModel in a class that is a model of the library itself"
+UNNAMED = 'no table can name the path "my bert"'
+
+
 @pytest.mark.parametrize(
     ("make", "comment", "problem"),
     [
         (many, "no class of a known family is in it", ""),
         (
             lambda: Derived(many()),
-            "BertModel and extra do not describe it",
-            (
-                "other is a BertModel in a class that is a model of the library itself; if a class has both as attributes, "
-                "each of them has a closed form"
-            ),
+            UNLIKE,
+            f"{INNER}; if a class has both as attributes, each of them has a closed form",
         ),
         (
             lambda: of(bert=bert(), rest=many()),
-            "BertModel and extra do not describe it",
+            UNLIKE,
             "40 rows of extra do not cover the modules beside its backbone: rest.x0, rest.x1, rest.x2, rest.x3 and 37 more",
         ),
         (
             lambda: of(bert=bert(), image=vilt(), tower=of(inner=vilt())),
-            "BertModel and extra do not describe it",
+            UNLIKE,
             "there is no closed form for image (ViltModel), tower.inner (ViltModel)",
         ),
-        (
-            lambda: Wrapped(bert=bert(), image=vilt()),
-            "BertModel and extra do not describe it",
-            "there is no closed form for image (ViltModel)",
-        ),
+        (lambda: Wrapped(bert=bert(), image=vilt()), UNLIKE, "there is no closed form for image (ViltModel)"),
         (vilt, "there is no closed form for ViltModel", "there is no closed form for ViltModel"),
-        (
-            blank,
-            'no table can name the path "my bert"',
-            'no table can name the path "my bert": rename it with letters, digits and _',
-        ),
+        (blank, UNNAMED, f"{UNNAMED}: rename it with letters, digits and _"),
     ],
 )
 def test_a_class_that_no_table_describes_is_told_why(
     tmp_path: Path, make: Callable[[], nn.Module], comment: str, problem: str
 ) -> None:
-    with torch.device("meta"):
-        built = take_inventory(make(), own=True)
-    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
+    found = discover(tmp_path, make)
     assert f"closed_form = false  # {comment}\n" in str(found.run())
     assert found.problem == problem
 
 
 def test_a_model_of_the_library_that_few_rows_describe_is_no_problem(tmp_path: Path) -> None:
-    with torch.device("meta"):
-        built = take_inventory(of(bert=bert(), image=vilt(known=True)), own=True)
-    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}))
+    found = discover(tmp_path, lambda: of(bert=bert(), image=vilt(known=True)))
     assert len(found.run().extra) == 18
     assert not found.problem
 
 
 def test_a_config_of_another_family_is_the_problem_and_no_tensor(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"model_type": "roberta"}')
-    with torch.device("meta"):
-        built = take_inventory(of(bert=bert(), image=vilt()), own=True)
-    found = Discovery(read_project(tmp_path), Registry(), built, Draft("own", "own:build", {}, "other.json"))
+    found = discover(tmp_path, lambda: of(bert=bert(), image=vilt()), "other.json")
     found.run()
     assert found.problem == "\"BertModel\" is a class of the family 'bert', but the model's family is 'roberta'"

@@ -19,20 +19,11 @@ from pytest_bertsize.closed_forms.symbols import terms_of
 from pytest_bertsize.commands.named_model import Named, explain_model
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.html.what_if import write_count
+from tests.conftest import BERT_BASE
 
 if TYPE_CHECKING:
     from tests.commands.conftest import Bertsize
 
-SIZES = {
-    "vocab_size": 30522,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
-BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], **SIZES}
 TABLE = """
 [tool.bertsize.models.encoder]
 config = "config.json"
@@ -46,7 +37,7 @@ HOSTILE = "<script>alert(1)<!--.json"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    Path("config.json").write_text(json.dumps(BERT), "utf-8")
+    Path("config.json").write_text(json.dumps(BERT_BASE), "utf-8")
     Path("pyproject.toml").write_text(TABLE, "utf-8")
     return tmp_path
 
@@ -63,12 +54,6 @@ def page(bertsize: Bertsize) -> Page:
         return Path("what-if.html").read_text("utf-8")
 
     return write
-
-
-def model_in(text: str) -> dict[str, Any]:
-    """What the script knows besides formulas."""
-    found: dict[str, Any] = json.loads(re.findall(r"^const MODEL = (.*)$", text, re.MULTILINE)[0])
-    return found
 
 
 # the file
@@ -114,7 +99,7 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(page: Page, bert
 def test_what_cannot_be_a_page_is_one_sentence(bertsize: Bertsize, path: str, said: str) -> None:
     Path("link.html").symlink_to("config.json")
     assert bertsize.refused("explain", "config.json", "--page", path) == f"ERROR: --page={path}: {said}\n"
-    assert json.loads(Path("config.json").read_text("utf-8")) == BERT
+    assert json.loads(Path("config.json").read_text("utf-8")) == BERT_BASE
 
 
 @pytest.mark.usefixtures("folder")
@@ -131,7 +116,7 @@ def test_a_file_that_is_named_like_a_script_is_a_name(page: Page) -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(page: Page) -> None:
     text = page("encoder")
-    model = model_in(text)
+    model = json.loads(re.findall(r"^const MODEL = (.*)$", text, re.MULTILINE)[0])
     assert model["table"] == "tool.bertsize.models.encoder"
     assert model["limits"] == {
         "total": {"min": None, "max": 110_000_000, "said": "110M"},
@@ -164,11 +149,11 @@ def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
 ) -> None:
     """At 960 it comes to what the gate counts of a config that says 960; layers that go are named by their number."""
     Path("pyproject.toml").write_text(OWN, "utf-8")
-    Path("other.json").write_text(json.dumps({**BERT, "num_hidden_layers": 2}), "utf-8")
+    Path("other.json").write_text(json.dumps({**BERT_BASE, "num_hidden_layers": 2}), "utf-8")
     derivation = explain_model(Named(model)).derivation
     found, sizes = follow_all_sizes(derivation), derivation.form.dims.sizes
     assert found.fixed.keys() == fixed
-    Path("config.json").write_text(json.dumps({**BERT, "hidden_size": 960}), "utf-8")
+    Path("config.json").write_text(json.dumps({**BERT_BASE, "hidden_size": 960}), "utf-8")
     assert found.components_at({**sizes, key: 960}) == explain_model(Named(model)).form.components
 
 

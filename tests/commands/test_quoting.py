@@ -5,31 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_bertsize import __version__
-from tests.support.git_projects import repository
+from tests.conftest import TINY
+from tests.support.git_projects import LAYER, repository
 
 if TYPE_CHECKING:
     from tests.commands.conftest import Bertsize
     from tests.support.git_projects import GitProject
 
-BERT: dict[str, Any] = {
-    "model_type": "bert",
-    "architectures": ["BertModel"],
-    "vocab_size": 1000,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 128,
-    "max_position_embeddings": 128,
-    "type_vocab_size": 2,
-}
-EMBEDDINGS = 1000 * 32 + 128 * 32 + 2 * 32 + 2 * 32
-ENCODER = 2 * (4 * 32 * 32 + 4 * 32 + 2 * 32 * 128 + 128 + 32 + 4 * 32)
-POOLER = 32 * 32 + 32
+BERT = {**TINY, "architectures": ["BertModel"]}
+EMBEDDINGS, POOLER = 7_104, 48 * 48 + 48
+ENCODER = 3 * LAYER
 TOTAL = EMBEDDINGS + ENCODER + POOLER
 
 
@@ -54,7 +44,7 @@ def test_json_has_all_that_repeats_it(project: Path, bertsize: Bertsize) -> None
     counts = {row["name"]: row["parameters"] for row in said["components"]}
     assert (counts["embeddings"], counts["encoder"], counts["pooler"]) == (EMBEDDINGS, ENCODER, POOLER)
     assert (said["total"], counts["total"], said["architecture"]) == (TOTAL, TOTAL, "BertModel")
-    assert said["symbols"]["D"] == {"key": "hidden_size", "value": 32}
+    assert said["symbols"]["D"] == {"key": "hidden_size", "value": 48}
     assert said["config_sha256"] == hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
     assert said["versions"]["pytest_bertsize"] == __version__
     (pooler,) = (row for row in said["components"] if row["name"] == "pooler")
@@ -66,7 +56,7 @@ def test_markdown_is_what_a_model_card_can_quote(project: Path, bertsize: Bertsi
     digest = hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
     assert lines[0] == f"**BertModel**: {TOTAL:,} parameters"
     assert f"| `pooler` | D² + D | {POOLER:,} |" in lines
-    assert "| D | `hidden_size` | 32 |" in lines
+    assert "| D | `hidden_size` | 48 |" in lines
     assert not any("num_attention_heads" in line for line in lines), "which is in no formula"
     assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
 
@@ -82,15 +72,14 @@ def test_names_of_the_files_own_are_given_by_keys(project: Path, bertsize: Berts
 
 def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.MonkeyPatch, bertsize: Bertsize) -> None:
     made.commit()
-    made.write("config.json", {**BERT, "vocab_size": 1001})
+    made.write("config.json", {**BERT, "vocab_size": 102})
     said = bertsize.json("diff", "HEAD:config.json", "config.json")
-    assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
+    assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 48]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
-    assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
-    assert [each[-1] for each in said["explanations"]] == ["net +32"]
-    assert (
-        bertsize.refused("explain", "HEAD:none.json")
-        == "ERROR: none.json is not a file at HEAD; write its path from the current folder, or the name of a declared model\n"
+    assert (row["parameters"], row["changes"]) == ([101 * 48, 102 * 48], [0, 48])
+    assert [each[-1] for each in said["explanations"]] == ["net +48"]
+    assert bertsize.refused("explain", "HEAD:none.json") == (
+        "ERROR: none.json is not a file at HEAD; write its path from the current folder, or the name of a declared model\n"
     )
     made.write("models/config.json", BERT)
     made.commit()
@@ -106,29 +95,25 @@ def test_a_revision_has_its_own_file(made: GitProject, monkeypatch: pytest.Monke
 
 def test_a_revision_has_its_own_table(made: GitProject, bertsize: Bertsize) -> None:
     table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ num_hidden_layers = {layers} }}\n'
-    for layers in (1, 4):
+    for layers in (2, 5):
         made.write("pyproject.toml", table.format(layers=layers) + 'budget = "report-only"\n')
         made.commit()
-    layer = ENCODER // 2
     for named in ("HEAD~1:pyproject.toml::encoder", "HEAD~1:encoder"):
-        assert bertsize.json("explain", named)["total"] == TOTAL - layer
-    assert bertsize.json("explain", "encoder")["total"] == TOTAL + 2 * layer
+        assert bertsize.json("explain", named)["total"] == TOTAL - LAYER
+    assert bertsize.json("explain", "encoder")["total"] == TOTAL + 2 * LAYER
     assert bertsize.refused("explain", "HEAD:pyproject.toml::encodr") == (
         "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
     )
-    assert bertsize.refused("explain", "HEAD:encoder", "--family", "bert").startswith(
-        "ERROR: HEAD:encoder is a declared model: its table has the "
-    )
-    assert bertsize.refused("explain", "encoder", "--family", "bert").startswith(
-        "ERROR: encoder is a declared model: its table has the "
-    )
+    for named in ("HEAD:encoder", "encoder"):
+        said = bertsize.refused("explain", named, "--family", "bert")
+        assert said.startswith(f"ERROR: {named} is a declared model: its table has the ")
     assert "git knows no revision" in bertsize.refused("explain", "nowhere:pyproject.toml::encoder")
 
 
 def test_what_may_be_a_module_of_the_folder_is_no_revision(made: GitProject, bertsize: Bertsize) -> None:
     made.write("pyproject.toml", '[tool.bertsize.models.small]\nconfig = "config.json"\nbudget = "report-only"\n')
     made.commit()
-    made.write("main.py", f"small = {dict(BERT, num_hidden_layers=1)!r}")
-    assert bertsize.json("explain", "main:small")["total"] == TOTAL - ENCODER // 2
+    made.write("main.py", f"small = {dict(BERT, num_hidden_layers=2)!r}")
+    assert bertsize.json("explain", "main:small")["total"] == TOTAL - LAYER
     (made.folder / "main.py").unlink()
     assert bertsize.json("explain", "main:small")["total"] == TOTAL
