@@ -300,11 +300,7 @@ def test_a_table_whose_class_has_no_closed_form_any_more_says_so(root: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "keys",
-    [
-        'adapter = { peft_type = "LORA", r = 4, target_modules = ["query"] }',
-        'backbone = { q = "a.json", d = "b.json" }',
-    ],
+    "keys", ['adapter = { r = 4, target_modules = ["query"] }', 'backbone = { q = "a.json", d = "b.json" }']
 )
 def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> None:
     table = f'[tool.bertsize.models.pair]\nfactory = "own:Pair"\narchitecture = "BertModel"\n{keys}\n'
@@ -312,8 +308,7 @@ def test_a_table_that_no_command_writes_is_left_alone(root: Path, keys: str) -> 
     (model,) = load(root / "pyproject.toml").models.values()
     assert not model.init_command
     status, _, said = init(root, "Pair", writes=True)
-    assert status == MISTAKEN
-    assert said.endswith('declares another "pair" already: give another name (--name)')
+    assert (status, said[-59:]) == (MISTAKEN, 'declares another "pair" already: give another name (--name)')
 
 
 def test_shapes_of_a_model_that_makes_its_own_config_are_no_overrides(root: Path) -> None:
