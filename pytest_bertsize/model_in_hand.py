@@ -85,7 +85,7 @@ def check_model(
         if CALLED and name is not None:
             CALLED[-1].take(name, held.module)
         if name is not None or table is not None:
-            _refuse_beside_table(options, closed_form=closed_form)
+            _refuse_beside_table(options=options is not None, closed_form=not closed_form)
             found = _hold_to_table(held, name, table, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
         else:
             alone = _declare(held, options or {}, closed_form=closed_form)
@@ -98,16 +98,12 @@ def check_model(
     except NoModule as error:
         raise TypeError(str(error)) from None
     if found.verdict == "failed" and not CALLED:
-        raise AssertionError(_draw(found))
+        from pytest_bertsize.reports.drawing import Style
+        from pytest_bertsize.reports.from_review import report_model
+        from pytest_bertsize.reports.terminal import draw_failure
+
+        raise AssertionError(draw_failure(report_model(found), Style()))
     return found
-
-
-def _draw(failed: Review) -> str:
-    from pytest_bertsize.reports.drawing import Style
-    from pytest_bertsize.reports.from_review import report_model
-    from pytest_bertsize.reports.terminal import draw_failure
-
-    return draw_failure(report_model(failed), Style())
 
 
 class Place(NamedTuple):
@@ -135,12 +131,10 @@ def _read_limits(limits: Mapping[str, object], place: Place) -> tuple[Limit, ...
 # a model that a table declares
 
 
-def _refuse_beside_table(options: Mapping[str, bool] | None, *, closed_form: bool) -> None:
-    for name, is_given in (("options", options is not None), ("closed_form", not closed_form)):
-        if is_given:
-            raise SettingsError(
-                f"{BY}: {name} is for a model that no table declares: write it in the table, or name no table"
-            )
+def _refuse_beside_table(**given: bool) -> None:
+    for name in (name for name, is_given in given.items() if is_given):
+        only = f"{name} is for a model that no table declares: write it in the table, or name no table"
+        raise SettingsError(f"{BY}: {only}")
 
 
 def _hold_to_table(
@@ -150,7 +144,7 @@ def _hold_to_table(
     place: Place,
     limits: Mapping[str, object],
 ) -> Review:
-    settings = _find_table() if table is None else load(_find_file(Path(table)))
+    settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
     settings = replace(settings, interpreter=None)  # this one has built the model
     model = settings.models[find_declared(name, settings, str(place), EXAMPLE)]
     written = _read_limits(limits, place)
@@ -180,10 +174,6 @@ def _find_table() -> Settings:
             raise
     message = f"no {TABLE} in {printable(str(Path.cwd()))} or above it declares a model"
     raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
-
-
-def _find_file(table: Path) -> Path:
-    return table / TABLE if table.is_dir() else table
 
 
 def _read_registry(settings: Settings) -> Registry:
@@ -239,7 +229,12 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
             f'{place}: closed_form=False leaves nothing to compare with: write a limit, as in total="110M"'
         )
     registry = _read_registry(NO_TABLE)
-    subject, built = Subject(model, NO_TABLE, architecture=held.kind), _list_for_closed_form(held, model)
+    subject = Subject(model, NO_TABLE, architecture=held.kind)
+    built = None if model.closed_form and held.adapter else _list_tensors(held)
+    if built is None:
+        message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
+        fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
+        built = Finding("config-invalid", message, fix)
     if isinstance(built, Built):
         itself = next((each for each in built.finished if not each.path), None)
         if not model.closed_form:
@@ -256,14 +251,6 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
             if any(each.kind == "unknown-closed-form" for each in subject.errors):
                 subject = replace(subject, findings=(_miss_closed_form(held),))
     return conclude_in_hand(subject, built, held, extra, None)
-
-
-def _list_for_closed_form(held: InHand, model: Model) -> Built | Finding:
-    if not (model.closed_form and held.adapter):
-        return _list_tensors(held)
-    message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
-    fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
-    return Finding("config-invalid", message, fix)
 
 
 def _miss_closed_form(held: InHand) -> Finding:

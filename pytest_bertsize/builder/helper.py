@@ -75,8 +75,7 @@ class Helper(Struct, eq=False):
     memory: Memory | None = None  # of builds of earlier runs
     _child: Child | None = None
     _is_ready: bool = False  # true once all is imported
-    _numbers: dict[str, int] = {}
-    """The number of each model; equal requests share one number, and one build."""
+    _numbers: dict[str, int] = {}  # the number of each model; equal requests share one number, and one build
     _waiting: dict[int, Request] = {}
     _tasks: dict[int, Task] = {}
     _results: dict[int, Built | NotBuilt] = {}

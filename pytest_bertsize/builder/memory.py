@@ -26,18 +26,15 @@ from pytest_bertsize.builder.failures import check_built
 from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.files import open_regular, replace_file
 
-FOLDER = "d/bertsize"
-"""The folder of the cache, inside pytest's own cache folder."""
+FOLDER = "d/bertsize"  # the folder of the cache, inside pytest's own cache folder
 MOST_FILES = {".json": 1_000, ".stamps": 100}
 """The most files of each kind in the cache, by suffix: entries, and lists of stamps."""
-LARGEST = 32 * 1024 * 1024
-"""The most bytes of a file; the entry of a model of 1,000 layers has 2 MB."""
+LARGEST = 32 * 1024 * 1024  # the most bytes of a file; the entry of a model of 1,000 layers has 2 MB
 _READ = ("CUDA", "HF_", "HOME", "LD_", "PEFT", "PYTHON", "PYTORCH", "TORCH", "TRANSFORMERS", "USE_")
 """Prefixes of the environment variables that Python and the libraries read."""
 _OWN = Path(__file__).parents[1]
 _NAME = re.compile("[0-9a-f]{64}")
-_LONGEST_AGO = 10**10
-"""Seconds since an entry was written: more than 300 years are a mistake."""
+_LONGEST_AGO = 10**10  # seconds since an entry was written: more than 300 years are a mistake
 
 Stamp = tuple[str, int, int]
 """Path, size, and time of the last change in nanoseconds; size and time are -1 if nothing is at the path."""
@@ -46,15 +43,11 @@ Stamp = tuple[str, int, int]
 class Entry(NamedTuple):
     """A build of an earlier run."""
 
-    built_at: float
-    """Seconds since the epoch."""
+    built_at: float  # seconds since the epoch
     versions: Mapping[str, str]
-    stamps: str
-    """The checksum of the build's list of stamps, which is also the name of the list's file."""
-    built: Built
-    """The build, without its tensors if it equals the closed form."""
-    key: str
-    """The hash of the key, which is also the name of the entry's file."""
+    stamps: str  # the checksum of the build's list of stamps, which is also the name of the list's file
+    built: Built  # the build, without its tensors if it equals the closed form
+    key: str  # the hash of the key, which is also the name of the entry's file
 
 
 class Memory:
@@ -128,7 +121,6 @@ class Memory:
 
         :param kind: the type of the content.
         :param expected: the file's checksum, if that is known.
-        :raises ValueError: if the file has another checksum, or content of another type.
         """
         import msgspec
 
@@ -146,15 +138,11 @@ class Memory:
         checksum = sha256(encoded).hexdigest()
         path = self.folder / f"{name or checksum}{suffix}"
         if name or not path.exists():
-            self._drop_oldest(suffix, MOST_FILES[suffix])
+            if len(kept := self._list_files(suffix)) >= MOST_FILES[suffix]:
+                for each in sorted(kept, key=lambda path: path.stat().st_mtime_ns)[: MOST_FILES[suffix] // 10]:
+                    each.unlink(missing_ok=True)
             replace_file(path, checksum.encode() + b"\n" + encoded)
         return name or checksum
-
-    def _drop_oldest(self, suffix: str, most: int) -> None:
-        entries = self._list_files(suffix)
-        if len(entries) >= most:
-            for each in sorted(entries, key=lambda path: path.stat().st_mtime_ns)[: most // 10]:
-                each.unlink(missing_ok=True)
 
 
 _STARTED = time_ns()

@@ -148,10 +148,8 @@ class Built(NamedTuple):
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
-    loaded: tuple[str, ...] = ()
-    """The files and folders that the build depends on; empty if they are unknown."""
-    seconds_ago: int | None = None
-    """Seconds since an earlier run built it; ``None`` if this run did."""
+    loaded: tuple[str, ...] = ()  # the files and folders that the build depends on; empty if they are unknown
+    seconds_ago: int | None = None  # seconds since an earlier run built it; ``None`` if this run did
     agreed: bool = False
     """True if the build equals the closed form whose hash is in its request; its tensors may then be left out."""
 

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
-LOOSE, OTHERS = (
-    "parameters",
-    "others",
-)  # tensors in no module or beside modules, and modules that are too many for rows of their own
+LOOSE, OTHERS = "parameters", "others"
+"""Tensors in no module or beside modules, and modules that are too many for rows of their own."""
 _WILD = frozenset("*?[")
 
 
@@ -80,7 +78,12 @@ def _find_named(
     found: dict[str, str] = {}
     for component, patterns in named.items():
         for pattern in patterns:
-            held = [name for name in by_name if _is_meant(pattern, name)]
+            is_path = _WILD.isdisjoint(pattern)
+            held = [
+                each
+                for each in by_name
+                if (f"{each}.".startswith(f"{pattern}.") if is_path else fnmatchcase(each, pattern))
+            ]
             if not any(name in today for name in held):
                 raise NoComponent(component, f"{shown(pattern)} matches no module or tensor of the built model")
             for name in held:
@@ -88,12 +91,6 @@ def _find_named(
                     both = f"{printable(name)} is also in the component {found[name]}: a tensor has only one component"
                     raise NoComponent(component, both)
     return found
-
-
-def _is_meant(pattern: str, name: str) -> bool:
-    if _WILD.isdisjoint(pattern):
-        return f"{name}.".startswith(f"{pattern}.")
-    return fnmatchcase(name, pattern)
 
 
 def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
@@ -131,23 +128,17 @@ def inventory_of(
     :param components: the component of each tensor without a closed form, by name; ``None`` to take the modules.
     """
     owners: Mapping[str, str | None] = {}
+    names = [each.name for each in built.tensors]
     if expected:
         known = {each.name: each.component for each in expected.tensors}
         modules = group_by_module(known.items())
-        components = {
-            name: known.get(name) or find_nearest(name, modules, "unexpected")
-            for name in (each.name for each in built.tensors)
-        }
+        components = {name: known.get(name) or find_nearest(name, modules, "unexpected") for name in names}
         owners = _list_owners(built.tensors, expected)
-    elif components is None:
-        components = find_components(built.tensors)
-    return Inventory(
-        tuple(
-            each._replace(component=components[each.name], tied_to=owners.get(each.name, each.tied_to))
-            for each in built.tensors
-        ),
-        expected.list_known if expected else tuple,
+    found = find_components(built.tensors) if components is None else components
+    tensors = (
+        each._replace(component=found[each.name], tied_to=owners.get(each.name, each.tied_to)) for each in built.tensors
     )
+    return Inventory(tuple(tensors), expected.list_known if expected else tuple)
 
 
 def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.inventory import Loading
 
-MOST_NAMED = 4
-"""The most differences, or tensors, that one sentence names; it counts the rest."""
+MOST_NAMED = 4  # the most differences, or tensors, that one sentence names; it counts the rest
 
 MOST_COMPARED = 10_000
 """The most tensors that the file has and the model lacks; a file with more belongs to another model altogether."""
@@ -44,8 +43,7 @@ SAVED_BY = {
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
 """Keys of the config that give the rows of embeddings, by component."""
-TABLE = 2
-"""The number of dimensions of a table of embeddings."""
+TABLE = 2  # the number of dimensions of a table of embeddings
 
 
 def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:

@@ -39,14 +39,11 @@ MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
 """The most commas and brackets that the entries of a header or index may have on average; real ones have fewer."""
 MOST_DIMENSIONS = 64
-MOST_DOTS = 24
-"""The most dots in a tensor's name, which are the levels of nested modules."""
+MOST_DOTS = 24  # the most dots in a tensor's name, which are the levels of nested modules
 MOST_SHARDS = 1_000
-MOST_NAMED = 4
-"""The most files that one sentence names; it counts the rest."""
+MOST_NAMED = 4  # the most files that one sentence names; it counts the rest
 
-LENGTH = 8
-"""The number of bytes at the start of a file that give the length of its header."""
+LENGTH = 8  # the number of bytes at the start of a file that give the length of its header
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
@@ -74,12 +71,9 @@ class _Entry(msgspec.Struct):
 class Stored(Struct, frozen=True):
     """The tensors of a checkpoint."""
 
-    file: str
-    """The path in messages, relative to the project's root."""
-    inventory: Inventory
-    """Names and shapes."""
-    dtypes: Mapping[str, str]
-    """Dtypes by tensor name, as safetensors writes them: ``F32``, ``BF16``, ``I64``."""
+    file: str  # the path in messages, relative to the project's root
+    inventory: Inventory  # names and shapes
+    dtypes: Mapping[str, str]  # dtypes by tensor name, as safetensors writes them: ``F32``, ``BF16``, ``I64``
 
     @property
     def bytes(self) -> int:

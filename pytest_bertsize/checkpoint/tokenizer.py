@@ -17,16 +17,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory, Tensor
 
 WORDS = "embeddings.word"
-NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
-"""The files that list the ids, in the order of the search."""
-ADDED = "added_tokens.json"
-"""The file beside an older tokenizer's vocab.txt or vocab.json that lists its added tokens."""
-LARGEST = 48 * 1024 * 1024
-"""The most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million."""
-LARGEST_TEXT = 16 * 1024 * 1024
-"""The most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million."""
-LARGEST_ID = 2**40
-"""The lowest number that is refused as an id; no real vocabulary reaches it."""
+NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")  # the files that list the ids, in the order of the search
+ADDED = "added_tokens.json"  # the file beside an older tokenizer's vocab.txt or vocab.json that lists its added tokens
+LARGEST = 48 * 1024 * 1024  # the most bytes of a JSON file; the tokenizer.json of Gemma 2 and mmBERT has 34 million
+LARGEST_TEXT = 16 * 1024 * 1024  # the most bytes of a vocab.txt; LaBSE's, with 501,153 tokens, has 5 million
+LARGEST_ID = 2**40  # the lowest number that is refused as an id; no real vocabulary reaches it
 MULTIPLES = (128, 64, 32, 16, 8)
 """Multiples to which the number of rows is often padded, for speed; a finding names the largest that explains it."""
 COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
@@ -40,8 +35,7 @@ FAIRSEQ_SPECIALS = 5
 class Vocabulary(NamedTuple):
     """The number of ids of a tokenizer: the highest id plus 1."""
 
-    file: str
-    """The path in messages, relative to the project's root."""
+    file: str  # the path in messages, relative to the project's root
     size: int
 
 
@@ -162,13 +156,11 @@ def _count_model(place: Place, tokens: object) -> int:
 def _count_added(place: Place, added: object) -> int:
     if not isinstance(added, list | None):
         place.fail(f"its added_tokens is {shown(added)}, not a list", AGAIN)
-    highest = -1
-    for entry, token in enumerate(added or [], 1):
-        identity = token.get("id") if isinstance(token, dict) else None
+    ids = [token.get("id") if isinstance(token, dict) else None for token in added or []]
+    for entry, (token, identity) in enumerate(zip(added or [], ids, strict=True), 1):
         if not _is_id(identity):
             place.fail(f"entry {entry:,} of added_tokens is {shown(token)}, without an id", AGAIN)
-        highest = max(highest, identity)
-    return highest + 1
+    return max(filter(_is_id, ids), default=-1) + 1
 
 
 def _count_added_beside(place: Place) -> int:
@@ -177,12 +169,10 @@ def _count_added_beside(place: Place) -> int:
 
 
 def _count_ids(place: Place, ids: dict[str, object]) -> int:
-    highest = -1
     for token, identity in ids.items():
         if not _is_id(identity):
             place.fail(f"the token {shown(token)} has the id {shown(identity)}", "write a whole number from 0")
-        highest = max(highest, identity)
-    return highest + 1
+    return max(filter(_is_id, ids.values()), default=-1) + 1
 
 
 def _is_id(value: object) -> TypeGuard[int]:

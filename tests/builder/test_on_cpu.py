@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.inventory import Tensor
@@ -44,44 +43,40 @@ PATHS = (
 ON_CPU = 'build it with values: build.device = "cpu"'
 
 
-def built(folder: Path, *functions: str, limits: Mapping[str, Any] = {}, **how: Any) -> list[Built | NotBuilt]:
-    (folder / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
-    return [*ask_helper([ask_for_factory(folder, name, **how) for name in functions], **limits).values()]
-
-
-def test_a_class_that_asks_for_values_is_told_where_there_are_some(tmp_path: Path) -> None:
-    for result in built(tmp_path, "items", "listed", "moved"):
+def test_what_asks_for_values_is_built_on_the_cpu_within_the_limits_of_its_table(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
+    config = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
+    bert = Request("on meta", "bert", "BertForMaskedLM", config, {}, seq_len=3)
+    own = {
+        name: ask_for_factory(tmp_path, name, memory=10**9) for name in ("items", "listed", "moved", "takes", "holds")
+    }
+    on_cpu = {name: each._replace(name=f"{name} there", device="cpu", seconds=60.0) for name, each in own.items()}
+    takes = on_cpu["takes"]
+    requests = [
+        *(own["items"], own["listed"], own["moved"], on_cpu["items"], on_cpu["listed"]),
+        *(bert._replace(seconds=60.0), bert._replace(name="there", device="cpu", seconds=60.0)),
+        *(takes._replace(memory=100 * 10**6), takes._replace(name="has")),
+        own["holds"]._replace(seconds=60.0),
+    ]
+    found = ask_helper(requests, own_memory=10)
+    for name in ("items", "listed", "moved"):
+        result = found[name]
         assert isinstance(result, NotBuilt)
         assert result.kind is Why.ON_META
         assert "meta" in result.reason
-
-
-def test_on_the_cpu_it_is_built_and_counted(tmp_path: Path) -> None:
-    for result in built(tmp_path, "items", "listed", device="cpu"):
-        assert isinstance(result, Built)
-        assert result.tensors == PATHS
-
-
-def test_a_class_of_the_library_is_built_there_with_its_ties_and_its_operations(tmp_path: Path) -> None:
-    config = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
-    request = Request("meta", "bert", "BertForMaskedLM", config, {}, seq_len=3)
-    meta, cpu = ask_helper([request, request._replace(name="cpu", device="cpu")]).values()
-    assert isinstance(cpu, Built)
-    assert cpu == meta
-    assert cpu.lost_ties() == []
-    assert cpu.flops
-
-
-def test_memory_is_watched_there_and_as_much_as_the_table_allows_is_had(tmp_path: Path) -> None:
-    mega = 10**6
-    assert built(tmp_path, "takes", device="cpu", memory=100 * mega) == [NotBuilt(Why.MEMORY, limit=100)]
-    assert isinstance(built(tmp_path, "takes", device="cpu", memory=900 * mega)[0], Built)
-    assert isinstance(built(tmp_path, "holds", limits={"own_memory": 10}, memory=900 * mega)[0], Built)
+    built = {name: each for name, each in found.items() if isinstance(each, Built)}
+    assert built["items there"].tensors == built["listed there"].tensors == PATHS
+    assert built["there"] == built["on meta"]
+    assert built["there"].lost_ties() == []
+    assert built["there"].flops
+    assert found["takes there"] == NotBuilt(Why.MEMORY, limit=100)
+    assert {"has", "holds"} <= {*built}
 
 
 def test_a_model_may_have_more_time_than_others(tmp_path: Path) -> None:
-    (found,) = built(tmp_path, "items", device="cpu", limits={"building": 0.0}, seconds=60.0)
-    assert isinstance(found, Built)
+    (tmp_path / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
+    asked = ask_for_factory(tmp_path, "items", device="cpu", seconds=60.0)
+    assert isinstance(ask_helper([asked], building=0.0)["items"], Built)
 
 
 def test_a_table_says_it_for_one_model(project: Project) -> None:

@@ -184,8 +184,11 @@ def build(request: Request, pipe: int) -> Answer:
         model = instantiate(request)
         built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
         built = built._replace(config=read_config_values(request) if request.asked else None)
-        for what, ask in (("flops", _count_flops), ("loading", _find_loading)):
-            built = _ask_beside(built, what, partial(ask, model, request))
+        for what, is_wanted, ask in (
+            ("flops", request.seq_len, _count_flops),
+            ("loading", request.filed, _find_loading),
+        ):
+            built = _ask_beside(built, what, partial(ask, model, request)) if is_wanted else built
     except BaseException as error:
         return Answer(failed=explain_error(error, request, errors.read_last()))
     if REFUSED:
@@ -216,23 +219,19 @@ def list_loaded() -> tuple[str, ...]:
         if len(records) != 1:
             return ()
         files.append(str(records[0]))
-    modules = [(name.partition(".")[0], getattr(module, "__file__", None)) for name, module in [*sys.modules.items()]]
-    files += [file for _, file in modules if isinstance(file, str)]
-    files += [str(Path(file).parent) for name, file in modules if name in {"transformers", "peft"} and file]
+    for name, module in [*sys.modules.items()]:
+        if isinstance(file := getattr(module, "__file__", None), str):
+            files += [file, *([str(Path(file).parent)] if name.partition(".")[0] in {"transformers", "peft"} else [])]
     return tuple(dict.fromkeys(files))
 
 
 def _count_flops(model: Any, request: Request) -> Any:
-    if not request.seq_len:
-        return None
     from pytest_bertsize.builder.child.flops import count_flops
 
     return count_flops(model.to("meta"), seq_len=request.seq_len)
 
 
 def _find_loading(model: Any, request: Request) -> Any:
-    if not request.filed:
-        return None
     from pytest_bertsize.builder.child.loading import find_loading
 
     return find_loading(model, request.filed)

@@ -142,10 +142,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed her
 
 
 def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
-    """Make token ids for each argument that needs them.
-
-    :raises Uncountable: if the forward pass takes no ``input_ids``, or needs other arguments too.
-    """
+    """Make token ids for each argument that needs them."""
     choices = any(type(module).__name__.endswith("ForMultipleChoice") for module in model.modules())
     shape = (1, 1, seq_len) if choices else (1, seq_len)
     inputs = {"input_ids": torch.zeros(shape, dtype=torch.int64, device="meta")}

@@ -129,10 +129,7 @@ def _name_at(name: str, revision: str | None) -> str:
 
 
 def _find_published(hub: Hub, name: str, revision: str | None = None) -> Published | None:
-    """Find a model's config by the model's name, in ``hub``, the catalogue or the cache; ``None`` if none has the name.
-
-    :raises Refused: if ``hub`` names a file that cannot be read.
-    """
+    """Find a config by a model's name, in ``hub``, the catalogue or the cache; ``None`` if none has the name."""
     if (mapped := find_in(hub, _name_at(name, revision))) is None:
         return find_published(name, revision or MAIN) if is_name(name) else None
     said = hub[mapped]
@@ -143,10 +140,7 @@ def _find_published(hub: Hub, name: str, revision: str | None = None) -> Publish
 
 
 def _get_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
-    """Find a model's config by the model's name, as :func:`_find_published` does, and note the answer.
-
-    :raises Refused: if nothing has that name.
-    """
+    """Find a model's config by the model's name, as :func:`_find_published` does, and note the answer."""
     revision = arguments.get("revision")
     at = "" if _name_at(name, revision) == name else f", revision={revision!r}"
     asked = f"from_pretrained({name!r}{at})"
@@ -212,12 +206,9 @@ def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: A
 
 
 def _refuse_config(name: Any, given: object) -> None:
-    is_dict = isinstance(given, dict)
-    said = "{…}" if is_dict else repr(given)
-    passed_over = (
-        f"from_pretrained({name!r}, config={said}) is given a {type(given).__name__}, which transformers does not read"
-    )
-    keys = f"{name!r}, **{{…}}" if is_dict else said
+    said, keys = ("{…}", f"{name!r}, **{{…}}") if isinstance(given, dict) else (repr(given), repr(given))
+    kind = type(given).__name__
+    passed_over = f"from_pretrained({name!r}, config={said}) is given a {kind}, which transformers does not read"
     refuse(Refused(passed_over, f"write config=AutoConfig.from_pretrained({keys})"))
 
 
@@ -279,8 +270,7 @@ def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | Non
     """Return the folder with the files of a model; a ``name`` that is an existing path is returned as it is."""
     if os.path.exists(name):  # noqa: PTH110  (a name, as the library takes it)
         return Path(name)
-    found = _find_published(hub, os.fspath(name), revision)
-    return found.folder if found else None
+    return found.folder if (found := _find_published(hub, os.fspath(name), revision)) else None
 
 
 # tokenizers, and files
@@ -308,22 +298,15 @@ def _make_tokenizer(
     return Tokenizer(_name_at(name, named.get("revision")), _parse_config(published), given)
 
 
-def _download(
-    hub: Hub,
-    make_folder: Callable[[], str],
-    repo_id: str,
-    filename: str = "",
-    *_: Any,
-    subfolder: str | None = None,
-    **named: Any,
-) -> str:
+def _download(hub: Hub, make_folder: Callable[[], str], repo_id: str, filename: str = "", *_: Any, **named: Any) -> str:
     """Return the local path of a repository's file or folder, as the hub's download functions do, but download nothing.
 
     If only the config is known, as for a model in the catalogue, the config is first written to a new folder.
     """
+    subfolder = named.pop("subfolder", None) or ""
     found = _find_published(hub, repo_id, named.get("revision"))
     folder = found.folder if found else None
-    path = folder / (subfolder or "") / filename if folder else None
+    path = folder / subfolder / filename if folder else None
     if path is not None and ".." not in path.parts and path.exists():
         return str(path)
     is_config = filename == CONFIG or (not filename and "/" not in normalize_name(repo_id))

@@ -6,10 +6,17 @@ This code imports no library that the process has not imported already.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.builder.child.listing import declared_ties, join_path, take_inventory, unwrap, walk_modules
+from pytest_bertsize.builder.child.listing import (
+    declared_ties,
+    find_library_base,
+    join_path,
+    take_inventory,
+    unwrap,
+    walk_modules,
+)
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
@@ -27,21 +34,16 @@ class NoModule(TypeError):
 class InHand(NamedTuple):
     """A module of the running process, without its wrappers."""
 
-    module: Any
-    """The counted module, with its adapter if it has one."""
-    base: Any
-    """The model that PEFT has adapted, else the module itself."""
-    adapter: str
-    """The adapter's type, ``"LORA"``; ``""`` without one."""
+    module: Any  # the counted module, with its adapter if it has one
+    base: Any  # the model that PEFT has adapted, else the module itself
+    adapter: str  # the adapter's type, ``"LORA"``; ``""`` without one
 
     @property
     def is_adapted(self) -> bool:
-        """Return whether PEFT has adapted the model."""
         return self.base is not self.module
 
     @property
     def kind(self) -> str:
-        """The name of the model's class."""
         return self.classes[0].__name__
 
     @property
@@ -52,14 +54,12 @@ class InHand(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Return whether the model's class is from another package than transformers."""
         return self.classes[0].__module__.partition(".")[0] != "transformers"
 
     @property
     def backbones(self) -> list[str]:
         """The attributes that hold a model of the library."""
-        base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", ())
-        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), base)]
+        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), find_library_base())]
 
 
 def take_in_hand(model: Any) -> InHand:
@@ -68,11 +68,19 @@ def take_in_hand(model: Any) -> InHand:
     :raises NoModule: for an object that is no module.
     """
     if not _is_module(model):
-        raise NoModule(_describe_what_it_is(model))
+        takes, kind = "check_model takes a torch.nn.Module, not", type(model).__name__
+        if isinstance(model, type):
+            raise NoModule(f"{takes} the class {model.__name__}: pass an instance of it")
+        held = next((name for name in HOLDERS if _is_module(getattr(model, name, None))), "")
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        raise NoModule(f"{takes} {article} {kind}: pass {f'its .{held}' if held else 'the model itself'}")
     module = unwrap(model)
     peft = sys.modules.get("peft")
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
-        return InHand(module, module, _find_adapter(module.modules()))
+        inside = (type(each) for each in module.modules())  # ``model.add_adapter`` puts layers into the model itself
+        return InHand(
+            module, module, next((each.__name__ for each in inside if each.__module__[:12] == "peft.tuners."), "")
+        )
     kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
     inner = module.base_model.model if isinstance(module, peft.PeftMixedModel) else module.get_base_model()
     return InHand(module, unwrap(inner), ", ".join(dict.fromkeys(kinds)))
@@ -81,21 +89,6 @@ def take_in_hand(model: Any) -> InHand:
 def _is_module(model: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
-
-
-def _describe_what_it_is(model: Any) -> str:
-    takes = "check_model takes a torch.nn.Module, not"
-    if isinstance(model, type):
-        return f"{takes} the class {model.__name__}: pass an instance of it"
-    kind = type(model).__name__
-    article = "an" if kind[0].lower() in "aeiou" else "a"
-    held = next((name for name in HOLDERS if _is_module(getattr(model, name, None))), "")
-    return f"{takes} {article} {kind}: pass {f'its .{held}' if held else 'the model itself'}"
-
-
-def _find_adapter(modules: Iterable[Any]) -> str:
-    """Return the type of an adapter whose layers ``model.add_adapter`` put into the model itself."""
-    return next((type(each).__name__ for each in modules if type(each).__module__.startswith("peft.tuners.")), "")
 
 
 def list_in_hand(held: InHand, *, own: bool = False) -> Built:
@@ -121,15 +114,12 @@ def _call_default(built: Built, held: InHand) -> Built:
     """Rename the model's only adapter to PEFT's default name, because a table does not name its adapter."""
     names = [*held.module.peft_config]
     if len(names) > 1:
-        raise Refused(
-            f"the model has {len(names)} adapters ({', '.join(names)}), and a table has only one", "delete the others"
-        )
+        has = f"the model has {len(names)} adapters ({', '.join(names)}), and a table has only one"
+        raise Refused(has, "delete the others")
 
     def rename(name: str) -> str:
         return ".".join("default" if part == names[0] else part for part in name.split("."))
 
-    if names == ["default"]:
-        return built
     tensors = tuple(
         each._replace(name=rename(each.name), tied_to=rename(each.tied_to) if each.tied_to else None)
         for each in built.tensors

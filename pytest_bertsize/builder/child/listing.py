@@ -26,13 +26,16 @@ Named = tuple[str, Any]
 PACKED = "_x2"  # the end of the name of a dtype with two numbers in each element: ``float4_e2m1fn_x2``
 INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is for indices
 PACKED_SHARE = 100
-
-
-WRAPPERS = frozenset({"torch", "deepspeed"})
-"""Libraries that wrap a model."""
+WRAPPERS = frozenset({"torch", "deepspeed"})  # libraries that wrap a model
 WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
 """Classes of wrappers whose attribute ``module`` is the whole model, in each of several processes."""
+EMPTY = "registered as None; a module that replaces it later is not counted"
+
+
+def find_library_base() -> Any:
+    """Return the base class of transformers' models, ``()`` for :func:`isinstance` without transformers."""
+    return getattr(sys.modules.get("transformers"), "PreTrainedModel", ())
 
 
 def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False, ties: Ties | None = None) -> Built:
@@ -60,12 +63,10 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     groups = group_names(parameters.items())
     declared = declared_ties(modules, groups) if ties is None else ties
     sources = {*declared.values()} - {*declared}
-    owner = {name: next((each for each in names if each in sources), names[0]) for names in groups for name in names}
+    owners = {name: next((each for each in names if each in sources), names[0]) for names in groups for name in names}
     tensors = tuple(
-        Tensor(
-            name, (*map(int, each.shape),), "", bool(each.requires_grad), None if owner[name] == name else owner[name]
-        )
-        for name, each in parameters.items()
+        Tensor(name, (*map(int, each.shape),), "", bool(each.requires_grad), None if owner == name else owner)
+        for (name, each), owner in zip(parameters.items(), map(owners.get, parameters))
     )
     finished = tuple(list_finished(modules)) if own or in_hand else ()
     transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
@@ -77,8 +78,12 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
     untied = tuple(_find_untied(modules, parameters, in_hand=in_hand))
-    empty = [*_list_empty(modules)]
-    stood_in = describe_stand_ins({EMPTY: empty} if empty else {})
+    empty: dict[tuple[type, str], str] = {}  # the first path of each class and name
+    for path, module in modules.items():
+        for name, inner in module._modules.items():  # noqa: SLF001
+            if inner is None and _is_own(type(module)):
+                empty.setdefault((type(module), name), join_path(path, name))
+    stood_in = describe_stand_ins({EMPTY: empty.values()} if empty else {})
     return built._replace(declared_ties=declared, kinds=kinds, untied=untied, stood_in=stood_in)
 
 
@@ -130,12 +135,9 @@ def _list_buffers(modules: Mapping[str, nn.Module]) -> tuple[Buffer, ...]:
         numbers = 0 if id(tensor) in seen else tensor.numel()
         seen.add(id(tensor))
         is_saved = last not in modules[path]._non_persistent_buffers_set  # noqa: SLF001
-        found.append(Buffer(name, numbers, _name_dtype(tensor), numbers * tensor.element_size(), is_saved))
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        found.append(Buffer(name, numbers, dtype, numbers * tensor.element_size(), is_saved))
     return tuple(found)
-
-
-def _name_dtype(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def join_path(path: str, name: str) -> str:
@@ -146,6 +148,9 @@ def join_path(path: str, name: str) -> str:
 
 MOST_NESTED = 4  # objects in objects of a config
 LONGEST = 1_000  # characters of a text, entries of a list
+LARGEST_NUMBER = 64  # bits
+NAMES_OF_LABELS = ("id2label", "label2id")
+ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adapts
 
 
 def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
@@ -155,11 +160,10 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
 
     :param modules: the modules by path, each before its inner modules.
     """
-    base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
     inside: tuple[str, ...] = ()
     adapted = ADAPTED if type(modules.get("")).__module__.startswith("peft.") else ""
-    for path, module in modules.items() if base else ():
-        if not isinstance(module, base) or f"{path}.".startswith(inside):
+    for path, module in modules.items():
+        if not isinstance(module, find_library_base()) or f"{path}.".startswith(inside):
             continue
         kind: Any = type(module)
         if kind.__module__.startswith("transformers."):
@@ -172,10 +176,6 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
             yield Finished(re.sub(adapted, "", path), of_library.__name__, str(config.model_type), _keep_plain(said))
 
 
-NAMES_OF_LABELS = ("id2label", "label2id")
-ADAPTED = r"^base_model\.model(?:\.|$)"  # where PEFT has the model that it adapts
-
-
 def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return the entries of a config that are plain values, or lists or dicts of these."""
     found: dict[str, Any] = {}
@@ -183,24 +183,21 @@ def _keep_plain(config: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         if isinstance(value, dict):
             if depth < MOST_NESTED:
                 found[str(key)] = _keep_plain(value, depth + 1)
-        elif _is_plain(value) or (
-            isinstance(value, (list, tuple)) and len(value) <= LONGEST and all(map(_is_plain, value))
-        ):
-            found[str(key)] = list(value) if isinstance(value, tuple) else value
+        elif isinstance(value, (list, tuple)):
+            if len(value) <= LONGEST and all(map(is_plain, value)):
+                found[str(key)] = [*value]
+        elif is_plain(value):
+            found[str(key)] = value
     return found
 
 
-def _is_plain(value: object) -> bool:
+def is_plain(value: object, longest: int = LONGEST) -> bool:
+    """Return whether a value is ``None``, a finite number of 64 bits or a text of at most ``longest`` characters."""
     if isinstance(value, float):
         return math.isfinite(value)
-    return (
-        value is None
-        or (isinstance(value, int) and value.bit_length() <= BITS)
-        or (isinstance(value, str) and len(value) <= LONGEST)
-    )
-
-
-BITS = 64  # of an integer
+    if isinstance(value, int):
+        return value.bit_length() <= LARGEST_NUMBER
+    return value is None or (isinstance(value, str) and len(value) <= longest)
 
 
 # ties
@@ -239,6 +236,7 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
     embeddings themselves, as in Marian, only the output embeddings are returned without a shared tensor.
     """
     named = {name: names for names in groups for name in names}
+    parameters = dict(modules[""].named_parameters(remove_duplicate=False))
     listed: set[str] = set()
     sources: set[str] = set()
     has_to_be: Ties = {}
@@ -251,7 +249,8 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
         inside = {name for name in named if name.startswith(prefix)}
         inside = {name for name in inside if any(each.search(name[len(prefix) :]) for each in patterns)}
         listed |= inside
-        words, output = (_find_matrix(modules[""], module, whose) for whose in ("input", "output"))
+        gets = (getattr(module, f"get_{whose}_embeddings", lambda: None) for whose in ("input", "output"))
+        words, output = (_find_name(get(), parameters) for get in gets)
         if words and getattr(getattr(module, "config", None), "tie_word_embeddings", True):
             alone = {name for name in inside if len(named[name]) == 1}
             tied = alone & {output} if words in inside else alone | ({output} & inside)
@@ -266,11 +265,12 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
     return {**found, **{name: words for name, words in has_to_be.items() if words not in named[name]}}
 
 
-def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
-    """Return the name of the weight of a module's ``input`` or ``output`` embeddings; ``""`` if it has none."""
-    embeddings = getattr(module, f"get_{whose}_embeddings", lambda: None)()
-    weight = getattr(embeddings, "weight", None)
-    return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")
+def _find_name(held: Any, parameters: Mapping[str, Any]) -> str:
+    """Return the name of a module's weight, even if PEFT has replaced the module; ``""`` if it has none."""
+    while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
+        held = wrapped
+    weight = getattr(held, "weight", None)
+    return next((name for name, each in parameters.items() if each is weight), "")
 
 
 def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any], *, in_hand: bool) -> Iterator[Untied]:
@@ -281,16 +281,14 @@ def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any]
 
     :param in_hand: whether the model is in training, so that ``_tie_weights``, which could change it, is not called.
     """
-    base: Any = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
+    base = find_library_base()
     is_old = not hasattr(base, "get_expanded_tied_weights_keys")
     begun: tuple[str, ...] = ()  # models whose constructors have reached the line that ties
     for path, module in modules.items() if base else ():
         prefix = join_path(path, "")
-        is_model = isinstance(module, base)
-        if is_model and hasattr(module, "all_tied_weights_keys"):
-            begun = (*begun, prefix)
-        is_unfinished = is_model and not hasattr(module, "all_tied_weights_keys")
-        of_4, of_5 = not is_old and prefix.startswith(begun), is_old or is_unfinished
+        is_model, is_finished = isinstance(module, base), hasattr(module, "all_tied_weights_keys")
+        begun = (*begun, prefix) if is_model and is_finished else begun
+        of_4, of_5 = not is_old and prefix.startswith(begun), is_old or (is_model and not is_finished)
         for by, find in [*(WAYS_OF_4.items() if of_4 else ()), *(WAYS_OF_5.items() if of_5 else ())]:
             own = next((each for each in type(module).__mro__ if by in vars(each)), object)
             is_run = by == "_tie_weights"
@@ -303,21 +301,10 @@ def _find_untied(modules: Mapping[str, nn.Module], parameters: Mapping[str, Any]
                     yield Untied(path, name, source, f"{own.__name__}.{by}")
 
 
-def _list_keys(module: Any, _: Mapping[str, Any]) -> Ties:
-    keys = module._tied_weights_keys  # noqa: SLF001
-    return keys if isinstance(keys, dict) else {}
-
-
 def _pair_embeddings(module: Any, inside: Mapping[str, Any]) -> Ties:
     """Pair the names of the output and input embeddings; for a head of the library, also the names of its biases."""
-
-    def find_name(held: Any) -> str:
-        while wrapped := next((each for key in INNER if (each := getattr(held, key, None)) is not None), None):
-            held = wrapped
-        weight = getattr(held, "weight", None)
-        return next((name for name, each in inside.items() if each is weight), "")
-
-    output, words = find_name(module.get_output_embeddings()), find_name(module.get_input_embeddings())
+    output = _find_name(module.get_output_embeddings(), inside)
+    words = _find_name(module.get_input_embeddings(), inside)
     if not (output and words):
         return {}
     layer = output.rpartition(".")[0]
@@ -344,24 +331,13 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
 
 INNER = ("base_layer", "original_module")  # PEFT's names of the module that it replaced
 WAYS_OF_4: Mapping[str, Any] = {"get_output_embeddings": _pair_embeddings, "_tie_weights": _try_to_tie}
-WAYS_OF_5: Mapping[str, Any] = {"_tied_weights_keys": _list_keys}
+WAYS_OF_5: Mapping[str, Any] = {
+    "_tied_weights_keys": lambda module, _: keys if isinstance(keys := module._tied_weights_keys, dict) else {}  # noqa: SLF001
+}
 """Attributes that declare ties for transformers 5 (in ``WAYS_OF_4``: for 4), each with the function that reads it."""
 
 
 # refusals of parameters that the list would count wrongly
-
-
-EMPTY = "registered as None; a module that replaces it later is not counted"
-
-
-def _list_empty(modules: Mapping[str, nn.Module]) -> Iterator[str]:
-    """Yield the path of each module that a class of the project registers as ``None``; once for each class and name."""
-    seen: set[tuple[type, str]] = set()
-    for path, module in modules.items():
-        for name, inner in module._modules.items():  # noqa: SLF001
-            if inner is None and _is_own(type(module)) and (type(module), name) not in seen:
-                seen.add((type(module), name))
-                yield join_path(path, name)
 
 
 BEFORE = "build the model before it is quantised"
@@ -378,7 +354,7 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             raise Refused(f"{name} is partitioned by DeepSpeed: its shape is not full", "build it without ZeRO-3")
         if type(each) is not Parameter and not is_distributed(each):
             raise Refused(f"{name} is a {type(each).__name__}, whose shape does not count its parameters", BEFORE)
-        dtype = _name_dtype(each)
+        dtype = str(each.dtype).removeprefix("torch.")
         if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
             raise Refused(f"{name} has dtype {dtype}, which may pack several numbers in one", BEFORE)
 
@@ -409,15 +385,11 @@ OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_modul
 LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
 """Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
-MOST_NAMED = 5
-"""The most attributes with hidden parameters that one sentence names."""
+MOST_NAMED = 5  # attributes with hidden parameters that one sentence names
 
 
 def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
-    """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names.
-
-    :raises Refused: if there are parameters that belong to no module, or more objects than can be searched.
-    """
+    """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names."""
     found: dict[str, tuple[str, Any, int]] = {}
     for where, value, numbers in _find_hidden(modules):
         folded = pattern(where)
@@ -438,8 +410,7 @@ def _suggest_place(where: str, value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"make {where} a torch.nn.Parameter"
     is_dict = isinstance(value, dict)
-    held = value.values() if isinstance(value, dict) else value
-    inner = [*held] if is_dict or isinstance(value, (list, tuple)) else []
+    inner = [*value.values()] if isinstance(value, dict) else [*value] if isinstance(value, (list, tuple)) else []
     for of, kind in ((torch.nn.Module, "Module"), (torch.Tensor, "Parameter")):
         if inner and all(isinstance(each, of) for each in inner):
             return f"make {where} a torch.nn.{kind}{'Dict' if is_dict else 'List'}"
@@ -448,6 +419,8 @@ def _suggest_place(where: str, value: Any) -> str:
 
 def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
     """Yield each attribute that hides parameters: its path, its value and the number of hidden parameters."""
+    import torch
+
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
@@ -461,9 +434,10 @@ def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, i
             if len(seen) > most:
                 far = f"the modules hold more than {MOST_LOOKED_AT:,} objects up to {where}, a {type(value).__name__}"
                 raise Refused(f"{far}, and the rest was not searched", "keep data outside of modules")
-            size = _count_trainable(each)
-            hidden += size or 0
-            waiting += _look_inside(each) if size is None else ()
+            if not isinstance(each, torch.Tensor):
+                waiting += _look_inside(each)
+            elif isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
+                hidden += int(each.numel())
         if hidden:
             yield where, value, hidden
 
@@ -487,16 +461,6 @@ def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
                 yield join_path(path, name), value
     for each in {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}:
         yield from ((f"{name} of the class {each.__name__}", value) for name, value in vars(each).items())
-
-
-def _count_trainable(value: object) -> int | None:
-    """Return the size of a trainable tensor, 0 for another tensor, ``None`` for another object."""
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return None
-    is_trainable = isinstance(value, torch.nn.Parameter) or (value.requires_grad and value.is_leaf)
-    return int(value.numel()) if is_trainable else 0
 
 
 def _look_inside(value: object) -> list[Any]:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
 from pytest_bertsize.inventory import Loading
@@ -36,6 +37,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
 
     :param filed: the names and shapes of the file's tensors.
     """
+    import torch
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
 
@@ -51,7 +53,7 @@ def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
             new, pattern = name, None
         if new in known and pattern is not None:
             _, converter = converted.setdefault(new, (name, deepcopy(by_pattern[pattern])))
-            converter.add_tensor(new, name, pattern, _defer_tensor(shape))
+            converter.add_tensor(new, name, pattern, partial(torch.empty, shape, device="meta"))
         else:
             yield name, _find_target(model, known, name, new), tuple(shape)
     for new, (name, converter) in converted.items():
@@ -90,10 +92,3 @@ def _find_target(model: PreTrainedModel, known: Collection[str], name: str, new:
 
 
 NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # the ends of names in converted checkpoints of TensorFlow
-
-
-def _defer_tensor(shape: tuple[int, ...]) -> Any:
-    """Return a function that makes a tensor of this shape; the library's converters call it."""
-    import torch
-
-    return lambda: torch.empty(shape, device="meta")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import Refused
@@ -50,16 +50,12 @@ def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str])
     """Return the ties of an adapted model: those that the base model's class declares, and PEFT's own."""
     prefix = next(name for name, module in adapted.named_modules() if module is model)
     ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
-    return {**dict(_list_shared(adapted, ties)), **ties}
-
-
-def _list_shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name that is neither a tensor's first name nor in ``declared``, with the tensor's first name."""
     first: dict[int, str] = {}
-    for name, parameter in adapted.named_parameters(remove_duplicate=False):
-        owner = first.setdefault(id(parameter), name)
-        if owner != name and name not in declared:
-            yield name, owner
+    named = [
+        (each, first.setdefault(id(parameter), each))
+        for each, parameter in adapted.named_parameters(remove_duplicate=False)
+    ]
+    return {**{name: owner for name, owner in named if owner != name and name not in ties}, **ties}
 
 
 def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -77,18 +73,15 @@ def _find_path(model: nn.Module, name: str) -> list[str]:
     path: list[str] = []
     module: Any = model
     for part in name.split("."):
-        while (inner := _find_inner(module)) and part != inner:
+        while isinstance(module, (ModulesToSaveWrapper, peft.tuners.tuners_utils.BaseTunerLayer)):
+            inner = INNER[isinstance(module, ModulesToSaveWrapper)]
+            if part == inner:
+                break
             path.append(inner)
             module = getattr(module, inner)
         path.append(part)
         module = getattr(module, part)
     return path
-
-
-def _find_inner(module: Any) -> str:
-    if isinstance(module, ModulesToSaveWrapper):
-        return INNER[1]
-    return INNER[0] if isinstance(module, peft.tuners.tuners_utils.BaseTunerLayer) else ""
 
 
 def _copy_path(path: list[str], depth: int) -> list[str]:

@@ -8,18 +8,18 @@ import importlib
 import inspect
 import itertools
 import json
-import math
 import os
 import re
 import runpy
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name
+from pytest_bertsize.builder.child.listing import find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
     CALLED_AT_IMPORT,
     STOOD_IN,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 """Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
 LONGEST_TEXT = 200  # characters of a config's value
-LARGEST_NUMBER = 64  # bits of one
 LONGEST_LIST = 1_000  # entries of one
 MOST_FOLDERS = 1_000  # of a project that are searched for a missing module
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
@@ -235,10 +234,7 @@ def _simplify(value: Any) -> Any:
     """Return a value that a closed form can read; for any other value, its type: ``"a Tensor"``."""
     if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
         return [_simplify(each) for each in value]
-    is_number = isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER
-    is_fraction = isinstance(value, float) and math.isfinite(value)
-    is_text = isinstance(value, str) and len(value) <= LONGEST_TEXT
-    return value if value is None or is_number or is_fraction or is_text else f"a {type(value).__name__}"
+    return value if is_plain(value, LONGEST_TEXT) else f"a {type(value).__name__}"
 
 
 def _list_keys(config_class: type) -> Iterator[str]:
@@ -262,8 +258,6 @@ def _compose_modules(request: Request) -> nn.Module:
 
     The request has only values from the folder's files. This code chooses the class of each module and its arguments,
     as https://github.com/huggingface/sentence-transformers does.
-
-    :raises Refused: for a module of no known kind, or a config without a key that its class needs.
     """
     from torch import nn
 
@@ -316,10 +310,7 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 
 
 def _run_project(request: Request) -> nn.Module:
-    """Run the project's function or command until it returns the model or hands it to ``check_model``.
-
-    :raises Refused: if the code makes no module, or fails after calls of ``check_model`` with other names only.
-    """
+    """Run the project's function or command until it returns the model or hands it to ``check_model``."""
     complete_init_weights()
     try:
         made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
@@ -357,10 +348,7 @@ def _take_module(made: object, request: Request) -> nn.Module:
 
 
 def _run_until_handed(request: Request) -> Any:
-    """Return the argument of ``check_model``, or the function's return value.
-
-    :raises Refused: if the code goes on after it has handed over a model, which it may then change.
-    """
+    """Return the argument of ``check_model``, or the function's return value."""
     returned, counted = None, CALLED[-1]
     try:
         if request.command:
@@ -378,10 +366,7 @@ def _run_until_handed(request: Request) -> Any:
 
 
 def _run_command(request: Request) -> None:
-    """Run a script or a module as Python does, with its arguments.
-
-    :raises Refused: if there is no such script.
-    """
+    """Run a script or a module as Python does, with its arguments."""
     first, *words = request.command
     if first == "-m":
         module, *words = words
@@ -398,43 +383,28 @@ def _run_command(request: Request) -> None:
 
 
 def _call_factory(request: Request) -> Any:
-    """Call the project's function, with the config if it takes one and with the keyword arguments of the table."""
-    function = _find_factory(request)
-    takes_config = request.config_given and _takes_config(function, request)
-    arguments = (vary(request.config, request.varied),) if takes_config else ()
+    """Call the project's function, with the keyword arguments of the table and, if it takes one, with the config.
+
+    The config is a dict; for a class of transformers' models, it is an object of its config's class.
+    """
+    function: Any = _find_factory(request)
+    arguments = [vary(request.config, request.varied)] if request.config_given else []
     with contextlib.suppress(ValueError):  # a class of C has no signature
-        _refuse_other_arguments(inspect.signature(function), arguments, request)
-    given = [_make_own_config(function, each) for each in copy.deepcopy(arguments)]
-    return function(*given, **copy.deepcopy(dict(request.kwargs)))
-
-
-def _takes_config(function: Callable[..., Any], request: Request) -> bool:
-    """Return whether a factory has a parameter for the config: one that can be positional, or ``**config``."""
-    with contextlib.suppress(ValueError):
-        parameters = inspect.signature(function).parameters.values()
-        free = (each for each in parameters if each.name not in request.kwargs)
-        return any(each.kind is not inspect.Parameter.KEYWORD_ONLY for each in free)
-    return True
-
-
-def _refuse_other_arguments(signature: inspect.Signature, arguments: tuple[Any, ...], request: Request) -> None:
-    try:
-        signature.bind(*arguments, **request.kwargs)
-    except TypeError as error:
-        given = ["one argument (the config as a dict)"] if arguments else []
-        given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
-        what = " and ".join(given) or "no argument"
-        is_called = f"{request.factory}{signature} is called with {what}: {error}"
-        raise Refused(is_called, why=Why.ARGUMENTS) from None
-
-
-def _make_own_config(function: Any, config: Mapping[str, Any]) -> Any:
-    """Return the config that the factory gets: an object for a subclass of ``PreTrainedModel``, else a dict."""
-    base = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)
-    if base is None or not inspect.isclass(function) or not issubclass(function, base):
-        return config
-    library_class: Any = function
-    return library_class.config_class.from_dict(config)
+        signature = inspect.signature(function)
+        free = (each for name, each in signature.parameters.items() if name not in request.kwargs)
+        if all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in free):
+            arguments = []
+        try:
+            signature.bind(*arguments, **request.kwargs)
+        except TypeError as error:
+            given = ["one argument (the config as a dict)"] if arguments else []
+            given += [f"kwargs = {{ {', '.join(request.kwargs)} }}"] if request.kwargs else []
+            is_called = f"is called with {' and '.join(given) or 'no argument'}: {error}"
+            raise Refused(f"{request.factory}{signature} {is_called}", why=Why.ARGUMENTS) from None
+    arguments = copy.deepcopy(arguments)
+    if inspect.isclass(function) and issubclass(function, find_library_base()):
+        arguments = [function.config_class.from_dict(each) for each in arguments]
+    return function(*arguments, **copy.deepcopy(dict(request.kwargs)))
 
 
 def _find_factory(request: Request) -> Callable[..., Any]:
@@ -452,10 +422,7 @@ def _find_factory(request: Request) -> Callable[..., Any]:
 
 
 def _import_module(library: str, request: Request) -> Any:
-    """Import a module of the project, from the project's root or another of its folders.
-
-    :raises Refused: if a module from elsewhere has the same name, such as one of the standard library.
-    """
+    """Import a module of the project, from the project's root or another of its folders."""
     folders = (request.root, *request.paths)
     sys.path[:0] = folders
     first = library.partition(".")[0]

@@ -82,12 +82,11 @@ class StandIn:
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
         library = self.__name__.partition(".")[0]
-        if isinstance(sys.modules.get(library, self), StandIn):
-            missing = f"{self.__name__} is used, but not installed where the model is built"
-            refuse(Refused(missing, f"install it there {THERE}"))
-        fix = f"write the name that it has there, or install a release that has this one {THERE}"
-        missing = f"{self.__name__} is used, but missing from the {library} installed where the model is built"
-        refuse(Refused(missing, fix))
+        what, fix = "not installed", f"install it there {THERE}"
+        if not isinstance(sys.modules.get(library, self), StandIn):
+            what = f"missing from the {library} installed"
+            fix = f"write the name that it has there, or install a release that has this one {THERE}"
+        refuse(Refused(f"{self.__name__} is used, but {what} where the model is built", fix))
 
 
 class Result(StandIn):
@@ -206,9 +205,8 @@ def _load_unless_fetched(own: Callable[..., Any]) -> Callable[..., Any]:
     """Return a ``load_state_dict`` that ignores weights that were not fetched."""
 
     def load_state_dict(self: Any, state_dict: Any, *arguments: Any, **named: Any) -> Any:
-        return own(
-            self, *((self.state_dict(),) if isinstance(state_dict, Fetched) else (state_dict,)), *arguments, **named
-        )
+        given = self.state_dict() if isinstance(state_dict, Fetched) else state_dict
+        return own(self, given, *arguments, **named)
 
     return load_state_dict
 
@@ -219,8 +217,8 @@ def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
 
     def to(self: Any, *arguments: Any, **named: Any) -> Any:
         said = [*arguments, *named.values()]
-        dtypes = [each for each in said if isinstance(each, torch.dtype)]
-        dtype = next(iter([*dtypes, *(each.dtype for each in said if isinstance(each, torch.Tensor))]), None)
+        dtypes = (each for each in said if isinstance(each, torch.dtype))
+        dtype = next(dtypes, next((each.dtype for each in said if isinstance(each, torch.Tensor)), None))
         if isinstance(self, torch.Tensor) and named.get("copy"):
             return own(self, dtype or self.dtype, copy=True)
         return self if dtype is None else own(self, dtype)
@@ -285,8 +283,7 @@ OTHER_KEYS = (
 )
 """Arguments of a tokenizer that change its number of tokens by an amount that only the tokenizer knows."""
 MADE_BEFORE = "make the model above that line, or "
-TAKEN: dict[str, int] = {}
-"""The assumed number of tokens of each missing tokenizer, by the tokenizer's name."""
+TAKEN: dict[str, int] = {}  # the assumed number of tokens of each missing tokenizer, by the tokenizer's name
 
 
 class AddedVocab:
@@ -298,14 +295,10 @@ class AddedVocab:
     def __contains__(self, token: str) -> bool:
         return self._has_token(token)
 
-    def __getitem__(self, _: object) -> NoReturn:
+    def _fail_at(self, *_: object) -> NoReturn:
         self._fail()
 
-    def __iter__(self) -> NoReturn:
-        self._fail()
-
-    def __getattr__(self, _: str) -> NoReturn:
-        self._fail()
+    __getitem__ = __iter__ = __getattr__ = _fail_at
 
 
 class Tokenizer:
