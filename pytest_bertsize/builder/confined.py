@@ -277,19 +277,8 @@ def cut_off() -> bool:
         return False
     import ctypes
 
-    program = _make_filter(*_OF_THE_MACHINE[os.uname().machine])
-    held = ctypes.create_string_buffer(program)
-    filtered = struct.pack("HP", len(program) // 8, ctypes.addressof(held))
-    control = ctypes.CDLL(None).prctl
-    said = (ctypes.c_ulong(1), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
-    if control(_PR_SET_NO_NEW_PRIVS, *said):
-        return False
-    return bool(control(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.c_char_p(filtered)) == 0)
-
-
-def _make_filter(architecture: int, socket_call: int) -> bytes:
-    """Return the filter: each step has an operation, the steps to skip if true, the steps if false, and a number."""
-    steps = [
+    architecture, socket_call = _OF_THE_MACHINE[os.uname().machine]
+    steps = [  # each has an operation, the steps to skip if true, the steps if false, and a number
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 0, 9, architecture),  # another architecture has other numbers of calls
         (_LOAD, 0, 0, _CALL),
@@ -303,7 +292,13 @@ def _make_filter(architecture: int, socket_call: int) -> bytes:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
     ]
-    return b"".join(struct.pack("HBBI", *step) for step in steps)
+    held = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    filtered = struct.pack("HP", len(steps), ctypes.addressof(held))
+    control = ctypes.CDLL(None).prctl
+    said = (ctypes.c_ulong(1), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    if control(_PR_SET_NO_NEW_PRIVS, *said):
+        return False
+    return bool(control(_PR_SET_SECCOMP, ctypes.c_ulong(_FILTER), ctypes.c_char_p(filtered)) == 0)
 
 
 def become_interpreter(python: str) -> None:

@@ -59,22 +59,17 @@ def check_built(built: Built) -> Built | NotBuilt:
 
     :raises ValueError: for a negative number, and for a config with a dict or an object.
     """
-    if not _has_bounds(built):
+    numbers = [size for tensor in built.tensors for size in tensor.shape]
+    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
+    numbers += [flops for _, flops in built.flops or ()]
+    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
+    if min(numbers, default=0) < 0 or (built.config and not _is_plain([*built.config.said.values()])):
         raise ValueError("a build has a negative number or a value that is not plain")
     if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
         return NotBuilt(Why.RAISED, f"it has a parameter named {shown(odd)}")
     escaped = {key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED}
     stood_in = tuple(printable(each, LONGEST_REASON) for each in built.stood_in)
     return built._replace(**{**escaped, "stood_in": stood_in})
-
-
-def _has_bounds(built: Built) -> bool:
-    """Return whether no number of an answer is negative, and no value of its config is a dict or an object."""
-    numbers = [size for tensor in built.tensors for size in tensor.shape]
-    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
-    numbers += [flops for _, flops in built.flops or ()]
-    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
-    return min(numbers, default=0) >= 0 and (built.config is None or _is_plain([*built.config.said.values()]))
 
 
 def _is_plain(value: object) -> bool:

@@ -54,7 +54,6 @@ if __name__ == "__main__":
     "decorated.py": "import hydra_absent\n@hydra_absent.main()\ndef main(): pass\nmain",
     "ends.py": "from torch import nn\nmodel = nn.Linear(3, 2)",
     "reads.py": "open('train.csv')",
-    "exits.py": "import sys\nsys.exit('no GPU')",
     "catches.py": (
         "from torch import nn\nfrom pytest_bertsize import check_model\nmodel = nn.Linear(3, 2)\n"
         "try: check_model(model, 'line')\nexcept: model.weight = None\nraise RuntimeError"
@@ -111,7 +110,6 @@ CASES = {
         f"install what the environment lacks {THERE}",
     ),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
-    "an end before it": Case("python exits.py", f"*no GPU (exits.py:2); {BEFORE_CHECK}"),
     "code that catches the end": Case(
         "python catches.py",
         "this code caught the exception with which check_model ends the code; catch Exception alone",

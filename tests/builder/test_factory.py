@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -95,162 +96,122 @@ STARTS = (
 )
 NO_NETWORK = f"RuntimeError: OSError: [Errno {errno.ENETDOWN}] {os.strerror(errno.ENETDOWN)} (own.py:*)"
 
-UNSEEN = "torch does not see these parameters:"
-ASSIGN = "assign the content of held to self, several *"
-BEFORE = "build the model before it is quantised"
-
+FAILING = r"""
+raise RuntimeError(sorted(each.factory for each in gc.get_objects() if type(each).__name__ == 'Request'), sys.stdin.read())
+→ RuntimeError: (['own:f1'], '') (own.py:*)
+# what has no count
+return nn.LazyLinear(3)
+→ weight is in a lazy module, *
+made = line(); made.weight = Subclass(torch.empty(2, 3)); return made
+→ weight is a Subclass, whose shape does not count its parameters; build the model before it is quantised
+made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.uint8), requires_grad=False); return made
+→ weight has dtype uint8, which may pack several numbers in one; build the model before it is quantised
+made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made
+→ weight has dtype float4_e2m1fn_x2, which may pack several numbers in one; build the model before it is quantised
+return with_buffer(50, torch.int32)
+→ qweight is a buffer of 50 numbers of int32, which may pack several in one; build the model before it is *
+made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made
+→ b.qweight is a buffer of 4 numbers of int8, which may pack several in one; the model has 1 more like it; *
+made = line(); made.weight.ds_id = 1; return made
+→ weight is partitioned by DeepSpeed: its shape is not full; build it without ZeRO-3
+Holds.__module__ = 'keras.src.layers'; return Holds()
+→ the model is a layer of Keras, whose weights torch does not list; write it in torch
+made = Holds(); made._packed_params = 1; return made
+→ the model is quantised: *
+return nn.Identity()
+→ it has no parameters
+made = nn.Module(); made.a = nn.Parameter(torch.empty(0, 3)); return made
+→ it has no parameters
+made = Holds(); made.again = made; return made
+→ again is a module that contains itself
+made = Holds(); made.register_parameter('a\nb', nn.Parameter(torch.empty(2))); return made
+→ it has a parameter named "a\nb"
+# what torch does not see
+return Holds([line(), line()])
+→ torch does not see these parameters: 16 in held (list); make held a torch.nn.ModuleList
+return Holds({'a': [line()]})
+→ torch does not see these parameters: 8 in held (dict); assign the content of held to self, several *
+made = Slotted({'a': line()}); object.__setattr__(made, 'kept', line())
+made.c, made.d, made.e, Slotted.f = [nn.Parameter(torch.empty(1)), line()], [], [line()], line()
+made.inner = nn.ModuleList([Holds((nn.Parameter(torch.empty(3)),)) for _ in range(3)]); return made
+→ torch does not see these parameters: 8 in kept (Linear), 8 in held (dict), 9 in c (list), 8 in e (list),
+  9 in inner.*.held (tuple) and 1 more; assign kept to self in the constructor; make held a torch.nn.ModuleDict;
+  assign the content of c to self, several modules as a torch.nn.ModuleList or ModuleDict;
+  make e a torch.nn.ModuleList; make inner.*.held a torch.nn.ParameterList
+return Holds(lambda x, inner=line(): inner(x))
+→ torch does not see these parameters: 8 in held (function); assign the content of held to self, several *
+return Holds(Packed(line()))
+→ torch does not see these parameters: 8 in held (Packed); assign the content of held to self, several *
+made = Holds(); made.register_forward_hook(in_a_closure(line())); return made
+→ torch does not see these parameters: 8 in _forward_hooks (OrderedDict); *
+return OnItsClass()
+→ torch does not see these parameters: 8 in shared of the class OnItsClass (Linear); assign *
+return UsesAName()
+→ torch does not see these parameters: 8 in forward of the class UsesAName (function); *
+return Holds([line(), *([] for _ in range(500_001))])
+→ the modules hold more than 500,000 objects up to held, a list, and the rest was not searched; keep *
+return Holds(torch.empty(4, 4, requires_grad=True))
+→ torch does not see these parameters: 16 in held (Tensor); make held a torch.nn.Parameter
+# what is no module
+return None
+→ own:f* returned nothing; return a torch.nn.Module
+return BertModel
+→ own:f* returned the class BertModel, not an instance; *
+# what ends early
+raise KeyError('hidden_size')
+→ KeyError: 'hidden_size' (own.py:*)
+return (lambda f: f(f))(lambda f: f(f))
+→ RecursionError: maximum recursion depth exceeded* (own.py:*)
+os._exit(0)
+→ *the project's code*with status 0
+os.kill(os.getpid(), signal.SIGKILL)
+→ *the project's code*was killed by SIGKILL
+print('lost', file=sys.stderr); sys.exit('no data')
+→ the code exited before it returned a model: SystemExit: no data (own.py:*)
+print('beside\nno GPU', end='  \n', file=sys.stderr); sys.exit(1)
+→ the code exited before it returned a model: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr
+import argparse; argparse.ArgumentParser().parse_args(['--x'])
+→ the code exited before it returned a model: SystemExit: 2 (own.py:*), after it wrote 'unrecognized arguments: --x' to stderr
+print('\x1b[1;31mno \x1b]8;;https://a.org\x1b\\GPU\x1b]8;;\x1b\\\x1b[0m', file=sys.stderr); sys.exit(1)
+→ the code exited before it returned a model: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr
+raise ValueError('\x1b[38;5;9mno\x1b[K \x1b[0mGPU \x1b[31')
+→ ValueError: no GPU \x1b[31 (own.py:*)
+raise KeyboardInterrupt
+→ KeyboardInterrupt (own.py:*)
+input(); return line()
+→ EOFError: EOF when reading a line (own.py:*)
+os.closerange(3, 256); return line()
+→ *the project's code*
+# the network
+import socket; socket.getaddrinfo('example.org', 443)
+→ it tried to use the network (socket.getaddrinfo) (own.py:*); download below check_model, or *
+return BertModel.from_pretrained('acme/none')
+→ neither hub in * has the config of from_pretrained('acme/none') (own.py:*); run hf download acme/none config.json *
+return line().load_state_dict(torch.load('best.pt'))
+→ FileNotFoundError: * No such file or directory: 'best.pt' (own.py:*)
+import socket; socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9)); return line()
+→ *etwork* (own.py:*)
+import socket
+try: socket.create_connection(('127.0.0.1', 9))
+except Exception: pass
+return line()
+→ it tried to use the network (socket.*)*
+"""
+"""What a factory does, line by line, and then what is said of it."""
 FAILS: dict[str, tuple[str, str]] = {
-    # one model, and the next: all that Python has in the fork of the first, and what is left of standard input
-    "knows": (
-        "raise RuntimeError(sorted(each.factory for each in gc.get_objects() if type(each).__name__ == 'Request'), sys.stdin.read())",
-        "RuntimeError: (['own:knows'], '') (own.py:*)",
-    ),
-    "disturbs": (DISTURBS, "it has no parameters"),
-    "babbles": (WRITES_TO_ALL.format(b"[]\n"), "the process of the project's code sent an unreadable answer"),
-    # what has no count
-    "lazy": ("return nn.LazyLinear(3)", "weight is in a lazy module, *"),
-    "subclass": (
-        "made = line(); made.weight = Subclass(torch.empty(2, 3)); return made",
-        f"weight is a Subclass, whose shape does not count its parameters; {BEFORE}",
-    ),
-    "bytes": (
-        "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.uint8), requires_grad=False); return made",
-        f"weight has dtype uint8, which may pack several numbers in one; {BEFORE}",
-    ),
-    "halves_of_bytes": (
-        "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made",
-        f"weight has dtype float4_e2m1fn_x2, which may pack several numbers in one; {BEFORE}",
-    ),
-    "integers_in_a_buffer": (  # AWQ's and GPTQ's layers: eight weights in each
-        "return with_buffer(50, torch.int32)",
-        "qweight is a buffer of 50 numbers of int32, which may pack several in one; build the model before it is *",
-    ),
-    "integers_in_buffers": (
-        "made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made",
-        "b.qweight is a buffer of 4 numbers of int8, which may pack several in one; the model has 1 more like it; *",
-    ),
-    "zero3": (
-        "made = line(); made.weight.ds_id = 1; return made",
-        "weight is partitioned by DeepSpeed: its shape is not full; build it without ZeRO-3",
-    ),
-    "keras": (
-        "Holds.__module__ = 'keras.src.layers'; return Holds()",
-        "the model is a layer of Keras, whose weights torch does not list; write it in torch",
-    ),
-    "packed": ("made = Holds(); made._packed_params = 1; return made", "the model is quantised: *"),
-    "identity": ("return nn.Identity()", "it has no parameters"),
-    "empty_parameter": (
-        "made = nn.Module(); made.a = nn.Parameter(torch.empty(0, 3)); return made",
-        "it has no parameters",
-    ),
-    "in_itself": ("made = Holds(); made.again = made; return made", "again is a module that contains itself"),
-    "odd_name": (
-        "made = Holds(); made.register_parameter('a\\nb', nn.Parameter(torch.empty(2))); return made",
-        'it has a parameter named "a\\nb"',
-    ),
-    # what torch does not see
-    "modules_in_a_list": (
-        "return Holds([line(), line()])",
-        f"{UNSEEN} 16 in held (list); make held a torch.nn.ModuleList",
-    ),
-    "modules_in_a_dict": ("return Holds({'a': [line()]})", f"{UNSEEN} 8 in held (dict); {ASSIGN}"),
-    "modules_in_many_places": (
-        (
-            "made = Slotted({'a': line()}); object.__setattr__(made, 'kept', line())\n"
-            "    made.c, made.d, made.e, Slotted.f = [nn.Parameter(torch.empty(1)), line()], [], [line()], line()\n"
-            "    made.inner = nn.ModuleList([Holds((nn.Parameter(torch.empty(3)),)) for _ in range(3)]); return made"
-        ),
-        (
-            f"{UNSEEN} 8 in kept (Linear), 8 in held (dict), 9 in c (list), 8 in e (list), "
-            "9 in inner.*.held (tuple) and 1 more; assign kept to self in the constructor; make held a "
-            "torch.nn.ModuleDict; assign the content of c to self, several modules as a torch.nn.ModuleList or ModuleDict; "
-            "make e a torch.nn.ModuleList; make inner.*.held a torch.nn.ParameterList"
-        ),
-    ),
-    "modules_in_a_default": (
-        "return Holds(lambda x, inner=line(): inner(x))",
-        f"{UNSEEN} 8 in held (function); {ASSIGN}",
-    ),
-    "modules_in_an_object": ("return Holds(Packed(line()))", f"{UNSEEN} 8 in held (Packed); {ASSIGN}"),
-    "modules_in_a_hook": (
-        "made = Holds(); made.register_forward_hook(in_a_closure(line())); return made",
-        f"{UNSEEN} 8 in _forward_hooks (OrderedDict); *",
-    ),
-    "a_module_on_the_class": (
-        "return OnItsClass()",
-        f"{UNSEEN} 8 in shared of the class OnItsClass (Linear); assign *",
-    ),
-    "a_module_by_a_name_of_its_file": (
-        "return UsesAName()",
-        f"{UNSEEN} 8 in forward of the class UsesAName (function); *",
-    ),
-    "modules_behind_half_a_million_objects": (
-        "return Holds([line(), *([] for _ in range(500_001))])",
-        "the modules hold more than 500,000 objects up to held, a list, and the rest was not searched; keep *",
-    ),
-    "a_tensor_that_is_trained": (
-        "return Holds(torch.empty(4, 4, requires_grad=True))",
-        f"{UNSEEN} 16 in held (Tensor); make held a torch.nn.Parameter",
-    ),
-    # what is no module
-    "nothing": ("return None", "own:nothing returned nothing; return a torch.nn.Module"),
-    "a_class": ("return BertModel", "own:a_class returned the class BertModel, not an instance; *"),
-    # what ends early
-    "raises": ("raise KeyError('hidden_size')", "KeyError: 'hidden_size' (own.py:*)"),
-    "recurses": ("return recurses()", "RecursionError: maximum recursion depth exceeded* (own.py:*)"),
-    "exits_at_once": ("os._exit(0)", "*the project's code*with status 0"),
-    "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", "*the project's code*was killed by SIGKILL"),
-    "exits_with_a_text": (
-        "print('lost', file=sys.stderr); sys.exit('no data')",
-        f"{ENDED}: SystemExit: no data (own.py:*)",
-    ),
-    "exits_after_words": (
-        "print('beside\\nno GPU', end='  \\n', file=sys.stderr); sys.exit(1)",
-        f"{ENDED}: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr",
-    ),
-    "exits_by_argparse": (
-        "import argparse; argparse.ArgumentParser().parse_args(['--x'])",
-        f"{ENDED}: SystemExit: 2 (own.py:*), after it wrote 'unrecognized arguments: --x' to stderr",
-    ),
-    "exits_in_colour": (
-        "print('\x1b[1;31mno \x1b]8;;https://a.org\x1b\\\\GPU\x1b]8;;\x1b\\\\\x1b[0m', file=sys.stderr); sys.exit(1)",
-        f"{ENDED}: SystemExit: 1 (own.py:*), after it wrote 'no GPU' to stderr",
-    ),
-    "raises_in_colour": (
-        "raise ValueError('\x1b[38;5;9mno\x1b[K \x1b[0mGPU \x1b[31')",
-        r"ValueError: no GPU \x1b[31 (own.py:*)",
-    ),
-    "is_interrupted": ("raise KeyboardInterrupt", "KeyboardInterrupt (own.py:*)"),
-    "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
-    "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
-    # the network
-    "looks_up_a_name": (
-        "import socket; socket.getaddrinfo('example.org', 443)",
-        "it tried to use the network (socket.getaddrinfo) (own.py:*); download below check_model, or *",
-    ),
-    "downloads": (
-        "return BertModel.from_pretrained('acme/none')",
-        "neither hub in * has the config of from_pretrained('acme/none') (own.py:*); run hf download acme/none config.json *",
-    ),
-    "loads_weights_that_are_not_there": (
-        "return line().load_state_dict(torch.load('best.pt'))",
-        "FileNotFoundError: * No such file or directory: 'best.pt' (own.py:*)",
-    ),
-    "sends_a_message": (
-        "import socket; socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9)); return line()",
-        "*etwork* (own.py:*)",
-    ),
-    "connects_and_goes_on": (
-        "import socket\n    try: socket.create_connection(('127.0.0.1', 9))\n    except Exception: pass\n    return line()",
-        "it tried to use the network (socket.*)*",
-    ),
+    f"f{number}": (code.strip().replace("\n", "\n    "), said.replace("\n  ", " "))
+    for number, (code, said) in enumerate(re.findall(r"((?:(?!→ ).*\n)+)→ (.*(?:\n  .*)*)\n", FAILING), 1)
 }
+NONSENSE = "the process of the project's code sent an unreadable answer"
+FAILS |= {"disturbs": (DISTURBS, "it has no parameters"), "babbles": (WRITES_TO_ALL.format(b"[]\n"), NONSENSE)}
 if CUTS_OFF:  # elsewhere, there is Python's own hook alone
-    FAILS["starts_what_connects"] = (
-        STARTS.format("import socket; socket.create_connection(('127.0.0.1', 9))"),
-        NO_NETWORK,
-    )
-    FAILS["starts_what_sends"] = (STARTS.format("import socket; socket.socket(type=socket.SOCK_DGRAM)"), NO_NETWORK)
+    FAILS |= {
+        "starts_what_connects": (
+            STARTS.format("import socket; socket.create_connection(('127.0.0.1', 9))"),
+            NO_NETWORK,
+        ),
+        "starts_what_sends": (STARTS.format("import socket; socket.socket(type=socket.SOCK_DGRAM)"), NO_NETWORK),
+    }
 
 PASSES = {
     "moves_to_what_is_not_there": "torch.cuda.set_device(1); return line().cuda().to('cuda:1', non_blocking=True)",

@@ -173,23 +173,6 @@ def test_foreign_text_in_an_answer_is_made_printable() -> None:
     assert (len(failed.detail), len(failed.fix)) == (700, 700)
 
 
-def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(pytester: pytest.Pytester) -> None:
-    """80 MB of torch and sympy, which transformers 5 has imported by itself, and 4.40 has not."""
-    code = """
-        import sys
-        sys.modules["transformers"] = None
-        from pytest_bertsize.builder.child.making import make_a_first_module
-        make_a_first_module()
-        before = set(sys.modules)
-        import torch
-        with torch.device("meta"):
-            torch.nn.ModuleList([torch.nn.Embedding(3, 4), torch.nn.Linear(4, 5), torch.nn.LayerNorm(5)])
-        print(sorted(set(sys.modules) - before))
-    """
-    result = pytester.runpython_c(textwrap.dedent(code))
-    result.stdout.fnmatch_lines(["[[]]"])
-
-
 def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """As PEFT 0.18 beside transformers 4.40: "cannot import name 'EncoderDecoderCache' from 'transformers'"."""
     lora = "pytest_bertsize.builder.child.lora"

@@ -61,23 +61,44 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.mo
 COPY = "copy its config into the project, and name its folder in place of {!r}"
 
 Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`
+Own = Callable[..., Any]  # the library's own function
+Changes = tuple[tuple[str, Any, Any], ...]  # ``varied`` of a request: a key, its value in a config, and another one
 
 
 @contextlib.contextmanager
-def answer_by_name(hub: Hub) -> Iterator[None]:
-    """Answer calls of ``from_pretrained`` and of the hub's functions; do nothing if transformers is not imported."""
+def answer_by_name(hub: Hub, varied: Changes = ()) -> Iterator[None]:
+    """Answer calls of ``from_pretrained`` and of the hub's functions; do nothing if transformers is not imported.
+
+    :param varied: changes of configs that are read by name, or that a model of transformers is made from.
+    """
     if "transformers" not in sys.modules:
         yield
         return
     with contextlib.ExitStack() as stack:
         make_folder = cache(lambda: stack.enter_context(tempfile.TemporaryDirectory(prefix="bertsize-")))
-        for owner, name, replacement in _list_replacements(hub, make_folder):
+        for owner, name, replacement in _list_replacements(hub, varied, make_folder):
             if hasattr(owner, name):  # which makes a lazy library load it
                 stack.enter_context(patch.object(owner, name, replacement))
         yield
 
 
-def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tuple[Any, str, Any]]:
+def vary(config: Mapping[str, Any], changes: Changes) -> dict[str, Any]:
+    return {**config, **{key: value for key, was, value in changes if config.get(key) == was}}
+
+
+def _vary_first(make: Own, changes: Changes) -> Own:
+    """Return a constructor that changes the config object itself, which code may read after the model is made."""
+
+    def init(self: Any, config: Any, *arguments: Any, **named: Any) -> None:
+        for key, was, value in changes:
+            if getattr(config, key, None) == was:
+                setattr(config, key, value)
+        make(self, config, *arguments, **named)
+
+    return init
+
+
+def _list_replacements(hub: Hub, varied: Changes, make_folder: Callable[[], str]) -> Iterator[tuple[Any, str, Any]]:
     """Yield each attribute that is replaced: the object that has it, its name, and the replacement.
 
     :param make_folder: a function that returns the folder for configs that have no file.
@@ -91,10 +112,12 @@ def _list_replacements(hub: Hub, make_folder: Callable[[], str]) -> Iterator[tup
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
     from transformers.utils import hub as of_library
 
-    config_dict, resize = vars(PretrainedConfig)["get_config_dict"], vars(PreTrainedModel)["resize_token_embeddings"]
-    yield PretrainedConfig, "get_config_dict", classmethod(partial(_get_config_dict, hub, config_dict.__func__))
+    config_dict, of_models = vars(PretrainedConfig)["get_config_dict"], vars(PreTrainedModel)
+    yield PretrainedConfig, "get_config_dict", classmethod(partial(_get_config_dict, hub, varied, config_dict.__func__))
     yield PreTrainedModel, "from_pretrained", classmethod(partial(_make_model, hub))
-    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(resize)
+    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(of_models["resize_token_embeddings"])
+    if varied:
+        yield PreTrainedModel, "__init__", _vary_first(of_models["__init__"], varied)
     for tokenizers in (PreTrainedTokenizerBase, tokenization_auto.AutoTokenizer):
         own = vars(tokenizers)["from_pretrained"].__func__
         yield tokenizers, "from_pretrained", classmethod(partial(_make_tokenizer, hub, own))
@@ -166,7 +189,7 @@ def _explain_lack(asked: str, name: str) -> Refused:
 
 
 def _get_config_dict(
-    hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any
+    hub: Hub, varied: Changes, own: Own, cls: Any, /, pretrained_model_name_or_path: Any, **arguments: Any
 ) -> Any:
     name = os.fspath(pretrained_model_name_or_path)
     arguments.pop("attn_implementation", None)  # its library may not be installed here
@@ -178,7 +201,7 @@ def _get_config_dict(
         rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
     if found.get("quantization_config"):
         raise Refused(f"the config of {name!r} packs the weights (quantization_config)", COPY.format(name))
-    return found, rest
+    return vary(found, varied), rest
 
 
 def _parse_config(published: Published) -> dict[str, Any]:
@@ -195,7 +218,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
 # models
 
 
-def _make_by_auto(own: Callable[..., Any], cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
+def _make_by_auto(own: Own, cls: Any, /, name: Any, *arguments: Any, **named: Any) -> Any:
     """Call ``own``, but refuse a ``config`` that is no config object, because an ``AutoModel`` would ignore it."""
     from transformers import PretrainedConfig
 
@@ -244,7 +267,7 @@ def _make_model(
     return (model, {key: [] for key in info}) if wants_info else model
 
 
-def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_resize(own: Own) -> Own:
     """Return a ``resize_token_embeddings`` that never computes the mean of the old rows, which have no values."""
     has_mean = "mean_resizing" in inspect.signature(own).parameters
 
@@ -277,7 +300,7 @@ def _find_folder(hub: Hub, name: Any, revision: str | None = None) -> Path | Non
 
 
 def _make_tokenizer(
-    hub: Hub, own: Callable[..., Any], cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any
+    hub: Hub, own: Own, cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any
 ) -> Any:
     name, subfolder = os.fspath(pretrained_model_name_or_path), named.pop("subfolder", None) or ""
     folder = _find_folder(hub, name, named.get("revision"))

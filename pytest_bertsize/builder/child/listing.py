@@ -236,7 +236,7 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
     embeddings themselves, as in Marian, only the output embeddings are returned without a shared tensor.
     """
     named = {name: names for names in groups for name in names}
-    parameters = dict(modules[""].named_parameters(remove_duplicate=False))
+    parameters = dict(_walk_tensors(modules, "_parameters"))
     listed: set[str] = set()
     sources: set[str] = set()
     has_to_be: Ties = {}

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_bertsize.builder.child.from_pretrained import answer_by_name
+from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.listing import find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
     CALLED_AT_IMPORT,
@@ -29,7 +29,6 @@ from pytest_bertsize.builder.child.stand_ins import (
     keep_in_place,
     run_with_stand_ins,
 )
-from pytest_bertsize.builder.child.varied import vary, vary_configs
 from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 from pytest_bertsize.wording import did_you_mean
@@ -111,7 +110,7 @@ def _working_in_root(request: Request) -> Iterator[None]:
     os.chdir(request.root)
     CALLED.append(Counted(request.declared))
     try:
-        with answer_by_name(request.hub), vary_configs(request.varied), keep_in_place():
+        with answer_by_name(request.hub, request.varied), keep_in_place():
             yield
     finally:
         CALLED.pop()
