@@ -176,7 +176,7 @@ def test_foreign_text_in_an_answer_is_made_printable() -> None:
 def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """As PEFT 0.18 beside transformers 4.40: "cannot import name 'EncoderDecoderCache' from 'transformers'"."""
     lora = "pytest_bertsize.builder.child.lora"
-    monkeypatch.setitem(sys.modules, "peft.utils", ModuleType("peft.utils"))
+    monkeypatch.setitem(sys.modules, "peft", ModuleType("peft"))
     monkeypatch.delitem(sys.modules, lora, raising=False)
     with pytest.raises(Refused, match="the installed PEFT cannot be imported") as refused:
         importlib.import_module(lora)

@@ -224,18 +224,16 @@ def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare:
     with pytest.raises(ValueError, match=r"did you mean \[tool\.bertsize\]"):
         check_model(make(), "encoder")
     declare()
-    with pytest.raises(
-        ValueError, match=r'pyproject\.toml declares no model "encodr", only .*; did you mean .?encoder'
-    ):
-        check_model(make(), "encodr")
-    with pytest.raises(ValueError, match=r"total: 'much' is not a count of parameters"):
-        check_model(make(), "encoder", total="much")
-    with pytest.raises(ValueError, match=r"check_model cannot limit FLOPs: write budget\.flops in the table"):
-        check_model(make(), "encoder", flops="1G")
-    with pytest.raises(ValueError, match="did you mean table="):
-        check_model(make(), "encoder", tabel="pyproject.toml")
-    with pytest.raises(ValueError, match="options is for a model that no table declares"):
-        check_model(make(), "encoder", options={})
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("encodr", {}, r'pyproject\.toml declares no model "encodr", only .*; did you mean .?encoder'),
+        ("encoder", {"total": "much"}, r"total: 'much' is not a count of parameters"),
+        ("encoder", {"flops": "1G"}, r"check_model cannot limit FLOPs: write budget\.flops in the table"),
+        ("encoder", {"tabel": "pyproject.toml"}, "did you mean table="),
+        ("encoder", {"options": {}}, "options is for a model that no table declares"),
+    ]
+    for name, given, says in cases:
+        with pytest.raises(ValueError, match=says):
+            check_model(make(), name, **given)
     declare(TABLE.replace("60K", "6oK"))
     with pytest.raises(ValueError, match=r"^pyproject\.toml:4: tool\.bertsize\.models\.encoder\.budget\.total: "):
         check_model(make(), "encoder")

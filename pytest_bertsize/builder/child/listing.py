@@ -51,7 +51,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     :raises Refused: for parameters that have no shape to count, or that torch does not see.
     """
     modules = dict(walk_modules(model, wrapped=own or in_hand))
-    parameters = dict(_walk_tensors(modules, "_parameters"))
+    parameters = dict(walk_tensors(modules, "_parameters"))
     buffers = _list_buffers(modules)
     _refuse_uncountable(parameters)
     if own or in_hand:
@@ -119,7 +119,7 @@ def _find_wrapped(module: nn.Module) -> nn.Module | None:
     return next((inner[name] for name in (*WRAPPED, *(["module"] if is_parallel else [])) if name in inner), None)
 
 
-def _walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
+def walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
     """Yield the tensors in ``_parameters`` or ``_buffers`` of modules, by each of their names."""
     for path, module in modules.items():
         for name, tensor in getattr(module, held).items():
@@ -130,7 +130,7 @@ def _walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named
 def _list_buffers(modules: Mapping[str, nn.Module]) -> tuple[Buffer, ...]:
     found: list[Buffer] = []
     seen: set[int] = set()
-    for name, tensor in _walk_tensors(modules, "_buffers"):
+    for name, tensor in walk_tensors(modules, "_buffers"):
         path, _, last = name.rpartition(".")
         numbers = 0 if id(tensor) in seen else tensor.numel()
         seen.add(id(tensor))
@@ -236,7 +236,7 @@ def _match_listed(modules: Mapping[str, nn.Module], groups: Collection[Sequence[
     embeddings themselves, as in Marian, only the output embeddings are returned without a shared tensor.
     """
     named = {name: names for names in groups for name in names}
-    parameters = dict(_walk_tensors(modules, "_parameters"))
+    parameters = dict(walk_tensors(modules, "_parameters"))
     listed: set[str] = set()
     sources: set[str] = set()
     has_to_be: Ties = {}
@@ -318,10 +318,10 @@ def _try_to_tie(module: Any, _: Mapping[str, Any]) -> Ties:
     """Call ``_tie_weights`` and undo it; return each name whose tensor it replaced, with the new tensor's name."""
     inside = dict(walk_modules(module))
     before = {path: dict(each._parameters) for path, each in inside.items()}  # noqa: SLF001
-    was = dict(_walk_tensors(inside, "_parameters"))
+    was = dict(walk_tensors(inside, "_parameters"))
     with contextlib.suppress(Exception):  # transformers 5 does not call this code any more
         module._tie_weights()  # noqa: SLF001
-    now = dict(_walk_tensors(inside, "_parameters"))
+    now = dict(walk_tensors(inside, "_parameters"))
     for path, each in inside.items():
         each._parameters.clear()  # noqa: SLF001
         each._parameters.update(before[path])  # noqa: SLF001

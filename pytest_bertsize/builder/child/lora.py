@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Why
 
 try:
-    import peft
-    from peft.utils import ModulesToSaveWrapper
+    from peft import PEFT_TYPE_TO_CONFIG_MAPPING, get_peft_model
 except ModuleNotFoundError as error:
     lacks = f"the model has an adapter, and PEFT cannot be imported ({error}): pip install 'pytest-bertsize[peft]'"
     raise Refused(f"ModuleNotFoundError: {lacks}", why=Why.NO_PEFT) from None
@@ -19,10 +18,19 @@ except ImportError as error:
     found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
     raise Refused(found, "install releases of PEFT and transformers that fit each other") from None
 
-from pytest_bertsize.builder.child.listing import INNER, declared_ties, group_names, walk_modules
+from pytest_bertsize.builder.child.listing import (
+    INNER,
+    declared_ties,
+    group_names,
+    join_path,
+    walk_modules,
+    walk_tensors,
+)
 
 if TYPE_CHECKING:
     from torch import nn
+
+COPIED = "modules_to_save"  # PEFT's name for the copies of a module, by the name of their adapter
 
 
 def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:
@@ -39,50 +47,32 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = dict(config)
-        method = peft.PEFT_TYPE_TO_CONFIG_MAPPING[arguments.pop("peft_type", "LORA")]
-        adapted: Any = peft.get_peft_model(model, method(**arguments))
+        method = PEFT_TYPE_TO_CONFIG_MAPPING[arguments.pop("peft_type", "LORA")]
+        adapted: Any = get_peft_model(model, method(**arguments))
     adapted.all_tied_weights_keys = name_ties(adapted, model, declared)
     trained: nn.Module = adapted
     return trained
 
 
 def name_ties(adapted: nn.Module, model: nn.Module, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the ties of an adapted model: those that the base model's class declares, and PEFT's own."""
-    prefix = next(name for name, module in adapted.named_modules() if module is model)
-    ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _rename_ties(model, declared)}
+    """Return the ties of an adapted model: those that the base model's class declares, and PEFT's own.
+
+    If PEFT has copied a module with both tensors of a tie (``modules_to_save``), the tie of the copy is returned too.
+    """
+    modules = dict(walk_modules(adapted, wrapped=True))
+    prefix = join_path(next(path for path, module in modules.items() if module is model), "")
     first: dict[int, str] = {}
-    named = [
-        (each, first.setdefault(id(parameter), each))
-        for each, parameter in adapted.named_parameters(remove_duplicate=False)
-    ]
-    return {**{name: owner for name, owner in named if owner != name and name not in ties}, **ties}
-
-
-def _rename_ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each tie by the names that PEFT made; if PEFT copied a module with both tensors, also the copy's tie."""
-    for name, source in declared.items():
-        at, source_at = _find_path(model, name), _find_path(model, source)
-        yield ".".join(at), ".".join(source_at)
-        for depth, inner in enumerate(at):
-            if inner == INNER[1] and at[: depth + 1] == source_at[: depth + 1]:
-                yield ".".join(_copy_path(at, depth)), ".".join(_copy_path(source_at, depth))
-
-
-def _find_path(model: nn.Module, name: str) -> list[str]:
-    """Return the path of the tensor or module that had this name before the adapter was added."""
-    path: list[str] = []
-    module: Any = model
-    for part in name.split("."):
-        while isinstance(module, (ModulesToSaveWrapper, peft.tuners.tuners_utils.BaseTunerLayer)):
-            inner = INNER[isinstance(module, ModulesToSaveWrapper)]
-            if part == inner:
-                break
-            path.append(inner)
-            module = getattr(module, inner)
-        path.append(part)
-        module = getattr(module, part)
-    return path
-
-
-def _copy_path(path: list[str], depth: int) -> list[str]:
-    return [*path[:depth], "modules_to_save", "default", *path[depth + 1 :]]
+    shared: dict[str, str] = {}
+    now: dict[tuple[str, str], str] = {}  # names by the path of the copied module, and the name before the adapter
+    for name, parameter in walk_tensors(modules, "_parameters"):
+        owner = first.setdefault(id(parameter), name)
+        shared |= {name: owner} if owner != name else {}
+        path = [part for part in name.removeprefix(prefix).split(".") if part not in INNER]
+        at = path.index(COPIED) if COPIED in path else 0  # and the adapter's name
+        now[".".join(path[:at]), ".".join(path[:at] + path[at + 2 :] if at else path)] = name
+    ties = {
+        now.get((copied, name), prefix + name): now.get((copied, source), prefix + source)
+        for name, source in declared.items()
+        for copied in ("", *(where for where, each in now if where and each == name and (where, source) in now))
+    }
+    return {**{name: owner for name, owner in shared.items() if name not in ties}, **ties}
