@@ -401,7 +401,8 @@ def _call_factory(request: Request) -> Any:
             is_called = f"is called with {' and '.join(given) or 'no argument'}: {error}"
             raise Refused(f"{request.factory}{signature} {is_called}", why=Why.ARGUMENTS) from None
     arguments = copy.deepcopy(arguments)
-    if inspect.isclass(function) and issubclass(function, find_library_base()):
+    is_model_class = inspect.isclass(function) and issubclass(function, find_library_base())
+    if is_model_class:
         arguments = [function.config_class.from_dict(each) for each in arguments]
     return function(*arguments, **copy.deepcopy(dict(request.kwargs)))
 
