@@ -141,7 +141,7 @@ def parse(
     document = _Document(text, path)
     table = document.find_table(needs_models=needs_models)
     matches = matches or partial(find_matches, path.parent)
-    values, models, mistakes = _read_declared(table, path, matches, needs_models=needs_models)
+    values, models, mistakes = _read_declared(table, path, matches)
     if mistakes:
         raise SettingsError(_list_mistakes(mistakes, text, path))
     if python := values.pop("python", None):
@@ -212,7 +212,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
 
 
 def _read_declared(
-    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]], *, needs_models: bool = True
+    table: dict[str, Any], path: Path, matches: Callable[[str], list[str]]
 ) -> tuple[dict[str, Any], dict[str, Model], list[Mistake]]:
     """Return the values of the table's keys, its models, and the first mistake in each key and each model's table."""
     declared = table.get("models", {})
@@ -237,8 +237,6 @@ def _read_declared(
                     values[key[0]] = read_value(keys[key[0]].type, value)
         except Mistake as mistake:
             mistakes.append(mistake)
-    if declared == {} and needs_models and not table.keys() - keys:
-        mistakes.append(Mistake(f"no model is declared; {EXAMPLE}", "models"))
     return values, models, mistakes
 
 
