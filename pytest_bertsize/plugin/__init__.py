@@ -104,10 +104,7 @@ def _import_as_compiled() -> None:
 
 
 def _arm_run(config: pytest.Config) -> None:
-    """Set up the whole run for ``--bert-budget``. A worker of pytest-xdist builds nothing.
-
-    :raises pytest.UsageError: for any mistake in the table or in an option.
-    """
+    """Set up the whole run for ``--bert-budget``. A worker of pytest-xdist builds nothing."""
     _import_as_compiled()
     from pytest_bertsize.builder.confined import collector_paused
     from pytest_bertsize.plugin import startup
@@ -162,10 +159,7 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Request builds as soon as a collected test needs one.
-
-    :raises pytest.UsageError: for a marker that is probably a misspelling of ``bert_budget``.
-    """
+    """Refuse misspelt markers, and request builds as soon as a collected test needs one."""
     marked = {marker.name: item for item in items for marker in item.iter_markers()}
     alike = {name: item for name, item in marked.items() if "bert" in name or "budget" in name}
     is_named = alike.pop("bert_budget", None) is not None

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.review.review import Review
 
-_PROPERTY = "bertsize."
-"""Prefix of the properties that we add to a test."""
+_PROPERTY = "bertsize."  # prefix of the properties that we add to a test
 
 
 class Attachments:

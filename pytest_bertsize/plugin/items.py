@@ -100,10 +100,7 @@ _MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  
 
 
 def hold_marked(item: pytest.Item) -> None:
-    """Check every model of the test's markers with all their limits; keep the review of the nearest marker.
-
-    An item of a declared model is left out, because it checks its model when it runs.
-    """
+    """Check all models of a test's markers, but not of a model's own item; keep the review of the nearest marker."""
     if isinstance(item, BudgetItem):
         return
     reviews = _review_named(item)
@@ -136,10 +133,7 @@ def _require_build(review: Review, fixture: str) -> Review:
 
 
 def _armed_gate(config: pytest.Config) -> Gate:
-    """Return the gate of the run.
-
-    :raises SettingsError: for a mistake in the table.
-    """
+    """Return the gate of the run; raise SettingsError for a mistake in the table."""
     gate = config.stash[GATE]
     if isinstance(gate, SettingsError):
         raise gate

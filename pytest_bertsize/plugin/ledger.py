@@ -66,10 +66,7 @@ class Ledger:
         return f"bertsize: {plural(count, 'model')} declared in {self.settings.path}"
 
     def pytest_sessionstart(self) -> None:
-        """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's.
-
-        :raises pytest.UsageError: if the report cannot be written.
-        """
+        """Write an incomplete report before the run: after a crash, no earlier report is taken for this run's."""
         self.reports.write(self.outcome.checked, self.versions)
         if self.reports.problems:
             raise pytest.UsageError(*self.reports.problems)

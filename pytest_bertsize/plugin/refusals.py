@@ -23,11 +23,7 @@ def table_path(config: pytest.Config) -> Path:
 
 
 def refuse_other_tables(config: pytest.Config) -> None:
-    """Look for other tables in pytest's working directory and arguments.
-
-    :raises SettingsError: if the working directory, an argument, or a folder between these and the root has
-        another table than the root.
-    """
+    """Raise SettingsError for another table than the root's in, or above, the working directory or an argument."""
     here, root = config.invocation_params.dir, config.rootpath.resolve()
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
     named = [here / argument.partition("::")[0] for argument in given]
@@ -38,10 +34,7 @@ def refuse_other_tables(config: pytest.Config) -> None:
 
 
 def refuse_tables_beside_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Look for other tables beside the collected tests.
-
-    :raises pytest.UsageError: if a folder between a test and the root has another table than the root.
-    """
+    """Refuse the run if a folder between a collected test and the root has another table than the root."""
     first = {item.path.parent: item for item in reversed(items)}
     for folder, item in first.items():
         for above in _folders_up_to(config.rootpath.resolve(), folder):
@@ -70,11 +63,7 @@ def _folders_up_to(root: Path, path: Path) -> Iterator[Path]:
 
 
 def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config) -> None:
-    """Refuse an unregistered marker that resembles ours: it would check nothing.
-
-    :param names: markers with a similar name, each with a test that has it.
-    :raises pytest.UsageError: with the test's place and our marker's name.
-    """
+    """Refuse an unregistered marker that resembles ours, by a test that has it: it would check nothing."""
     registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
     for name, item in names.items():
         if name not in registered and get_close_matches(name, [NAME], cutoff=0.8):
@@ -83,10 +72,7 @@ def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config
 
 
 def _stop_run(message: str, named: pytest.Item, config: pytest.Config) -> None:
-    """Refuse the run; an xdist worker cannot do that, and fails the test instead.
-
-    :raises pytest.UsageError: except in a worker.
-    """
+    """Raise pytest.UsageError; an xdist worker cannot do that, and fails the test instead."""
     if not hasattr(config, "workerinput"):
         raise pytest.UsageError(message)
 

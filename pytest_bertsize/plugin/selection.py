@@ -23,10 +23,8 @@ LISTING = (
     "version",
 )
 """Options of pytest that run no test."""
-LEFT_OUT = "bertsize_left_out"
-"""Key of xdist's ``workeroutput``: whether tests were left out."""
-RESULTS = "bertsize_results"
-"""Key of xdist's ``workerinput``: the file with the builds."""
+LEFT_OUT = "bertsize_left_out"  # key of xdist's workeroutput: whether tests were left out
+RESULTS = "bertsize_results"  # key of xdist's workerinput: the file with the builds
 LISTED = "tests were only listed"
 SELECTED = "the run selects other tests, which is an error in CI"
 

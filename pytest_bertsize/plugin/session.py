@@ -90,10 +90,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
 
 
 def read_verb(config: pytest.Config) -> Verb | None:
-    """Return what the run does to budgets: ``update``, ``tighten``, or ``None`` for nothing.
-
-    :raises SettingsError: if the action is not allowed.
-    """
+    """Return what the run does to budgets, or ``None``; raise SettingsError for options that exclude each other."""
     updates, tightens = (config.getoption(f"bert_budget_{verb}") for verb in ("update", "tighten"))
     if config.getoption("bert_budget_reason") is not None and not updates:
         raise SettingsError("--bert-budget-reason needs --bert-budget-update: it is the reason for raising a budget")

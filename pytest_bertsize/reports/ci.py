@@ -20,12 +20,9 @@ VARIABLES = (
     *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "BUILDKITE", "CODEBUILD_BUILD_ID"),
 )
 """Variables that CI services set; pytest itself looks for the first two."""
-MOST = 10
-"""The most annotations of one level that GitHub shows for one step."""
-LARGEST_SUMMARY = 1024 * 1024
-"""The most bytes of a step summary: GitHub drops a longer one."""
-_LONGEST = 2_000
-"""The most characters of an annotation's message; its fix may have as many."""
+MOST = 10  # the most annotations of one level that GitHub shows for one step
+LARGEST_SUMMARY = 1024 * 1024  # the most bytes of a step summary: GitHub drops a longer one
+_LONGEST = 2_000  # the most characters of an annotation's message; its fix may have as many
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
@@ -35,10 +32,7 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def refuse_ci(option: str) -> None:
-    """Refuse to change budgets in CI.
-
-    :raises SettingsError: in CI; the message names the variable of the CI service.
-    """
+    """Refuse to change budgets in CI: raise a SettingsError that names the variable of the CI service."""
     if sign := sign_of_ci():
         from pytest_bertsize.table.settings import SettingsError
 
@@ -49,10 +43,7 @@ def refuse_ci(option: str) -> None:
 
 
 def append_to_summary(path: Path, report: RunReport) -> None:
-    """Append the report to the step summary.
-
-    :raises OSError: if the file cannot be written, or would be too large for GitHub.
-    """
+    """Append the report to the step summary; raise OSError if it cannot be written or is too large for GitHub."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise OSError("it is not a regular file")
     from pytest_bertsize.reports.markdown import render_page
@@ -77,10 +68,7 @@ def annotate_run(report: RunReport, root: Path) -> list[str]:
 
 
 def list_commands(report: RunReport, folder: str) -> list[str]:
-    """Return GitHub's workflow commands: the headline of a run with news, at most ten errors, at most ten warnings.
-
-    :param folder: the project's folder, relative to the workspace; ``""`` for the workspace itself.
-    """
+    """Return GitHub's workflow commands, at most ten of a level; ``folder`` is the project's, inside the workspace."""
     from pytest_bertsize.reports.sentences import list_removed
 
     base = report.base

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
 Column = TypeVar("Column", bound=str)
 
-NARROWEST = 60
-"""The fewest columns for which lines are drawn; a narrower terminal wraps them."""
-MOST_BYTES = 60_000
-"""The most bytes of one drawing, such as the report of one model."""
-NAME = 24
-"""The width in cells to which longer names are shortened before other columns are dropped."""
+NARROWEST = 60  # the fewest columns for which lines are drawn; a narrower terminal wraps them
+MOST_BYTES = 60_000  # the most bytes of one drawing, such as the report of one model
+NAME = 24  # the width in cells to which longer names are shortened before other columns are dropped
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
 
@@ -121,8 +118,7 @@ def draw_marked(mark: str, text: str, style: Style) -> str:
     return draw(style, hanging(mark, "", text, style))
 
 
-_KEPT = "\ue000"
-"""A placeholder for a space at which no line is broken."""
+_KEPT = "\ue000"  # a placeholder for a space at which no line is broken
 _VALUE = r"""(?:"[^"]*"|\[[^][{}]*\]|\{(?:[^{}]|\{[^{}]*\})*\}|-?[\d_.]+|true|false)"""
 _ARGUMENT = r"""(?: --?[\w-]+(?:[= ](?:"[^"]*"|'[^']*'|[^\s;,()"]+))?)"""
 _PASTED = re.compile(

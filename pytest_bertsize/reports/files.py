@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.report import ModelReport, RunBase
     from pytest_bertsize.table.settings import Settings
 
-HEAD = 64 * 1024
-"""The bytes at the start of a file that are read to recognise an earlier report."""
+HEAD = 64 * 1024  # the bytes at the start of a file that are read to recognise an earlier report
 SUFFIXES = ".json, .md or .html"
 _OURS = {
     ".json": r'\{\s*"schema".*?"versions":\s*\{\s*"pytest_bertsize":',
@@ -86,11 +85,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
         return bool(self.paths or self.step_summary)
 
     def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        """Return the report of the run, with the commit if a file is written.
-
-        :param models: the checked models, in the order of their declaration.
-        :param versions: the releases of the libraries that built the models.
-        """
+        """Return the report of the run over the checked ``models``, with the commit if a file is written."""
         checked, names = {model.name for model in models}, self.settings.names
         not_checked = [name for name in names if name not in checked]
         left = self.base.left_unexplained if self.base else []
@@ -143,11 +138,7 @@ class ReportFiles(Struct, frozen=True, dict=True):
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
-    """Return the report files that an option names, relative to ``folder``.
-
-    :param option: the name of the option in messages: ``"--bert-budget-report"``.
-    :raises SettingsError: if a file cannot be written, has the suffix of no report, or exists and is not a report.
-    """
+    """Return the report files that ``option`` names, relative to ``folder``; raise SettingsError if one is refused."""
     paths = []
     for name in given:
         path, written = folder / name, f"{option}={printable(name)}"
@@ -160,10 +151,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
 
 
 def what_if_path(given: str) -> Path:
-    """Return the path that ``bertsize explain --page`` got.
-
-    :raises SettingsError: if the file cannot be written, does not end in .html, or exists and is not such a page.
-    """
+    """Return the path that ``bertsize explain --page`` got; raise SettingsError if it is not one of such a page."""
     path, written = Path.cwd() / given, f"--page={printable(given)}"
     if not given.endswith(".html"):
         raise SettingsError(f"{written}: the file must end in .html; write --page=what-if.html")
@@ -172,10 +160,7 @@ def what_if_path(given: str) -> Path:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replace a page atomically.
-
-    :raises SettingsError: if it cannot be written.
-    """
+    """Replace a page atomically; raise SettingsError if it cannot be written."""
     try:
         files.replace_file(path, text.encode(errors="backslashreplace"))
     except OSError as error:
@@ -184,12 +169,7 @@ def write_page(path: Path, text: str) -> None:
 
 
 def _check_path(path: Path, called: str, begins: str, settings: Settings | None, written: str) -> None:
-    """Refuse a path that must not be written or replaced.
-
-    :param called: the kind of file that may be replaced, in words.
-    :param begins: a pattern of the first bytes of such a file.
-    :param written: the option with its value.
-    """
+    """Refuse a path unless a new file, or one that ``begins`` like ours (in words ``called``), may be written there."""
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
             problem = "this must be a regular file in an existing folder; create the folder, or name another file"

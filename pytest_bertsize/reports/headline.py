@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.findings import Kind
     from pytest_bertsize.reports.report import Base, Component, ModelReport, RunReport
 
-MOST_NAMED = 3
-"""The most names in a line; further ones are counted."""
-LONGEST = 140
-"""The most characters of a headline about several models, which names as many failed ones as fit."""
+MOST_NAMED = 3  # the most names in a line; further ones are counted
+LONGEST = 140  # the most characters of a headline about several models, which names as many failed ones as fit
 _SHORT: Mapping[Kind, str] = {
     "config-refused": "its config is refused",
     "config-invalid": "its config or table is invalid",

@@ -19,28 +19,20 @@ from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
 """The first line of a page, by which it is recognised as a report of pytest-bertsize."""
-LONGEST = 60_000
-"""The most characters of a page; GitHub refuses comments of more than 65,536."""
-MOST_NAMES = 20
-"""The most names in a sentence, removed models in a list, and findings shown for a model."""
-MOST_MODELS = 100
-"""The most models in the overview, and the most lines on stand-ins for modules that are not installed."""
-MOST_ROWS = 60
-"""The most components in a table, including the total and the components that fail."""
+LONGEST = 60_000  # the most characters of a page; GitHub refuses comments of more than 65,536
+MOST_NAMES = 20  # the most names in a sentence, removed models in a list, and findings shown for a model
+MOST_MODELS = 100  # the most models in the overview, and the most lines on stand-ins for modules that are not installed
+MOST_ROWS = 60  # the most components in a table, including the total and the components that fail
 MOST_LAYERS = 30
-_NAME = 60
-"""The most characters of a name in the overview, and in a list of names."""
-_TEXT = 1_000
-"""The most characters of an inserted text."""
-_FOR_WHAT_IS_MISSING = 400
-"""The characters kept free for the sentence that counts the parts that are not shown."""
+_NAME = 60  # the most characters of a name in the overview, and in a list of names
+_TEXT = 1_000  # the most characters of an inserted text
+_FOR_WHAT_IS_MISSING = 400  # the characters kept free for the sentence that counts the parts that are not shown
 _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
 """Marks of findings and verdicts: emoji, because GitHub shows no other colours in Markdown."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
 _NOTHING = "<!-- -->"
 """An invisible comment that keeps GitHub from making a mention, reference, link or emoji of a text."""
-_DOLLAR = "<span>$</span>"
-"""A dollar sign in the form in which GitHub does not read it as the start of a formula."""
+_DOLLAR = "<span>$</span>"  # a dollar sign in the form in which GitHub does not read it as the start of a formula
 _JOINED = re.compile(
     r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)", re.IGNORECASE
 )

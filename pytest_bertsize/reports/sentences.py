@@ -16,16 +16,11 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.reports import report as r
 
-NOTHING = "\N{EN DASH}"
-"""The sign for a missing number."""
-SHORT = 10
-"""The characters of a shortened commit hash."""
-MOST_PARTS = 3
-"""The most components that are named for one changed key; further ones are counted."""
-MOST_FROZEN = 6
-"""The most frozen parts that are named; further ones are counted."""
-MOST_CHANGES = 40
-"""The most changes of keys, and the most changes of tensors, that are shown for a model."""
+NOTHING = "\N{EN DASH}"  # the sign for a missing number
+SHORT = 10  # the characters of a shortened commit hash
+MOST_PARTS = 3  # the most components that are named for one changed key; further ones are counted
+MOST_FROZEN = 6  # the most frozen parts that are named; further ones are counted
+MOST_CHANGES = 40  # the most changes of keys, and the most changes of tensors, that are shown for a model
 
 
 # numbers
@@ -62,11 +57,7 @@ def share_of_total(row: r.Component, model: r.ModelReport) -> str:
 
 
 def compare_with_base(model: r.ModelReport) -> list[str]:
-    """Return the comparison in a sentence, then a line for each change; empty without a base.
-
-    The sentence is ``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, with changed bytes
-    and FLOPs.
-    """
+    """Return ``against main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, then a line for each change."""
     base, now = model.base, model.parameter_count
     if base is None:
         return []

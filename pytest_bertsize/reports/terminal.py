@@ -43,23 +43,16 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
 
-MOST_SENTENCES = 40
-"""The most findings shown for a model, errors first; further ones are usually repetitions."""
-MOST_ROWS = 30
-"""The most rows for passed models, and the most lines for groups of them."""
-FEWEST = 3
-"""The least number of models that share one line because their names have one pattern; fewer get a row each."""
-MOST_PLACES = 3
-"""The most places in files that are shown for a finding of several models."""
+MOST_SENTENCES = 40  # the most findings shown for a model, errors first; further ones are usually repetitions
+MOST_ROWS = 30  # the most rows for passed models, and the most lines for groups of them
+FEWEST = 3  # the least number of models that share one line because their names have one pattern; fewer get a row each
+MOST_PLACES = 3  # the most places in files that are shown for a finding of several models
 _MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
 _MARKS |= {"passed": ("✓", ""), "failed": ("✗", "red"), "uncounted": ("!", "")}
 
 
 def draw_failure(model: ModelReport, style: Style) -> str:
-    """Draw the report of a failed model: headline, table, changes, each finding with its fix.
-
-    If the headline states a finding, only the fix of that finding is drawn, below the headline.
-    """
+    """Draw a failed model: its headline with fixes of the findings that it states, table, changes, other findings."""
     findings = model.own_findings
     if not model.components and not any(each.severity == "error" for each in findings):  # other models have the error
         return draw(style, *_finding_lines(findings, style, f"{model.name}: "))
@@ -98,10 +91,7 @@ def _is_change_told(model: ModelReport, style: Style) -> bool:
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:
-    """Return the fix of a finding, with file and line if it is about a limit; ``""`` if the headline has the fix.
-
-    :param is_whole: whether the headline includes the fix.
-    """
+    """Return the fix of a finding, with the place of a limit; ``""`` if the headline, which ``is_whole``, has it."""
     if finding.limit is not None:
         return f"{finding.fix} ({finding.place})" if finding.place else finding.fix
     return "" if is_whole and finding.kind != "off-closed-form" else finding.fix
@@ -126,10 +116,7 @@ def _table_parts(model: ModelReport, style: Style) -> list[RenderableType]:
 
 
 def draw_notes(model: ModelReport, style: Style) -> str:
-    """Draw the warnings of a passed model, and with ``-v`` its notes.
-
-    Notes on a loosened budget appear without ``-v`` too; notes on the lock do, unless the base shows the same changes.
-    """
+    """Draw the warnings of a passed model, urgent notes unless the base shows the same, and with ``-v`` every note."""
     base, lock = model.base, model.lock
     is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
     urgent = NOTES_FOR_REVIEWERS - ({"differs-from-lock"} if is_said else set())
@@ -162,10 +149,7 @@ def take_common(models: Sequence[ModelReport], style: Style) -> tuple[str, list[
 
 
 def _join_alike(models: Sequence[ModelReport], style: Style) -> list[ModelReport]:
-    """Join failed models whose reports differ only in name and config.
-
-    The first of them gets the names of all, and the others have nothing left to draw.
-    """
+    """Join failed models whose reports differ only in name and config: the first gets the names of all."""
     groups: dict[str, list[int]] = {}
     for at, model in enumerate(models):
         if model.verdict == "failed" and model.components and model.headline.startswith(f"{model.name}: "):
@@ -232,10 +216,7 @@ def _can_be_accepted(model: ModelReport) -> bool:
 
 
 def draw_way_to_accept(models: Iterable[ModelReport], base: RunBase | None, root: Path, style: Style) -> str:
-    """Draw the command that raises budgets, if a model fails only for its budget, or for budget and lock; else ``""``.
-
-    :param root: the project's folder; the command names it if the working directory is outside of it.
-    """
+    """Draw the command that raises budgets if only budgets and locks fail a model of the project in ``root``."""
     acceptable = any(map(_can_be_accepted, models))
     since = f" --base {shlex.quote(base.revision)}" if base else ""
     folder = os.path.relpath(root)
@@ -275,10 +256,7 @@ BOLD, RED = "1", "31"
 
 
 def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
-    """Draw a row for each model; if many passed, rows for failed ones and a line for each pattern of names.
-
-    :param patterns: by model, the name of its table if that declares several models, as in ``"bert-{stem}"``.
-    """
+    """Draw a row for each model; if many passed, a line for each of ``patterns``: tables with several models."""
     rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
     parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
     if lines:
@@ -368,12 +346,9 @@ COMPONENT = "  component"
 COLUMNS = (COMPONENT, "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", "")
 DROPPED_FIRST = ("", "share", "closed form", "used", "left", "budget", "vs base")
 NARROWEST_NAME = 14
-TENSOR = 40
-"""The width in cells to which longer names of tensors are shortened before other columns are dropped."""
-MOST_LINES = 200
-"""The most lines of a table; a model whose layers all differ has thousands."""
-BAR = 9
-"""The width of a full bar, in cells of the terminal."""
+TENSOR = 40  # the width in cells to which longer names of tensors are shortened before other columns are dropped
+MOST_LINES = 200  # the most lines of a table; a model whose layers all differ has thousands
+BAR = 9  # the width of a full bar, in cells of the terminal
 
 
 class _Line(Struct, frozen=True):

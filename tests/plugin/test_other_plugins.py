@@ -74,17 +74,8 @@ ABSENT = (
 )
 OPTIONS: Sequence[tuple[str, ...]] = [
     tuple(f"-pno:{name}" for name in ABSENT),
-    (
-        "-p",
-        "no:assertion",
-        "-p",
-        "no:debugging",
-        "--assert=plain",
-        "--strict-markers",
-        "--strict-config",
-        "-W",
-        "error",
-    ),
+    ("-p", "no:assertion", "-p", "no:debugging"),
+    ("--assert=plain", "--strict-markers", "--strict-config", "-W", "error"),
     ("-o", "strict=true"),
     ("-q", "--no-header", "--no-summary"),
     ("-v", "-s", "-rA"),
@@ -167,7 +158,12 @@ def test_a_rerun_never_turns_a_model_green(
     is_as_alone(told, plain, "fails")
     assert told.tests("failed") == plain.tests("failed") == 2
     assert told.tests("rerun") == reruns
-    is_as_alone(inside(pytester, *NO_BUILD, *options, *WITHOUT_TERMINAL), plain, "fails", has_terminal=False)
+
+
+def test_a_rerun_without_a_terminal_turns_no_model_green(pytester: pytest.Pytester, quick: Quick) -> None:
+    lay("fails")
+    told = inside(pytester, *NO_BUILD, "--reruns=2", *WITHOUT_TERMINAL)
+    is_as_alone(told, quick(pytester, "fails"), "fails", has_terminal=False)
 
 
 def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(pytester: pytest.Pytester) -> None:

@@ -90,7 +90,7 @@ def test_a_finding_is_an_annotation_at_its_line(changes: dict[str, Any], folder:
     assert commands(report, folder) == [f"::error {place}title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"]
 
 
-UNREAD = compared(revision="origin/main", commit=None, problem="git does not know it")
+UNREAD = compared(commit=None, problem="git does not know it")
 ESCAPED = r"::error title=bertsize%3A encoder::100%25\r\n:\x3awarning:\x3ab"
 
 
@@ -100,10 +100,7 @@ ESCAPED = r"::error title=bertsize%3A encoder::100%25\r\n:\x3awarning:\x3ab"
         (of(a_finding(message="100%\r\n::warning::b")), [ESCAPED]),
         (of(a_finding(severity="warning", message="w")), ["::warning title=bertsize%3A encoder::w"]),
         (of(a_finding(severity="note", message="n")), []),
-        (
-            run(passing(), base=UNREAD),
-            ["::warning title=bertsize::not compared with origin/main: git does not know it"],
-        ),
+        (run(passing(), base=UNREAD), ["::warning title=bertsize::not compared with main: git does not know it"]),
     ],
 )
 def test_what_github_reads_as_its_own_is_escaped_warnings_are_warnings_and_notes_are_not_told(

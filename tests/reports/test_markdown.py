@@ -73,6 +73,15 @@ def warned() -> ModelReport:
 UNREAD = compared(revision="origin/main", commit=None, problem="git has no such revision")
 LEFT = compared(removed=[gone("old", 1_234, "2K"), gone("lost", failed=True)])
 LOST = run(passing(), configured=3, not_checked=["a", "b"], complete=False)
+OF_FAILING = [
+    "Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie",
+    "- the code, or a file that it reads: +768 in head.decoder\n- (by 3 builds of today's code)",
+    "\n- ❌ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ ",
+    "\n- ⚠️ pruned_heads changes nothing here (`config.json:4`)\n",
+    "\n- max_position_embeddings is missing, 1,024 is taken\n",
+    "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n",
+]
+WARNING = "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"
 OVERVIEW = "**No longer declared, and no longer checked:**\n\n- ❌ lost (lost.json); if you meant to"
 
 
@@ -86,25 +95,9 @@ OVERVIEW = "**No longer declared, and no longer checked:**\n\n- ❌ lost (lost.j
         (LOST, ["-->\n\n## ❌ INCOMPLETE: 2 of 3 models were"]),
         (LOST, ["\n\nnone changed since main\n\n> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: `a`, `b`**\n"]),
         (run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False), ["`m19` and 480 more**"]),
-        (
-            run(passing(), base=UNREAD),
-            ["> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"],
-        ),
+        (run(passing(), base=UNREAD), [WARNING]),
         (run(passing(), base=LEFT), [" Compared with `main` (`bbbbbbbbbbbb`). ", OVERVIEW, "\n- old (old.json, 1,234"]),
-        (run(failing()), ["Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie"]),
-        (
-            run(failing()),
-            ["- the code, or a file that it reads: +768 in head.decoder\n- (by 3 builds of today's code)"],
-        ),
-        (
-            run(failing()),
-            ["\n- ❌ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ "],
-        ),
-        (
-            run(failing()),
-            ["\n- ⚠️ pruned_heads changes nothing here (`config.json:4`)\n", "\n- max_position_embeddings is"],
-        ),
-        (run(failing()), ["**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n"]),
+        (run(failing()), OF_FAILING),
         (run(new()), ["Against main (bbbbbbbbbb)\n\n- new: main declares no model fresh"]),
         (run(free_key()), ["no count changed\n\n- num_attention_heads 12 → 6: 0\n"]),
         (run(warned()), ["Against main (bbbbbbbbbb): no count changed"]),

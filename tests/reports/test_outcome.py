@@ -61,6 +61,7 @@ UNTOLD = "against main (bbbbbbbbbb): no count changed"
 
 UNCOMPARED = [Line(f"{UNTOLD}\n! not compared with main: encoder"), COUNT, HEADLINE]
 GONE = Line("- removed: main declares old (old.json); its reason: ADR-14")
+WITH_REASON = compared(removed=[gone("old", reason="ADR-14")])
 PROBLEM = compared(problem="there is no such revision")
 
 
@@ -74,11 +75,7 @@ PROBLEM = compared(problem="there is no such revision")
         (outcome(found("encoder"), base=compared()), [Line(UNTOLD), COUNT, HEADLINE], "good"),
         (outcome(found("encoder"), base=PROBLEM), [Line(NO_BASE), COUNT, NOT_COMPARED], "good"),
         (outcome(found("encoder"), base=compared(not_compared=["encoder"])), UNCOMPARED, "good"),
-        (
-            outcome(found("encoder"), base=compared(removed=[gone("old", reason="ADR-14")])),
-            [GONE, COUNT, HEADLINE],
-            "good",
-        ),
+        (outcome(found("encoder"), base=WITH_REASON), [GONE, COUNT, HEADLINE], "good"),
     ],
     ids=["nothing", "not checked", "excuse", "failed", "as it was", "no base", "not compared", "left with a word"],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
@@ -28,19 +28,13 @@ class Config:
     """As much of pytest's as is asked."""
 
     verbosity: int = 0
-    options: dict[str, object] = field(default_factory=dict)
-    folder: Path = Path()
     args_source: object = None
 
     def get_verbosity(self) -> int:
         return self.verbosity
 
-    def getoption(self, name: str, default: object = None) -> object:
-        return self.options.get(name, default)
-
-    @property
-    def invocation_params(self) -> SimpleNamespace:
-        return SimpleNamespace(dir=self.folder)
+    def getoption(self, _: str, default: object = None) -> object:
+        return default
 
 
 class Screen:

@@ -17,10 +17,8 @@ from pytest_bertsize.reports.report import Component, ModelReport, RunReport, ur
 from pytest_bertsize.reports.sentences import NOTHING, show_difference, show_percent
 from pytest_bertsize.wording import exact, plural, printable, signed
 
-MOST_BYTES = 50_000
-"""The most bytes of one model's section; the rest of a page about one model takes less than 14,000."""
-LONGEST = 1_500
-"""The most characters of one text that is inserted in the page."""
+MOST_BYTES = 50_000  # the most bytes of one model's section; the rest of a page about one model takes less than 14,000
+LONGEST = 1_500  # the most characters of one text that is inserted in the page
 BOUNDS = {"rows": 60, "cells": 24, "findings": 24, "changes": 30, "layers": 24, "tensors": 12}
 """The most entries that are shown: ``cells`` in a bar, ``tensors`` in a layer, and the other kinds for a model."""
 
@@ -235,10 +233,7 @@ class Bars(NamedTuple):
 
 
 def find_bars(model: ModelReport, most: int) -> Bars | None:
-    """Return the bars of a model, the base's first; ``None`` if nothing was counted.
-
-    :param most: the most components of a bar; if there are more, the smallest share one cell.
-    """
+    """Return a model's bars of at most ``most`` components, the base's first; ``None`` if nothing was counted."""
     base, whole = model.base, model.total_row
     rows = [row for row in model.components if row.name != TRAINABLE]
     now = {row.name: row.known_count or 0 for row in rows}

@@ -45,10 +45,7 @@ T = TypeVar("T")
 
 
 def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
-    """Return the page of a model at the sizes of its config.
-
-    :raises Unusable: if its closed form cannot be computed for other sizes.
-    """
+    """Return the page of a model; raise Unusable if its closed form cannot be computed for other sizes."""
     found, variants = follow_all_sizes(derivation), Variants(derivation)
     facts = list_facts(found, model, derivation)
     script = "\n".join(["'use strict'", write_constants(found, facts), *map(read_script, SCRIPTS)])
@@ -226,10 +223,7 @@ def _to_json(value: object) -> str:
 
 
 def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T, Mapping[str, str]], str]) -> str:
-    """Write a JavaScript function of an array of sizes, which has them in the order of ``symbols``.
-
-    :param write_end: writes the result of one branch, given the names of the sizes.
-    """
+    """Write a JavaScript function of an array of sizes, in the order of ``symbols``; ``write_end`` writes a result."""
     names = {symbol: f"x{place}" for place, symbol in enumerate(symbols)}
 
     def write(ways: Ways[T]) -> str:
@@ -242,11 +236,7 @@ def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T
 
 
 def write_count(count: Sum, names: Mapping[str, str]) -> str:
-    """Write a count in JavaScript, as a sum of products of sizes.
-
-    :param names: the names of the sizes, by symbol.
-    :raises ValueError: for an unrounded quotient, because a count is a whole number.
-    """
+    """Write a count in JavaScript, as a sum of products of sizes; ``names`` has the names of the sizes by symbol."""
 
     def write_fraction(terms: Sum) -> tuple[str, str]:
         above, below = over_one_line(terms)
