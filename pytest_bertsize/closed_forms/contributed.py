@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -48,16 +48,15 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _are_pairs(value: object) -> bool:
-    return isinstance(value, list) and all(_are_texts(each) and len(each) == len(("key", "of")) for each in value)
-
-
 KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     **dict.fromkeys(
         ("like", "sizes", "switches", "activations", "classes", "defined_in"),
         (lambda value: isinstance(value, str), "{key} is {value}, not a text"),
     ),
-    "divisible": (_are_pairs, '{key} is {value}; write [["hidden_size", "num_attention_heads"]]'),
+    "divisible": (
+        lambda value: isinstance(value, list) and all(map(_are_texts, value)) and {*map(len, value)} <= {2},
+        '{key} is {value}; write [["hidden_size", "num_attention_heads"]]',
+    ),
     "inert": (_are_texts, '{key} is {value}, not a list of keys; write inert = ["token_dropout"]'),
     "trees": (lambda value: isinstance(value, dict) and _are_texts([*value.values()]), "{key} is not a table of texts"),
 }
@@ -146,7 +145,13 @@ def families_in(content: bytes) -> Iterator[Family]:
 def _read_family(name: str, table: object) -> Family:
     if not isinstance(table, dict):
         raise BadExpression(f'it is {shown(table)}, not a table with the keys "classes" and "trees"')
-    _check_types(table)
+    for key, value in table.items():
+        if key not in KEYS:
+            instead = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
+            raise BadExpression(f"{shown(key)} is not a key; {instead}")
+        fits, message = KEYS[key]
+        if not fits(value):
+            raise BadExpression(message.format(key=key, value=shown(value)))
     like = table.get("like", name if name in FAMILIES else None)
     if like is not None and like not in FAMILIES:
         raise BadExpression(f"like is {shown(like)}; {did_you_mean(like, [*FAMILIES], 'write a built-in family')}")
@@ -163,24 +168,17 @@ def _read_family(name: str, table: object) -> Family:
         declare.read_keys(ConfigKeys(()), **said)
     except (ValueError, KeyError, IndexError) as error:
         raise BadExpression(f"sizes, switches or activations cannot be read: {error}") from None
+    trees = table.get("trees", {})
+    stem = trees.get("stem", known.trees["stem"] if known else "")
     found = declare.family(
         name,
         known,
         classes=table["classes"],
-        trees={"stem": known.trees["stem"] if known else "", "under": name, **table.get("trees", {})},
+        trees=trees,
         inert=inert,
+        stem=stem,
+        under=name.replace("-", "_"),
         **said,
     )
     module = table.get("defined_in", "transformers")
     return replace(found, architectures=tuple(replace(each, defined_in=module) for each in found.architectures))
-
-
-def _check_types(table: Mapping[str, Any]) -> None:
-    """:raises BadExpression: for an unknown key, and for a value of the wrong type."""
-    for key, value in table.items():
-        if key not in KEYS:
-            instead = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
-            raise BadExpression(f"{shown(key)} is not a key; {instead}")
-        fits, message = KEYS[key]
-        if not fits(value):
-            raise BadExpression(message.format(key=key, value=shown(value)))

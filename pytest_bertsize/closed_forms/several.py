@@ -83,12 +83,9 @@ class Part(Struct, frozen=True):
         """Return the part's own sizes and switches from those of the whole model."""
         options = {key: value for key, value in whole.switches.items() if key in self.architecture.options}
         own = {key.removeprefix(self.place): each for key, each in whole.switches.items() if key.startswith(self.place)}
-        switches = {**own, **self.architecture.options, **options}
-        return Dims(self._own_sizes(whole.sizes), switches, whole.is_symbolic, whole.release)
-
-    def _own_sizes(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         symbols = (*(size.symbol for size in self.family.keys.sizes), LABELS)
-        return {own: sizes[f"{own}{self.suffix}"] for own in symbols if f"{own}{self.suffix}" in sizes}
+        sizes = {each: whole.sizes[f"{each}{self.suffix}"] for each in symbols if f"{each}{self.suffix}" in whole.sizes}
+        return Dims(sizes, {**own, **self.architecture.options, **options}, whole.is_symbolic, whole.release)
 
     def component_of(self, own: str) -> str:
         """Return the name that a component of the part has in the whole model."""

@@ -90,6 +90,12 @@ def test_a_side_of_a_pair_may_be_of_a_family_that_is_contributed(example: Path) 
     assert closed_form("config.json").components == closed_form("plain.json").components
 
 
+def test_a_class_of_a_contributed_family_keeps_its_body_by_the_name_of_that_family() -> None:
+    (family,) = families_in(b'[acme-x]\nlike = "llama"\nclasses = "AcmeForCausalLM, *Model"')
+    assert [each.name for each in family.architectures] == ["AcmeForCausalLM", "LlamaModel"]
+    assert family.trees["under"] == "acme_x"
+
+
 # of a family of the library that has no closed form yet: what the library reads otherwise
 
 SEED = {"model_type": "seed_oss", "architectures": ["SeedOssModel"], "vocab_size": 101, "hidden_size": 48}

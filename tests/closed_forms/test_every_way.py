@@ -15,14 +15,6 @@ from pytest_bertsize.closed_forms.symbols import Expression
 Sizes = Mapping[str, Any]
 
 
-def widened(sizes: Sizes) -> Any:
-    return sizes["E"] * sizes["D"] + sizes["D"] if sizes["E"] != sizes["D"] else 0
-
-
-def heads_left(sizes: Sizes) -> Any:
-    return max(sizes["D"] // sizes["E"], 1) * sizes["D"]
-
-
 def in_steps(sizes: Sizes) -> Any:
     D, E = sizes["D"], sizes["E"]
     if D > 2 * E:
@@ -37,7 +29,7 @@ def compared(sizes: Sizes) -> Any:
     return [D < E, D <= E, D > E, D >= E, D == E, D != E, D < 7, D >= 7, bool(D - E)]
 
 
-FUNCTIONS = (widened, heads_left, in_steps, compared)
+FUNCTIONS = (in_steps, compared)
 
 
 def value(count: Any, sizes: Mapping[str, int]) -> Any:

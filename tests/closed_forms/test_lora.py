@@ -22,7 +22,7 @@ from pytest_bertsize.closed_forms.lora import add_adapter, list_notes
 from pytest_bertsize.closed_forms.symbols import symbolic
 from pytest_bertsize.config.adapter import Adapter, parse
 from pytest_bertsize.inventory import Inventory
-from tests.support.family_configs import PAIRS, Case, case, cases, sample, typical
+from tests.support.family_configs import PAIRS, Case, case, cases, sample, told, typical
 
 if TYPE_CHECKING:
     from torch import nn
@@ -69,14 +69,10 @@ def built_of(drawn: Case, given_adapter: Adapter) -> Built:
 def mismatch(drawn: Case, given_adapter: Adapter) -> str:
     """How the model that PEFT makes differs from the closed form, ``""`` where every tensor agrees in everything."""
     built = built_of(drawn, given_adapter)
-    expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in expected_of(drawn, given_adapter).tensors}
-    actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
-    wrong = [
-        f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
-        for name in sorted(expected.keys() | actual.keys())
-        if expected.get(name) != actual.get(name)
-    ]
-    return "\n".join([*wrong, *(f"{name}: not tied as its class declares" for name in built.lost_ties())])
+    expected, actual = told(expected_of(drawn, given_adapter).tensors), told(built.tensors)
+    wrong = {name for name in expected | actual if expected.get(name) != actual.get(name)}
+    lines = [f"{name}: closed form {expected.get(name)}, built {actual.get(name)}" for name in sorted(wrong)]
+    return "\n".join([*lines, *(f"{name}: not tied as its class declares" for name in built.lost_ties())])
 
 
 EVERY_LINEAR: dict[str, Any] = {"r": 8, "target_modules": "all-linear"}
@@ -336,6 +332,7 @@ def test_what_peft_does_and_nobody_may_have_meant_is_pointed_out(
 ) -> None:
     (found,) = list_notes(adapter(**{**QUERY_VALUE, **data}), base(architecture).closed_form().terms)
     assert (found.severity, found.fix, found.actual) == ("warning" if fix else "note", fix, actual)
+    assert found.component == ("adapters.modules_to_save" if "copy" in said else "adapters")
     assert said in found.message
 
 

@@ -49,9 +49,11 @@ def refusal(release: str, family: str, name: str, **data: Any) -> str:
     """What the path of a declared model says."""
     model = Model(name="x", config="config.json", architecture=name, budget=Budget())
     read = config(family, data)
-    with pytest.raises(Unusable) as refused:
+    try:
         derive(model, read, choose(model, read, Registry(release=read_version(release))))
-    return "\n".join(finding.sentence for finding in refused.value.findings)
+    except Unusable as refused:
+        return "\n".join(finding.sentence for finding in refused.findings)
+    return ""
 
 
 def test_an_older_release_is_counted_as_it_builds() -> None:
@@ -71,6 +73,7 @@ SHARED = {"tie_word_embeddings": False, "pad_token_id": 0}
     ("release", "name", "data", "says"),
     [
         ("4.40.2", "ModernBertModel", {}, LATER),
+        ("4.48.0", "ModernBertModel", {}, ""),
         ("4.51.3", "ModernBertForMultipleChoice", {}, "which came with 4.55"),
         ("4.57.6", "BertModel", {"pruned_heads": {"0": [1]}}, "is refused: transformers 4 removes heads from layers"),
         ("4.57.6", "BertModel", {"torchscript": True}, "is refused: transformers 4 then copies tied tensors"),
@@ -84,7 +87,9 @@ def test_what_a_release_does_not_have_or_builds_otherwise_is_refused(
     release: str, name: str, data: dict[str, Any], says: str
 ) -> None:
     family = next(family for family in FAMILIES if FAMILIES[family].architecture(name))
-    assert says in refusal(release, family, name, **data)
+    said = refusal(release, family, name, **data)
+    assert says in said
+    assert bool(says) == bool(said)
 
 
 def test_what_a_release_reads_is_counted() -> None:

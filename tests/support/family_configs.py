@@ -7,9 +7,11 @@ width 13 goes wrong for the same reasons as one of 12 layers of width 768, and i
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from math import lcm
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -109,18 +111,22 @@ def sample(family: str, architecture: str) -> tuple[Case, ...]:
     return tuple(drawn(family, architecture, Random(seed)) for seed in range(40))  # noqa: S311
 
 
+@cache
 def typical(family: str, architecture: str) -> tuple[Case, Case]:
-    """Two configs of the sample: with the fewest and with the most of its switches on."""
-    ordered = sorted(sample(family, architecture), key=lambda drawn: sum(v is True for v in drawn.config.values()))
-    return ordered[0], ordered[-1]
-
-
-def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
-    """What transformers builds from the case with ``changes`` written into its config, ``None`` where it refuses them."""
-    try:
-        return case.built({**case.config, **changes}).tensors
-    except Exception:  # noqa: BLE001  (whatever a class says to a value of the wrong kind)
-        return None
+    """The two configs of the sample that differ in the most switches, words and sizes that may be left out."""
+    found = sample(family, architecture)
+    keys = found[0].family.keys
+    switches: list[Switch | Choice | Listing] = [*keys.switches, *keys.choices, *keys.lists]
+    named = [each.key for each in switches]
+    optional = [size.key for size in keys.sizes if size.default is None]
+    marks = [
+        [*map(each.config.get, named), *(key in each.config for key in optional), *each.options.values()]
+        for each in found
+    ]
+    pairs = combinations(range(len(found)), 2)
+    one, other = max(pairs, key=lambda pair: sum(map(operator.ne, marks[pair[0]], marks[pair[1]])))
+    few, many = sorted((found[one], found[other]), key=lambda drawn: sum(v is True for v in drawn.config.values()))
+    return few, many
 
 
 def told(tensors: Iterable[Tensor]) -> dict[str, tuple[object, ...]]:

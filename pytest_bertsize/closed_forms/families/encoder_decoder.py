@@ -18,7 +18,7 @@ from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.several import Part, Several, find_all
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
 from pytest_bertsize.config.values import Dims, find_keys_without_effect
-from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import exact, shown
 
@@ -87,9 +87,15 @@ class Pair(Several, frozen=True, kw_only=True):
             side.name: {"model_type": side.family.name, **cast("dict[str, object]", values.for_build[side.name])}
             for side in self.parts
         }
+        blind: list[Finding] = []
+        if not values.switches.get("decoder.add_cross_attention", True):  # the library builds it without a warning
+            message = "the decoder has no cross-attention, so it cannot see the encoder"
+            fix = 'write "is_decoder": true and "add_cross_attention": true in the decoder'
+            line = config.line("decoder")
+            blind = [Finding("defaulted-key", message, fix, "warning", file=config.file, line=line)]
         return values._replace(
             for_build={**top.for_build, **sides},
-            findings=(*values.findings, *top.findings, *ignored, *_warn_of_blind_decoder(config, values)),
+            findings=(*values.findings, *top.findings, *ignored, *blind),
             unknown=(*top.unknown, *values.unknown),
         )
 
@@ -145,13 +151,13 @@ def _find_side(name: str, config: ModelConfig, find: Find) -> Side:
     found = ((family, _find_class(name, family)) for family in families)
     family, architecture = next(((family, each) for family, each in found if each), (None, None))
     if family is None or architecture is None:
-        message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
-        own.refuse("model_type", message, "write closed_form = false to check the pair's budget alone", _UNKNOWN)
+        article = {"encoder": "an", "decoder": "a"}[name]
+        message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {article} {name}"
+        fix = "write closed_form = false to check the pair's budget alone"
+        own.refuse("model_type", message, fix, "unknown-closed-form")
     return Side(name, f"{name}.", SIDES[name], name, name, family, architecture, own)
 
 
-_A = {"encoder": "an encoder", "decoder": "a decoder"}
-_UNKNOWN: Kind = "unknown-closed-form"
 _ENDINGS = {
     "encoder": ("Model", "Encoder"),
     "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
@@ -167,15 +173,6 @@ def _find_class(side: str, family: Family) -> Architecture | None:
     names = {each.name: each for each in family.architectures}
     fitting = (name for name in names if name.endswith(_ENDINGS[side]) and not name.endswith(heads))
     return names.get(min(fitting, key=len, default=""))
-
-
-def _warn_of_blind_decoder(config: ModelConfig, values: Values) -> list[Finding]:
-    """Return a warning for a decoder that cannot see the encoder: the library builds it without a warning."""
-    if values.switches.get("decoder.add_cross_attention", True):
-        return []
-    message = "the decoder has no cross-attention, so it cannot see the encoder"
-    fix = 'write "is_decoder": true and "add_cross_attention": true in the decoder'
-    return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
 
 
 def _list_no_terms(_: Dims) -> list[Term]:
