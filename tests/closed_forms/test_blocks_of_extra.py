@@ -24,49 +24,46 @@ def encoder_of(layers: int) -> nn.Module:
 
 
 BLOCKS = {
-    'name = "x", linear = [3, 2]': lambda: on_meta(nn.Linear, 3, 2),
-    'name = "x", linear = [3, 2], bias = false': lambda: on_meta(nn.Linear, 3, 2, bias=False),
-    'name = "x", embedding = [5, 3]': lambda: on_meta(nn.Embedding, 5, 3),
-    'name = "x", layer_norm = 5': lambda: on_meta(nn.LayerNorm, 5),
-    'name = "x", layer_norm = [5]': lambda: on_meta(nn.LayerNorm, 5),
-    'name = "x", parameter = 5': lambda: nn.Parameter(torch.empty(5, device="meta")),
-    'name = "x", parameter = [2, 3, 4]': lambda: nn.Parameter(torch.empty(2, 3, 4, device="meta")),
-    'name = "x", conv1d = [3, 2, 5]': lambda: on_meta(nn.Conv1d, 3, 2, 5),
-    'name = "x", conv1d = [3, 2, 5], bias = false': lambda: on_meta(nn.Conv1d, 3, 2, 5, bias=False),
-    'name = "x", lstm = [3, 2]': lambda: on_meta(nn.LSTM, 3, 2),
-    'name = "x", lstm = [3, 2], layers = 2, bidirectional = true, bias = false': lambda: on_meta(
+    "linear = [3, 2]": lambda: on_meta(nn.Linear, 3, 2),
+    "linear = [3, 2], bias = false": lambda: on_meta(nn.Linear, 3, 2, bias=False),
+    "embedding = [5, 3]": lambda: on_meta(nn.Embedding, 5, 3),
+    "layer_norm = 5": lambda: on_meta(nn.LayerNorm, 5),
+    "layer_norm = [5]": lambda: on_meta(nn.LayerNorm, 5),
+    "parameter = 5": lambda: nn.Parameter(torch.empty(5, device="meta")),
+    "parameter = [2, 3, 4]": lambda: nn.Parameter(torch.empty(2, 3, 4, device="meta")),
+    "conv1d = [3, 2, 5]": lambda: on_meta(nn.Conv1d, 3, 2, 5),
+    "conv1d = [3, 2, 5], bias = false": lambda: on_meta(nn.Conv1d, 3, 2, 5, bias=False),
+    "lstm = [3, 2]": lambda: on_meta(nn.LSTM, 3, 2),
+    "lstm = [3, 2], layers = 2, bidirectional = true, bias = false": lambda: on_meta(
         nn.LSTM, 3, 2, 2, bidirectional=True, bias=False
     ),
-    'name = "x", linear = ["hidden_size", "2*hidden_size + 16"]': lambda: on_meta(nn.Linear, 4, 24),
-    'name = "x", linear = ["hidden_size+hidden_size", "3 * intermediate_size"]': lambda: on_meta(nn.Linear, 8, 18),
-    'name = "x", linear = ["num_hidden_layers", "num_labels"]': lambda: on_meta(nn.Linear, 2, 2),
-    'name = "x", conv2d = [3, 2, 5]': lambda: on_meta(nn.Conv2d, 3, 2, 5),
-    'name = "x", conv2d = [3, 2, 5, "hidden_size"], bias = false': lambda: on_meta(nn.Conv2d, 3, 2, (5, 4), bias=False),
-    'name = "x", gru = ["hidden_size", 3], layers = 2, bidirectional = true': lambda: on_meta(
-        nn.GRU, 4, 3, 2, bidirectional=True
-    ),
-    'name = "x", multihead_attention = "hidden_size"': lambda: on_meta(nn.MultiheadAttention, 4, 2),
-    'name = "x", multihead_attention = 4, bias = false': lambda: on_meta(nn.MultiheadAttention, 4, 2, bias=False),
-    'name = "x", layer_norm = 4, bias = false': lambda: on_meta(nn.LayerNorm, 4, bias=False),
-    'name = "x", rms_norm = "hidden_size"': lambda: on_meta(nn.RMSNorm, 4),
-    'name = "x", transformer_encoder_layer = ["hidden_size", "intermediate_size"]': lambda: on_meta(
+    'linear = ["hidden_size", "2*hidden_size + 16"]': lambda: on_meta(nn.Linear, 4, 24),
+    'linear = ["hidden_size+hidden_size", "3 * intermediate_size"]': lambda: on_meta(nn.Linear, 8, 18),
+    'linear = ["num_hidden_layers", "num_labels"]': lambda: on_meta(nn.Linear, 2, 2),
+    "conv2d = [3, 2, 5]": lambda: on_meta(nn.Conv2d, 3, 2, 5),
+    'conv2d = [3, 2, 5, "hidden_size"], bias = false': lambda: on_meta(nn.Conv2d, 3, 2, (5, 4), bias=False),
+    'gru = ["hidden_size", 3], layers = 2, bidirectional = true': lambda: on_meta(nn.GRU, 4, 3, 2, bidirectional=True),
+    'multihead_attention = "hidden_size"': lambda: on_meta(nn.MultiheadAttention, 4, 2),
+    "multihead_attention = 4, bias = false": lambda: on_meta(nn.MultiheadAttention, 4, 2, bias=False),
+    "layer_norm = 4, bias = false": lambda: on_meta(nn.LayerNorm, 4, bias=False),
+    'rms_norm = "hidden_size"': lambda: on_meta(nn.RMSNorm, 4),
+    'transformer_encoder_layer = ["hidden_size", "intermediate_size"]': lambda: on_meta(
         nn.TransformerEncoderLayer, 4, 2, 6
     ),
-    'name = "x", transformer_decoder_layer = [4, "2*hidden_size"], bias = false': lambda: on_meta(
+    'transformer_decoder_layer = [4, "2*hidden_size"], bias = false': lambda: on_meta(
         nn.TransformerDecoderLayer, 4, 2, 8, bias=False
     ),
-    'name = "x", linear = ["hidden_size", 2], count = 3': lambda: listed(nn.Linear, 3, 4, 2),
-    'name = "x", linear = ["hidden_size", 2], count = "num_hidden_layers"': lambda: listed(nn.Linear, 2, 4, 2),
-    'name = "x", multihead_attention = 4, count = "num_hidden_layers + 1"': lambda: listed(
-        nn.MultiheadAttention, 3, 4, 2
-    ),
-    'name = "x.layers", transformer_encoder_layer = [4, 6], count = 2': lambda: encoder_of(2),
+    'linear = ["hidden_size", 2], count = 3': lambda: listed(nn.Linear, 3, 4, 2),
+    'linear = ["hidden_size", 2], count = "num_hidden_layers"': lambda: listed(nn.Linear, 2, 4, 2),
+    'multihead_attention = 4, count = "num_hidden_layers + 1"': lambda: listed(nn.MultiheadAttention, 3, 4, 2),
+    "layers: transformer_encoder_layer = [4, 6], count = 2": lambda: encoder_of(2),
 }
 
 
 @pytest.mark.parametrize("written", BLOCKS)
 def test_what_the_table_says_is_what_torch_builds_and_what_its_formula_comes_to(tmp_path: Path, written: str) -> None:
-    table = f'backbone = "bert"\nextra = [{{ {written} }}]'
+    place, _, block = written.rpartition(": ")
+    table = f'backbone = "bert"\nextra = [{{ name = "{".".join(filter(None, ("x", place)))}", {block} }}]'
     review = checked(tmp_path, table, of(bert=bert(), x=BLOCKS[written]()))
     own = sum(parameter.numel() for parameter in of(x=BLOCKS[written]()).parameters())
     form = review.subject.form

@@ -196,6 +196,7 @@ def module_0(kind: str, path: str) -> str:
         ("[3]", "module 0 has no name and type"),
         (module_0("Dense", "../x"), 'the path of module 0 is "../x"'),
         (module_0("Pooling", "1"), "none of its modules has parameters"),
+        (f"{module_0('Pooling', '1')[:-1]}, {module_0('Dense', '2')[1:]}", 'two modules have the name "0"'),
     ],
 )
 def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: str, message: str) -> None:
@@ -238,11 +239,3 @@ def test_what_changes_the_transformer_as_it_is_loaded_is_refused(
     with pytest.raises(Unusable) as unusable:
         parts.of_folder((tmp_path / "sbert/modules.json").read_bytes(), "sbert", Disk(tmp_path))
     assert unusable.value.findings[0].message == message
-
-
-def test_two_modules_of_one_name_are_refused_for_the_library_keeps_the_last(tmp_path: Path) -> None:
-    usual(tmp_path)
-    listed = json.loads((tmp_path / "sbert/modules.json").read_text())
-    content = json.dumps([{**each, "name": "0"} for each in listed]).encode()
-    with pytest.raises(Unusable, match='two modules have the name "0"'):
-        parts.of_folder(content, "sbert", Disk(tmp_path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import transformers
 
 from pytest_bertsize.closed_forms.blocks import Term, list_tensors
 from pytest_bertsize.closed_forms.changes import freeze_modules
@@ -14,6 +13,7 @@ from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.from_review import describe_frozen
+from tests.closed_forms.test_lora import built_module
 from tests.support.family_configs import Case, case, typical
 
 SMALL = {"vocab_size": 30, "hidden_size": 4, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 6}
@@ -42,11 +42,7 @@ def layers(drawn: Case, *modules: str) -> list[int]:
 
 def built_inventory(drawn: Case, *prefixes: str) -> dict[str, bool]:
     """What trains where a model is frozen by hand, as a project would do it."""
-    import torch
-
-    model_class = getattr(transformers, drawn.architecture.name)
-    with torch.device("meta"):
-        model = model_class(model_class.config_class(**drawn.config), **drawn.options)
+    model = built_module(drawn)
     for name, parameter in model.named_parameters(remove_duplicate=False):
         if name.startswith(prefixes):
             parameter.requires_grad_(requires_grad=False)
