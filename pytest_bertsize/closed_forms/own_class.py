@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
 from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.several import Several
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
+from pytest_bertsize.closed_forms.several import NUM_LABELS, Several, with_sizes
+from pytest_bertsize.config.keys import LABELS, ConfigKeys
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import find_nearest, group_by_module
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 NO_FAMILY = Family("", ConfigKeys(()), ())
 """The family of a class without a config."""
-_NUM_LABELS = "num_labels"
 RANK = "r"
 """The symbol of an adapter's rank."""
 
@@ -56,7 +55,7 @@ def own_class(
         return [*held, *(term for _, terms in beside for term in terms)]
 
     base = backbone or Architecture(model.factory or "", list_all)
-    labels = base.labels or _NUM_LABELS in asked
+    labels = base.labels or NUM_LABELS in asked
     said: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
         "backbone": [model.backbone] if model.backbone else [],
         "without": model.without,
@@ -76,18 +75,16 @@ def _with_keys(
 
     :raises Unusable: for a key that the config does not have.
     """
-    known = {size.key: size.symbol for size in family.keys.sizes} | {_NUM_LABELS: LABELS}
+    known = {size.key: size.symbol for size in family.keys.sizes} | {NUM_LABELS: LABELS}
     several = isinstance(family, Several)
     own = sorted(asked - known.keys())
-    missing = [key for key in own if key not in written and not (several and key.endswith(f".{_NUM_LABELS}"))]
+    missing = [key for key in own if key not in written and not (several and key.endswith(f".{NUM_LABELS}"))]
     if missing:
         raise Unusable(*(_report_missing(key, model, [*known, *written]) for key in missing))
     if isinstance(family, Several):
         family = family.with_keys(own)
     else:
-        taken = {*known.values(), RANK}
-        sizes = (Size(key, f"{key}_" if key in taken else key, default=None) for key in own)
-        family = replace(family, keys=replace(family.keys, sizes=(*family.keys.sizes, *sizes), open=True))
+        family = replace(family, keys=with_sizes(family.keys, own, RANK))
     return family, known | {size.key: size.symbol for size in family.keys.sizes}
 
 
@@ -156,12 +153,11 @@ def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count
     """Return the value of a size: a number, or the sum in a text, as in ``"2*hidden_size + 16"`` → 2·D + 16."""
     if isinstance(size, int):
         return size
-    return sum(times * (_find_value(key, dims, symbols) if key else 1) for times, key in summands(size))
-
-
-def _find_value(key: str, dims: Dims, symbols: Mapping[str, str]) -> Count:
-    value: Count | None = dims.sizes[symbols[key]]
-    if value is None:
-        message = f"an extra is sized by {shown(key)}, which is null in the config or missing"
-        raise Unusable(Finding("config-invalid", message, "write a number in its place", table_key=("extra",)))
-    return value
+    found: Count = 0
+    for times, key in summands(size):
+        value: Count | None = dims.sizes[symbols[key]] if key else 1
+        if value is None:
+            message = f"an extra is sized by {shown(key)}, which is null in the config or missing"
+            raise Unusable(Finding("config-invalid", message, "write a number in its place", table_key=("extra",)))
+        found += times * value
+    return found

@@ -106,7 +106,11 @@ class Registry:
         :param reference: the config's file and the keys that lead to it.
         :returns: an empty list if no family reads any key of the config.
         """
-        fits = {name: sum(key in self._list_keys(name) for key in data) for name in self.names}
+        reads = {
+            name: {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
+            for name in self.names
+        }
+        fits = {name: sum(key in keys for key in data) for name, keys in reads.items()}
         most = max(fits.values())
         if not most:
             return []
@@ -117,9 +121,6 @@ class Registry:
         if named:
             return [max(named, key=len)]
         return ["bert"] if "bert" in best else best
-
-    def _list_keys(self, name: str) -> set[str]:
-        return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
         """Return the architectures whose names are nearest in spelling, within ``family`` if that family is known."""

@@ -116,8 +116,13 @@ class Several(Family, frozen=True, kw_only=True):
 
     def with_keys(self, asked: Iterable[str]) -> Self:
         """Return the family with the keys ``asked`` of its parts' configs as further sizes."""
-        asked = tuple(asked)
-        return self.with_parts(_add_keys(part, asked) for part in self.parts)
+        asked, parts = tuple(asked), []
+        for part in self.parts:
+            own = [key.removeprefix(part.place) for key in asked if key.startswith(part.place)]
+            architecture = replace(part.architecture, labels=part.architecture.labels or NUM_LABELS in own)
+            family = replace(part.family, keys=with_sizes(part.family.keys, own))
+            parts.append(replace(part, family=family, architecture=architecture))
+        return self.with_parts(parts)
 
     def with_parts(self, parts: Iterable[Part]) -> Self:
         """Return the family with ``parts`` in place of its own."""
@@ -184,14 +189,12 @@ class Several(Family, frozen=True, kw_only=True):
         return parents_first(names)
 
 
-def _add_keys(part: Part, asked: tuple[str, ...]) -> Part:
-    own = [key.removeprefix(part.place) for key in asked if key.startswith(part.place)]
-    labels = part.architecture.labels or NUM_LABELS in own
-    taken = {size.symbol for size in part.family.keys.sizes} | {LABELS}
-    known = {size.key for size in part.family.keys.sizes} | {NUM_LABELS}
-    more = tuple(Size(key, f"{key}_" if key in taken else key, default=None) for key in own if key not in known)
-    keys = replace(part.family.keys, sizes=(*part.family.keys.sizes, *more), open=True)
-    return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
+def with_sizes(keys: ConfigKeys, asked: Iterable[str], *reserved: str) -> ConfigKeys:
+    """Return the keys with further sizes; a size is its own symbol, unless that is taken or ``reserved``."""
+    taken = {size.symbol for size in keys.sizes} | {LABELS, *reserved}
+    known = {size.key for size in keys.sizes} | {NUM_LABELS}
+    more = (Size(key, f"{key}_" if key in taken else key, default=None) for key in asked if key not in known)
+    return replace(keys, sizes=(*keys.sizes, *more), open=True)
 
 
 # find the parts

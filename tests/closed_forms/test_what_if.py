@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.derive import Derivation
 from pytest_bertsize.closed_forms.what_if import Cost, find_insensitive_budget, list_costs
 from pytest_bertsize.table.settings import limits_from
 from tests.closed_forms.test_shapes import derived
@@ -16,6 +15,7 @@ from tests.closed_forms.test_shapes import masked_lm as summed
 from tests.support.family_configs import case, drawn
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.table.limits import Limit
 
 ZH = {"vocab_size": 21128}  # the library's other defaults are BERT-base's
