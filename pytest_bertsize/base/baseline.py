@@ -22,14 +22,13 @@ from pytest_bertsize.base.project_at_commit import (
 )
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.settings import Apart
+from pytest_bertsize.table.settings import Apart, Settings
 from pytest_bertsize.wording import visible
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
 
 
 _NOTHING = ProjectAtCommit({}, Apart({}, {}, {}, {}), "")

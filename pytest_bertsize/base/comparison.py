@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec import Struct
 
 from pytest_bertsize.builder import structure
-from pytest_bertsize.builder.messages import Built
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.wording import listed, plural, printable
@@ -18,7 +18,6 @@ from pytest_bertsize.wording import listed, plural, printable
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
-    from pytest_bertsize.builder.messages import NotBuilt, Request
     from pytest_bertsize.closed_forms.attribution import Counts, Moved
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.model_config import ModelConfig

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import tomli
 from msgspec import Struct
 
-from pytest_bertsize.config.model_config import not_plain
+from pytest_bertsize.config.model_config import ModelConfig, not_plain
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -35,7 +35,7 @@ from pytest_bertsize.folding import (
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.table.reading import Mistake, placed, read_keys, read_value
-from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.table.settings import Settings, SettingsError
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import listed, printable, reason, shown
 
@@ -43,10 +43,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.commit_files import CommitFiles
     from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.config.adapter import Adapter
-    from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Lock as NamedLock
     from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024

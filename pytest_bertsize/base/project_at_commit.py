@@ -18,26 +18,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.lock import find_sizes, read_lock_at, refuse_untrue
-from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.base.lock import Lock, Locked, find_sizes, read_lock_at, refuse_untrue
+from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.source import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import find_matches, find_matches_in
-from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.reading import Mistake
 from pytest_bertsize.table.settings import Apart, NothingDeclared, Settings, SettingsError
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Lock, Locked
-    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Model
 
 MOST_NAMED = 6
 """The most files that a sentence names; it gives the number of the others."""

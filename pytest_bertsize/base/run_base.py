@@ -16,14 +16,13 @@ from msgspec.structs import replace
 
 from pytest_bertsize.files import open_regular
 from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
-from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.table.settings import Settings, SettingsError
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.table.settings import Settings
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """The most bytes of an event's file that are read; GitHub sends no event of more than 25 MB."""

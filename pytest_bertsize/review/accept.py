@@ -8,12 +8,11 @@ from msgspec import Struct
 
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.limits import NAMED, Growth, unit_of
+from pytest_bertsize.table.limits import NAMED, Growth, Limit, unit_of
 from pytest_bertsize.table.rewrite import Change
 
 if TYPE_CHECKING:
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.limits import Limit
 
 Verb = Literal["update", "tighten"]
 

@@ -10,14 +10,15 @@ from msgspec.structs import replace
 from pytest_bertsize.base.comparison import WRITTEN, Today, compare_with_base
 from pytest_bertsize.base.loosening import (
     REASON,
+    Row,
     find_not_compared,
     judge_reason,
     list_loosened,
     list_moved_components,
     make_findings,
 )
-from pytest_bertsize.findings import Finding
-from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.findings import Finding, Severity
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.review.limits import refuse_unknown_component
 from pytest_bertsize.review.measures import Measurable, Measured, dtype_of, measure_one
 from pytest_bertsize.table.limits import (
@@ -26,6 +27,8 @@ from pytest_bertsize.table.limits import (
     AsBytes,
     Flops,
     Growth,
+    Limit,
+    Measure,
     growth_that_passes,
     most_growth,
     share_of,
@@ -34,14 +37,10 @@ from pytest_bertsize.wording import BadValue, exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.loosening import Row
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.closed_forms.derive import Derivation
-    from pytest_bertsize.findings import Severity
-    from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.limits import Limit, Measure
 
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
 TOKENS = 128

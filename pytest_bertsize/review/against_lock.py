@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import ANEW, MOST_NAMED
+from pytest_bertsize.base.lock import ANEW, MOST_NAMED, Lock, Locked
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import Inventory
@@ -16,7 +16,6 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.review.review import Review
 
 

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.builder.messages import Answered
-from pytest_bertsize.findings import Finding
+from pytest_bertsize.builder.messages import Answered, Buffer, Built, ConfigSaid, Finished
+from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
-from pytest_bertsize.table.model import ADAPTER
+from pytest_bertsize.table.model import ADAPTER, Model
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, Finished
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.findings import Kind
     from pytest_bertsize.inventory import Inventory
-    from pytest_bertsize.table.model import Model
 
 LARGE_BUFFERS = 100
 """Buffers are large if they hold more numbers than a hundredth of the parameters."""

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, levels, parents_first
-from pytest_bertsize.table.limits import Growth
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, Tensor, is_within, levels, parents_first
+from pytest_bertsize.table.limits import Growth, Limit
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Locked
-    from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
 
 TIMES = 2

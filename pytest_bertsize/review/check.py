@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import what_if
-from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.findings import Finding, Severity, Unusable
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
-from pytest_bertsize.table.limits import Growth
+from pytest_bertsize.table.limits import Growth, Limit
 from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.findings import Severity
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.table.limits import Limit
 
 
 class Accepted(NamedTuple):

@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import hash_sources, lock_model, refuse_untrue
+from pytest_bertsize.base.lock import Locked, hash_sources, lock_model, refuse_untrue
 from pytest_bertsize.checkpoint.tokenizer import check_rows
-from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Finding, Unusable, describe_limit
-from pytest_bertsize.inventory import TOTAL, parents_first
+from pytest_bertsize.inventory import TOTAL, Inventory, parents_first
 from pytest_bertsize.review import build_findings, build_request
-from pytest_bertsize.table.model import FOUND
+from pytest_bertsize.table.model import FOUND, Model
 from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.builder.messages import Answered, Built, Request
     from pytest_bertsize.checkpoint.headers import Stored
-    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.inventory import Inventory
-    from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
 

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import find_sizes, render_model
-from pytest_bertsize.builder.messages import Built
+from pytest_bertsize.base.lock import Lock, find_sizes, render_model
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.review import check
-from pytest_bertsize.review.examine import examine
+from pytest_bertsize.review.examine import Subject, examine
 from pytest_bertsize.review.put_back import plan_rebuilds
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.comparison import PutBack
-    from pytest_bertsize.base.lock import Lock
-    from pytest_bertsize.builder.messages import NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import BudgetChanges, Verb
-    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model

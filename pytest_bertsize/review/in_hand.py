@@ -12,7 +12,7 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.review.check import Accepted, conclude, place_in_table, train_as
 from pytest_bertsize.review.off_closed_form import LIBRARY, compare_with_closed_form
 from pytest_bertsize.review.review import Review
-from pytest_bertsize.table.limits import Flops, Growth
+from pytest_bertsize.table.limits import Flops, Growth, Limit
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.child.in_hand import InHand
     from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model
 
 BUILDS = "pytest --bert-budget builds the model and checks it"

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.limits import BYTES, FLOPS, GROWTH, NAMED, TRAINING, unit_of
+from pytest_bertsize.table.limits import BYTES, FLOPS, GROWTH, NAMED, TRAINING, Limit, unit_of
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding, Kind
-    from pytest_bertsize.inventory import Fold
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.limits import Limit
 
 CLOSED_FORM_FIRST = "fix the difference from the closed form first: a limit cannot accept it"
 

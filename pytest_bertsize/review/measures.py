@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import is_within
-from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Training
+from pytest_bertsize.inventory import Inventory, Tensor, is_within
+from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Limit, Measure, Training
 from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Buffer, Built
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.inventory import Inventory, Tensor
-    from pytest_bertsize.table.limits import Limit, Measure
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Words for each count of parameters from which bytes may be computed."""

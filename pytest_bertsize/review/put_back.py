@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review import build_request
-from pytest_bertsize.table.model import split_command
+from pytest_bertsize.table.model import Model, split_command
 from pytest_bertsize.wording import listed, shown
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.review.examine import Subject
-    from pytest_bertsize.table.model import Model
 
 MOST_KEYS = 15
 """The most changed keys for which a model is built again: n keys need n + 1 more builds."""
