@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from pytest_bertsize.base.run_base import read_lock
+from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand
 from pytest_bertsize.builder.confined import CALLED, Refused
 from pytest_bertsize.builder.messages import Built

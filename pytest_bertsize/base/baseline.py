@@ -109,7 +109,11 @@ def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Basel
     except Unreadable as unread:
         return replace(found, commit=None, problem=f"{unread}; {unread.fix}")
     found = replace(found, project=then, became=became)
-    not_compared = (model.name for model in today.models.values() if _is_not_compared(found, model))
+    not_compared = []
+    for model in today.models.values():
+        former = found.find_former(model.name)
+        if not (former.derivation or former.locked) if former else found.find_mistake(model):
+            not_compared.append(model.name)
     return replace(found, left=(*_find_left(found, today),), not_compared=(*not_compared,))
 
 
@@ -148,10 +152,3 @@ def _find_left(found: Baseline, today: Settings) -> Iterator[Left]:
     for name, problem in then.declared.wrong.items():
         if name not in declared:
             yield Left(name, None, problem, new.get(name, ""))
-
-
-def _is_not_compared(found: Baseline, model: Model) -> bool:
-    former = found.find_former(model.name)
-    if former is None:
-        return found.find_mistake(model) is not None
-    return former.derivation is None and former.locked is None

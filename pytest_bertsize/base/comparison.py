@@ -118,11 +118,9 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
     former = baseline.find_former(today.model.name)
     if former is None:
         is_new = baseline.find_mistake(today.model) is None
-        unread, new = (
-            f"its table at {baseline.revision} cannot be read",
-            f"new: {baseline.revision} declares no such model",
-        )
-        return Comparison(baseline.revision, baseline.commit, said=(new if is_new else unread,), is_new=is_new)
+        unread = f"its table at {baseline.revision} cannot be read"
+        said = f"new: {baseline.revision} declares no such model" if is_new else unread
+        return Comparison(baseline.revision, baseline.commit, said=(said,), is_new=is_new)
     locked = _find_locked(former, today)
     tensors = (*compare_inventories(locked, today.actual),) if locked and today.actual else ()
     if locked is None:
@@ -133,22 +131,21 @@ def compare_with_base(today: Today, baseline: Baseline | None) -> Comparison | N
             shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE), said=())
     else:
         shares = Shares()
-    form = former.form
-    said = [*_list_moves(former.model, today.model, baseline.revision)]
+    notes = [*_list_moves(former.model, today.model, baseline.revision)]
     if locked is None:
-        said += _explain_lack(former, today, baseline)
-        said += _list_other_keys(former, today, {row.key for row in shares.moved})
+        notes += _explain_lack(former, today, baseline)
+        notes += _list_other_keys(former, today, {row.key for row in shares.moved})
     return Comparison(
         baseline.revision,
         baseline.commit,
         former.model.config,
-        locked or form,
-        (*said, *shares.said),
+        locked or former.form,
+        (*notes, *shares.said),
         shares.moved,
         shares.method,
         today.actual or (today.derivation.form if today.derivation else None),
         tensors,
-        "lock" if locked else "closed form" if form else "",
+        "lock" if locked else "closed form" if former.form else "",
         former_name="" if former.model.name == today.model.name else former.model.name,
     )
 
@@ -213,8 +210,7 @@ def _list_other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> It
     """
     if former.config is None or today.config is None or today.model.has_config_of_build:
         return
-    before = {**former.config.flat, **former.model.overrides}
-    after = {**today.config.flat, **today.model.overrides}
+    before, after = former.written_keys, {**today.config.flat, **today.model.overrides}
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     rest = sorted(key for key in changed if key not in {*moved, *_IDENTITY})
     if not rest:

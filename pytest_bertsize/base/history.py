@@ -148,7 +148,9 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
     try:
         with CommitFiles(today.root, span.end) as files:
             steps, projects = _read_steps(files, today, registry, span, by_tag=by_tag)
-            is_cut = span.start is None and _has_lost_parents(today.root, span.first)
+            first = ask_git(today.root, "cat-file", "commit", span.first) if span.start is None else None
+            # the parents of a commit that a shallow clone lacks, which git rev-list does not list
+            is_cut = first is not None and b"\nparent " in first.stdout.partition(b"\n\n")[0]
             beginning = {span.start, *([span.first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
             follower = _Follower(today, files, has_all_rows=by_tag)
             for commit in steps:
@@ -178,12 +180,6 @@ def find_span(folder: Path, asked: str) -> Span:
         return found
     first, *parents = line[-1].split()
     return found._replace(start=parents[0] if parents else None, first=first)
-
-
-def _has_lost_parents(folder: Path, commit: str) -> bool:
-    """Tell whether a commit has parents that a shallow clone lacks; ``git rev-list`` lists no such parents."""
-    answer = ask_git(folder, "cat-file", "commit", commit)
-    return answer is not None and b"\nparent " in answer.stdout.partition(b"\n\n")[0]
 
 
 def _read_steps(

@@ -227,10 +227,6 @@ class _Keys(Struct):
     """A table of a lock; the class has no fields, because each key is read by its own function."""
 
 
-FIELDS = {"built-with": "built_with"}
-"""Fields of :class:`Locked` by the keys of a block, where the two names differ."""
-
-
 def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
     """:raises Mistake: for the first key that is wrong."""
     readers: dict[str, Callable[[Any], Any]] = {
@@ -246,7 +242,7 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
             block = read_keys(_Keys, written, readers)
             if not block.get("tensors"):
                 raise ValueError("it has no tensors")
-            found[name] = Locked(**{FIELDS.get(key, key): value for key, value in block.items()})
+            found[name] = Locked(**{key.replace("-", "_"): value for key, value in block.items()})
     return found
 
 

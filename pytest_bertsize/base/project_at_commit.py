@@ -67,6 +67,11 @@ class ModelAtCommit(Struct, frozen=True):
         return self.derivation.form if self.derivation else None
 
     @property
+    def written_keys(self) -> dict[str, object]:
+        """The keys and values of the config, with the table's overrides."""
+        return {**(self.config.flat if self.config else {}), **self.model.overrides}
+
+    @property
     def by(self) -> str:
         """The source of the count: ``closed form``, else ``lock`` if no form applies; ``""`` without a count."""
         return "closed form" if self.form else "lock" if self.has_no_form and self.locked else ""

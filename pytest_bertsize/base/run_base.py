@@ -1,6 +1,6 @@
-"""Find the base and the lock of a run, and refuse a change of the interpreter that only the table makes.
+"""Find the base of a run, and refuse a change of the interpreter that only the table makes.
 
-The modules for git, base and lock are imported only for a run with a base or a lock: most runs have neither.
+The modules for git and base are imported only for a run with a base: most runs have none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.registry import Registry
 
 LARGEST_EVENT = 32 * 1024 * 1024
@@ -59,18 +58,6 @@ def read_last_commit(today: Settings, registry: Registry) -> Baseline | None:
 
     found = read_baseline(replace(found, is_asked_for=False), today, registry)
     return found if found.commit else None
-
-
-def read_lock(settings: Settings) -> Lock | None:
-    """Return the lock that the table names; ``None`` if it names none.
-
-    :raises SettingsError: for a lock that cannot be read, with its line.
-    """
-    if settings.lock is None:
-        return None
-    from pytest_bertsize.base.lock import read_lock
-
-    return read_lock(settings)
 
 
 def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> Baseline | None:

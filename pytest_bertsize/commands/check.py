@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from msgspec.structs import replace
 
-from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
+from pytest_bertsize.base.lock import read_lock
+from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, print_mistakes, read_style, say
 from pytest_bertsize.config.which_release import asked_about

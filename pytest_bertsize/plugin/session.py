@@ -15,7 +15,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
+from pytest_bertsize.base.lock import read_lock
+from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
 from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about

@@ -57,45 +57,34 @@ def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
     for finding in broken:
         limit = limits[finding.table_key]
         bound = limit.bound(finding.kind)
-        if why := _explain_unchangeable(limit, bound, shared=shared):
+        if limit.written_at(bound) in NAMED:
+            why = f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
+            refused.append(Refused(review.name, limit.component, why))
+        elif bound == "exact" and shared:
+            why = "several models share this exact limit, so one of them cannot change it"
             refused.append(Refused(review.name, limit.component, why))
         else:
             changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
     return BudgetChanges(review, changes, refused, bool(changes or unexplained))
 
 
-def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:
-    if limit.written_at(bound) in NAMED:
-        return f"{limit.written_at(bound)!r} is a limit of the service, not of the project"
-    if bound == "exact" and shared:
-        return "several models share this exact limit, so one of them cannot change it"
-    return ""
-
-
 def lower_limits(review: Review) -> BudgetChanges:
     """Return, for each limit that may be lowered, the value with which the model just passes, in the limit's style."""
-    lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
+    lowerable = [
+        limit
+        for limit in review.budget
+        if limit.table_key is not None and limit.maximum is not None and not isinstance(limit.measure, Growth)
+        if limit.written_at("max") not in NAMED
+    ]
     if review.verdict == "failed" or review.held is None:
-        return BudgetChanges(
-            review, [], [Refused(review.name, each.component, "its model fails") for each in lowerable]
-        )
-    return BudgetChanges(
-        review, [_change_limit(review.name, limit, "max", _count_held(limit, review)) for limit in lowerable]
-    )
-
-
-def _can_be_lowered(limit: Limit) -> bool:
-    bounded = limit.table_key is not None and limit.maximum is not None and not isinstance(limit.measure, Growth)
-    return bounded and limit.written_at("max") not in NAMED
-
-
-def _count_held(limit: Limit, review: Review) -> int:
-    if limit.measure:
+        refused = [Refused(review.name, each.component, "its model fails") for each in lowerable]
+        return BudgetChanges(review, [], refused)
+    changes = []
+    for limit in lowerable:
         measured = review.find_measured(limit.component)
-        assert measured is not None
-        return measured.actual
-    assert review.held is not None
-    return review.held.count_of(limit.component)
+        count = measured.actual if measured else review.held.count_of(limit.component)
+        changes.append(_change_limit(review.name, limit, "max", count))
+    return BudgetChanges(review, changes)
 
 
 def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:

@@ -38,7 +38,6 @@ from pytest_bertsize.wording import BadValue, exact
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
-    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
 
@@ -79,11 +78,7 @@ def _add_base(found: Review, former: ModelAtCommit, base: Inventory) -> Iterator
 
 
 def _measure_at_base(measure: Measure, former: ModelAtCommit, base: Inventory) -> Measured | None:
-    return _measure_if_known(measure, Measurable(base, former.form, _list_keys(former)))
-
-
-def _list_keys(former: ModelAtCommit) -> dict[str, object]:
-    return {**(former.config.flat if former.config else {}), **former.model.overrides}
+    return _measure_if_known(measure, Measurable(base, former.form, former.written_keys))
 
 
 def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
@@ -101,17 +96,14 @@ def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base
     is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
     is_changed = held.unique != base.unique or bool(found.comparison and found.comparison.moved)
     if is_changed and is_as_derived:
-        asked.append(Flops(_count_tokens(subject.derivation, former.derivation)))
+        positions = (side.form.dims.sizes.get("P") for side in (subject.derivation, former.derivation) if side)
+        asked.append(Flops(min([TOKENS, *filter(None, positions)])))
     for measure in asked:
         now, then = _measure_if_known(measure, today), _measure_at_base(measure, former, base)
         if now and then and now.actual != then.actual and not any(now.name == each.name for each in found.measured):
             if isinstance(measure, Flops):
                 now = Measured(now.name, f"{now.what}, by the closed form", now.actual, now.actual)
             yield now._replace(base=then.actual)
-
-
-def _count_tokens(*sides: Derivation | None) -> int:
-    return min([TOKENS, *(side.form.dims.sizes.get("P") or TOKENS for side in sides if side)])
 
 
 # limits
@@ -123,7 +115,8 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
         return finding
     model = found.subject.model
     is_passed = model.budget.passes_already_over and finding.table_key is not None  # a marker tightens
-    before = _count_at_base(finding, found)
+    component, measured = finding.component or "", found.find_measured(finding.component or "")
+    before = measured.base if measured else found.base.count_of(component) if found.base else None
     if before is None or baseline is None:
         unknown = 'its count at the base is unknown, so already_over = "pass" does not apply'
         why = unknown if baseline and baseline.commit else f'already_over = "pass" needs a base: {GIVE_ONE}'
@@ -142,13 +135,6 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
         )
     way_out = 'to let it pass as long as it does not grow, write budget.already_over = "pass"'
     return finding._replace(fix=f"{finding.fix}; {way_out}")
-
-
-def _count_at_base(broken: Finding, found: Review) -> int | None:
-    """Return the value at the base of the quantity whose limit is exceeded; ``None`` if unknown."""
-    if measured := found.find_measured(broken.component or ""):
-        return measured.base
-    return found.base.count_of(broken.component or "") if found.base else None
 
 
 def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
@@ -186,7 +172,7 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
     """Return a finding that growth cannot be checked: an error, unless the model is new or has a new reason."""
     model = found.subject.model
     severity: Severity = "error"
-    former = mistake = None
+    asks_why = False
     if baseline is None:
         why, fix = "this run has none", GIVE_ONE
     elif baseline.commit is None:
@@ -196,17 +182,15 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
         way_out = f"compare with a commit in which it can be counted, or {REASON}"
         if not model.closed_form and not (former and former.locked):
             way_out = f"{REASON}, and commit a lock, which later commits are compared with: {WRITTEN}"
-        if former:
-            severity, fix = judge_reason(model, former.model.reason, way_out)
-            why = f"its count at {baseline.revision} is unknown: {former.problem}"
-        elif mistake:
-            severity, fix = judge_reason(model, mistake.reason, way_out)
-            why = f"its count at {baseline.revision} is unknown: {mistake.problem}"
+        if unknown := former or mistake:
+            reason = former.model.reason if former else mistake.reason if mistake else ""
+            severity, fix = judge_reason(model, reason, way_out)
+            why = f"its count at {baseline.revision} is unknown: {unknown.problem}"
+            asks_why = severity == "error"
         else:
             severity, fix = "note", ""
             why = f"{baseline.revision} does not declare this model: it is new, and has no growth to check"
     message = f"budget.{GROWTH} needs a base, and {why}"
-    asks_why = bool(former or mistake) and severity == "error"
     finding = Finding("not-compared", message, fix, severity, GROWTH, asks_why=asks_why)
     return finding._replace(file=limit.file, table_key=limit.table_key)
 
@@ -224,14 +208,12 @@ def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> 
         limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
         then = count_by_components(before.components, found.actual, limited)
         yield from list_moved_components(baseline.revision, (then, found.actual), limited)
-    was = _read_dtype(_list_keys(former)) if former.config else None  # an unreadable config names no dtype
+    was = _read_dtype(former.written_keys) if former.config else None  # an unreadable config names no dtype
     dtypes = was, _read_dtype(subject.written_keys)
     yield from list_loosened(before, model, baseline.revision, dtypes, found.base)
     if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
-        strict = (
-            f"{baseline.revision} declares strict = true (a difference from the lock fails), and this table does not"
-        )
-        yield strict, None, ()
+        declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"
+        yield f"{declares}, and this table does not", None, ()
 
 
 def _read_dtype(config: dict[str, object]) -> str | None:

@@ -48,11 +48,14 @@ def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     found = replace(found, locked=against)
     if against.is_there and not (against.changes or against.why):
         return found
-    is_error = is_other and (lock.strict or found.subject.model.lock or _has_growth_by_lock(found))
+    model = found.subject.model
+    is_counted_by_lock = not model.closed_form or model.has_config_of_build  # at the base
+    has_growth = is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
+    is_error = is_other and (lock.strict or model.lock or has_growth)
     finding = _make_finding(against, found, lock, "error" if is_error else "note")
     if against.changes and found.is_off_closed_form:
         by_hand = f"if that is intended, write its table first, then {ANEW}"
-        finding = finding._replace(fix="" if found.subject.model.init_command else by_hand)
+        finding = finding._replace(fix="" if model.init_command else by_hand)
     return found.with_findings(finding)
 
 
@@ -63,13 +66,6 @@ def _list_other_sizes(before: Locked, now: Locked) -> list[str]:
         for key in before.sizes
         if key in now.sizes and before.sizes[key] != now.sizes[key]
     ]
-
-
-def _has_growth_by_lock(found: Review) -> bool:
-    """Return whether the model has a limit on growth, and is counted by its lock at the base."""
-    model = found.subject.model
-    is_counted_by_lock = not model.closed_form or model.has_config_of_build
-    return is_counted_by_lock and any(isinstance(limit.measure, Growth) for limit in found.budget)
 
 
 def _make_finding(against: AgainstLock, found: Review, lock: Lock, severity: Severity) -> Finding:

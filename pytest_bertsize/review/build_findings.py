@@ -157,7 +157,11 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
 
     :param own: whether code of the project makes the buffers, so that its author can change them.
     """
-    large = [each for each in found if each.dtype.startswith(("float", "bfloat", "complex")) or _is_saved(each)]
+    large = [
+        each
+        for each in found
+        if each.dtype.startswith(("float", "bfloat", "complex")) or (each.saved and each.dtype != "bool")
+    ]
     numbers = sum(each.numbers for each in large)
     if LARGE_BUFFERS * numbers > actual.unique:
         large.sort(key=lambda each: -each.numbers)
@@ -165,11 +169,6 @@ def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool)
         message = f"its buffers hold {exact(numbers)} numbers, which are not parameters: {named}"
         fix = "if they are weights, make them parameters: only budget.bytes counts buffers"
         yield Finding("dead-weight", message, fix if own else "", "warning" if own else "note")
-
-
-def _is_saved(buffer: Buffer) -> bool:
-    """Return whether a buffer is saved in checkpoints and is not a boolean mask."""
-    return buffer.saved and buffer.dtype != "bool"
 
 
 def check_adapter_beside(model: Model, config: ModelConfig, root: Path) -> list[Finding]:

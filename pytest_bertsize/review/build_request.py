@@ -115,10 +115,7 @@ def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) ->
 
 
 def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
-    """Return the fields of a request that are filled alike for a library class and for a factory.
-
-    :param runs_code: whether code of the project builds the model; such code may read configs by published name.
-    """
+    """Return the fields that all requests have; code of the project may read configs by their published names."""
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
     return {
         "root": str(settings.real_root),

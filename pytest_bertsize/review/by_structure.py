@@ -77,19 +77,12 @@ def note_insensitive(review: Review) -> list[Finding]:
     if not growing or len(passing) < len(growing):
         return []
     limit = next((each for each in growing if each.component == TOTAL), growing[0])
-    return [_note(limit, actual, message, layer or actual.count_of(limit.component))]
-
-
-def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
     count = actual.count_of(limit.component)
-    times = (
-        f", which is {limit.maximum // count:,} times the count"
-        if limit.maximum and count and limit.maximum >= TIMES * count
-        else ""
-    )
+    is_many = limit.maximum and count and limit.maximum >= TIMES * count
+    times = f", which is {(limit.maximum or 0) // count:,} times the count" if is_many else ""
     limited = f"{limit.component} is {exact(count)}, and its limit {limit}{times}"
-    fix = f"{limited}; a limit below {exact(count + more)} would notice it"
-    return limit.make_finding("insensitive-budget", message, fix, "note")
+    fix = f"{limited}; a limit below {exact(count + (layer or count))} would notice it"
+    return [limit.make_finding("insensitive-budget", message, fix, "note")]
 
 
 def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -97,10 +97,7 @@ def _check_counts(found: Review, counted: Inventory) -> Review:
 
 
 def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Review:
-    """Compare the count in a model's lock with the model's budget, or report why the lock cannot count the model.
-
-    :param severity: severity of the finding that the model is not counted, or that its code may have changed.
-    """
+    """Compare the count in a model's lock with the model's budget, or report why the lock cannot count the model."""
     subject, lock = found.subject, accepted.lock
     locked = lock.models.get(found.name) if lock else None
     if subject.expected is None and (problem := _find_why_uncounted(found, lock, locked)):
@@ -157,10 +154,7 @@ def _find_why_uncounted(found: Review, lock: Lock | None, locked: Locked | None)
 
 
 def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
-    """Compare a build with closed form, budget and checkpoint.
-
-    :param former: the model in the base's lock; modules of this model are components of today's model too.
-    """
+    """Compare a build with closed form, budget and checkpoint."""
     subject = found.subject
     found = replace(found, answered=built.answered, seconds_ago=built.seconds_ago).with_findings(
         *build_findings.check_release(subject.derivation, built),
@@ -182,12 +176,20 @@ def _review_build(found: Review, built: Built, former: Locked | None) -> Review:
         command = subject.model.init_command if is_own else None
         found = found.with_findings(*compare_with_closed_form(subject.form, compared, command))
     found = found.with_findings(*check_limits(found, actual))
-    otherwise = _find_read_otherwise(found, built)  # the cause comes before the difference
+    derivation, config, is_off = subject.derivation, subject.config, found.is_off_closed_form
+    otherwise: Iterable[Finding] = ()  # the cause comes before the difference
+    if derivation and config and built.config:
+        otherwise = build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
+    elif derivation and config and (is_off or found.in_hand is not None):
+        otherwise = build_findings.find_other_configs(derivation.values, config, subject.model, built.finished)
     found = replace(found, findings=(*otherwise, *found.findings)).with_findings(
         *(() if built.agreed else build_findings.check_ties(built)),
         *build_findings.note_large_buffers(actual, built.buffers, own=is_own),
-        *_compare_checkpoint(subject, built, actual),
     )
+    if subject.stored is not None:
+        from pytest_bertsize.checkpoint.differences import compare_checkpoint
+
+        found = found.with_findings(*compare_checkpoint(subject.stored, built, actual))
     return found.with_findings(*_note_insensitive(found))
 
 
@@ -207,30 +209,24 @@ def train_as(expected: Inventory, actual: Inventory) -> Inventory:
 
 
 def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
+    """Return why there is no build; if it ran out of memory, name the largest number in the project's config too."""
     from pytest_bertsize.builder.failures import suggest_fix
 
-    is_own, on_cpu = subject.model.factory is not None, subject.model.build.device == "cpu"
-    message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
-    found = Finding("build-failed", message, suggest_fix(failed, own=is_own, on_cpu=on_cpu))
-    is_absurd = is_own and failed.lacks_memory
-    return found._replace(fix=f"{_name_absurd(subject)}{found.fix}") if is_absurd else found
-
-
-def _name_absurd(subject: Subject) -> str:
-    """Name the largest number in the config, if it may explain why the build ran out of memory."""
     model = subject.model
-    given = {**(subject.config.flat if subject.config else {}), **model.overrides, **(model.kwargs or {})}
-    numbers = {key: value for key, value in given.items() if isinstance(value, int)}
-    key = max(numbers, key=lambda key: numbers[key], default="")
-    absurd = numbers.get(key, 0) >= ABSURD
-    return f"correct {printable(key)}, if {number(numbers[key])} is not intended; else " if absurd else ""
+    is_own, on_cpu = model.factory is not None, model.build.device == "cpu"
+    message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
+    fix = suggest_fix(failed, own=is_own, on_cpu=on_cpu)
+    if is_own and failed.lacks_memory:
+        given = {**subject.written_keys, **(model.kwargs or {})}
+        numbers = {key: value for key, value in given.items() if isinstance(value, int)}
+        key = max(numbers, key=lambda key: numbers[key], default="")
+        if numbers.get(key, 0) >= ABSURD:
+            fix = f"correct {printable(key)}, if {number(numbers[key])} is not intended; else {fix}"
+    return Finding("build-failed", message, fix)
 
 
 def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
-    """Add to a review the limited quantities other than parameter counts.
-
-    :param built: ``None`` if nothing is built.
-    """
+    """Add to a review the limited quantities other than parameter counts."""
     if all(limit.measure is None for limit in found.budget):
         return found
     form = found.subject.form
@@ -242,24 +238,6 @@ def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
         return found.with_findings(*unusable.findings)
     off = measures.compare_flops(measured, form, found.budget)
     return replace(found, measured=(*measured,)).with_findings(*off)
-
-
-def _find_read_otherwise(found: Review, built: Built) -> Iterator[Finding]:
-    """Find keys that the library and the closed form read differently; none without a closed form."""
-    derivation, config = found.subject.derivation, found.subject.config
-    is_off = found.is_off_closed_form
-    if derivation and config and built.config:
-        yield from build_findings.find_read_otherwise(derivation.values, config, built.config, is_off=is_off)
-    elif derivation and config and (is_off or found.in_hand is not None):
-        yield from build_findings.find_other_configs(derivation.values, config, found.subject.model, built.finished)
-
-
-def _compare_checkpoint(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
-    if subject.stored is None:
-        return []
-    from pytest_bertsize.checkpoint.differences import compare_checkpoint
-
-    return [*compare_checkpoint(subject.stored, built, actual)]
 
 
 def _note_insensitive(found: Review) -> list[Finding]:

@@ -124,14 +124,19 @@ def examine(
     known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
     try:
         if model.has_config_of_build and built is None and not locked:
-            return _await_build(known)
+            adapter = _read_adapter(model, settings, source.read_locked(model, {}))
+            request = build_request.ask_for_factory(model, settings, adapter)
+            return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
         if locked:
             config = source.read_locked(model, locked.sizes)
         else:
             config = source.read_finished(model, built.finished) if built else source.read(model, settings)
         known = replace(known, config=config, published=build_findings.published_config(model, config))
         adapter = _read_adapter(model, settings, config)
-        known = replace(known, stored=_read_checkpoint(model, settings))
+        if model.checkpoint is not None:
+            from pytest_bertsize.checkpoint.headers import read_headers
+
+            known = replace(known, stored=read_headers(settings.root, model.checkpoint))
         if model.closed_form:
             chosen = choose(model, config, registry, adapter)
             known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
@@ -174,25 +179,9 @@ def _add_built(findings: tuple[Finding, ...], model: Model, built: Built) -> tup
     return first._replace(message=f"{first.message}; it is built with {counted}", fix=fix), *others
 
 
-def _await_build(known: Subject) -> Subject:
-    """Request the build of a model whose closed form is derived from this build."""
-    model = known.model
-    adapter = _read_adapter(model, known.settings, source.read_locked(model, {}))
-    request = build_request.ask_for_factory(model, known.settings, adapter)
-    return replace(known, architecture=model.factory or "", request=request, awaits_build=True)
-
-
 def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
     if model.adapter is None:
         return None
     from pytest_bertsize.config.adapter import adapter_of
 
     return adapter_of(model, settings, config)
-
-
-def _read_checkpoint(model: Model, settings: Settings) -> Stored | None:
-    if model.checkpoint is None:
-        return None
-    from pytest_bertsize.checkpoint.headers import read_headers
-
-    return read_headers(settings.root, model.checkpoint)

@@ -70,7 +70,8 @@ class Gate:
         """Return the subject of a model, without building it."""
         self.changes = cache(self._change_budget)
         """Return the changes of a model's budget, and the failing limits that stay."""
-        self._plan = cache(self._plan_rebuilds)
+        plan = cache(lambda name: plan_rebuilds(self.subject(name), baseline, result))
+        self._plan: Callable[[str], PutBack | None] = plan if self.mode.verb is None else lambda _: None
 
     def _examine(self, name: str) -> Subject:
         model = self.settings.models[name]
@@ -79,9 +80,6 @@ class Gate:
     def _examined(self, model: Model, **known: Any) -> Subject:
         mode = self.mode
         return examine(model, self.settings, self._registry, formulas=mode.formulas, detail=mode.detail, **known)
-
-    def _plan_rebuilds(self, name: str) -> PutBack | None:
-        return None if self.mode.verb else plan_rebuilds(self.subject(name), self._baseline, self._result)
 
     def _change_budget(self, name: str) -> BudgetChanges:
         from pytest_bertsize.review.accept import lower_limits, raise_limits

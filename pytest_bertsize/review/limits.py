@@ -77,7 +77,12 @@ def _check_bounds(
         kind, side, bound = "under-budget", "under", limit.minimum
     else:
         return None
-    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_write_bound(limit)}"
+    written = f"limit of {limit}"
+    if limit.is_exact:
+        written = f"exact limit of {exact(bound)}"
+    elif limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED:
+        written = f"limit of {limit} ({exact(limit.maximum)})"
+    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {written}"
     cause = ""
     if measured:
         message = f"{message} ({measured.what})"
@@ -95,10 +100,7 @@ def _check_bounds(
 
 
 def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> str:
-    """Return the sentence that explains ``claim`` by one common mistake, or ``""``.
-
-    :param claim: the limit that somebody derived for ``component``.
-    """
+    """Return the sentence that explains by one common mistake the limit ``claim`` of a component, or ``""``."""
     if claim:
         rows = fold(inventory.under(component))
         guesses = _guess_total(inventory, rows) if component == TOTAL else _guess_component(rows)
@@ -158,13 +160,6 @@ def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actua
     off = [(part.component, actual.count_of(part.component) - (part.maximum or 0)) for part in parts]
     named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
     return f"the limit is the sum of the other limits, and the difference is in {named}" if named else ""
-
-
-def _write_bound(limit: Limit) -> str:
-    if limit.is_exact:
-        return f"exact limit of {exact(limit.maximum or 0)}"
-    named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
-    return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
 
 
 def _write_accepted(kind: Kind, limit: Limit, count: int) -> str:

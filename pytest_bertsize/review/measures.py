@@ -14,7 +14,7 @@ from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops,
 from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Buffer, Built
+    from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
@@ -121,17 +121,12 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
         raise BadValue(
             "only a closed form gives the unrolled count of shared layers", 'write count = "stored" or "unique"'
         )
-    beside = _count_buffers(model.built.buffers, dtype) if model.built else 0
+    saved = [each for each in model.built.buffers if each.saved] if model.built else []
+    follows = "float32" if "float" in dtype else None  # a buffer of this dtype is saved in that of the weights
+    beside = sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
     what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
     expected = bytes_of(by_form[measure.count], dtype) + beside if form else None
     return Measured(BYTES, what, bytes_of(counts[measure.count], dtype) + beside, expected, buffers=beside, dtype=dtype)
-
-
-def _count_buffers(buffers: Iterable[Buffer], dtype: str) -> int:
-    """Return the bytes of saved buffers; a buffer in float32 is counted in ``dtype`` if that is a float too."""
-    follows = "float32" if "float" in dtype else None
-    saved = [each for each in buffers if each.saved]
-    return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
 
 
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:

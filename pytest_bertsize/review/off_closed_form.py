@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.differences import DISTINCT, Difference, compare_inventories
 from pytest_bertsize.findings import Finding
@@ -30,7 +30,12 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
     """
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, form.by_name)
-    for each in (*compare_inventories(form, actual), *_find_lost_owners(form)):
+    lost = [
+        Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
+        for each in form.tensors
+        if each.tied_to and each.tied_to not in form.by_name
+    ]
+    for each in (*compare_inventories(form, actual), *lost):
         if not (command is not None and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
@@ -48,13 +53,6 @@ def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool
     """Return whether the only difference is another name for a tensor that both sides have."""
     tensors = [side[name] for side in sides for name in difference.tensors if name in side]
     return difference.is_name_alone and all(each.tied_to in side for each in tensors for side in sides)
-
-
-def _find_lost_owners(expected: Inventory) -> Iterator[Difference]:
-    """Yield a difference for each declared tie to a tensor that the closed form does not have."""
-    for each in expected.tensors:
-        if each.tied_to and each.tied_to not in expected.by_name:
-            yield Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
 
 
 def _make_finding(
@@ -88,60 +86,49 @@ def _describe_in_table(differences: Sequence[Difference], command: str, *, is_fi
 # probable causes
 
 
-class _Parts(NamedTuple):
-    """Tensors that differ between build and closed form, without whole layers."""
-
-    came: Sequence[Tensor]
-    """Tensors that the build owns but the closed form lacks or ties to another tensor."""
-    went: Sequence[Tensor]
-    resized: Sequence[tuple[Tensor, Tensor]]
-    """Pairs of the same tensor, first by the closed form, then as built."""
-
-
 def guess_cause(
     differences: Sequence[Difference], expected: Inventory, actual: Inventory, symbols: Mapping[str, int]
 ) -> str:
     """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; ``""`` without a guess."""
     small = [each for each in differences if len({pattern(name) for name in each.tensors}) < DISTINCT]
     names = [(each.kind, name) for each in small for name in each.tensors]
-    found = _Parts(
-        [actual.by_name[name] for kind, name in names if kind in {"new", "untied"} and actual.by_name[name].owned],
-        [expected.by_name[name] for kind, name in names if kind in {"gone", "tied"} and expected.by_name[name].owned],
-        [(expected.by_name[name], actual.by_name[name]) for kind, name in names if kind == "resized"],
-    )
-    guesses = [*_guess_decoder(found, symbols), *_guess_dense(found, symbols), *_guess_rows(found)]
+    came = [actual.by_name[name] for kind, name in names if kind in {"new", "untied"} and actual.by_name[name].owned]
+    went = [expected.by_name[name] for kind, name in names if kind in {"gone", "tied"} and expected.by_name[name].owned]
+    guesses = [
+        *(guess for each in came for guess in _guess_decoder("an untied", each, symbols)),
+        *(guess for each in went for guess in _guess_decoder("a tied", each, symbols)),
+        *_guess_dense("an extra", came, symbols.get("D")),
+        *_guess_dense("a missing", went, symbols.get("D")),
+    ]
+    for name in (name for kind, name in names if kind == "resized"):
+        guesses += _guess_rows(expected.by_name[name], actual.by_name[name])
     return f"perhaps {'; perhaps '.join(guesses)}" if guesses else ""
 
 
-def _guess_decoder(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
+def _guess_decoder(what: str, tensor: Tensor, symbols: Mapping[str, int]) -> Iterator[str]:
     """Yield guesses at a decoder: an extra tensor of V·D parameters is an untied one, a missing one is a tied one."""
-    for what, tensors in (("an untied decoder", found.came), ("a tied decoder", found.went)):
-        for width in TABLE_WIDTHS:
-            for tensor in tensors:
-                if "V" in symbols and tensor.shape == (symbols["V"], symbols.get(width)):
-                    yield f"{what}: {printable(tensor.name)} is V·{width} = {exact(tensor.size)}"
+    for width in TABLE_WIDTHS:
+        if "V" in symbols and tensor.shape == (symbols["V"], symbols.get(width)):
+            yield f"{what} decoder: {printable(tensor.name)} is V·{width} = {exact(tensor.size)}"
 
 
-def _guess_dense(found: _Parts, symbols: Mapping[str, int]) -> Iterator[str]:
+def _guess_dense(what: str, tensors: Sequence[Tensor], width: int | None) -> Iterator[str]:
     """Yield guesses at an extra or missing dense layer of D² + D parameters, such as a pooler."""
-    width = symbols.get("D")
-    for what, tensors in (("an extra", found.came), ("a missing", found.went)):
-        names = {tensor.name: tensor.shape for tensor in tensors}
-        square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
-        with_bias = [each for each in square if names.get(f"{each.name.removesuffix('weight')}bias") == (width,)]
-        for row in fold(with_bias):
-            times = f" (×{row.times})" if row.times > 1 else ""
-            each = row.shape[0] * row.shape[1] + row.shape[0]
-            name = row.pattern.removesuffix(".weight")
-            kind = "pooler" if "pooler" in name else "dense layer"
-            yield f"{what} {kind}: {printable(name)}{times} is D² + D = {exact(each)}"
+    names = {tensor.name: tensor.shape for tensor in tensors}
+    square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
+    with_bias = [each for each in square if names.get(f"{each.name.removesuffix('weight')}bias") == (width,)]
+    for row in fold(with_bias):
+        times = f" (×{row.times})" if row.times > 1 else ""
+        each = row.shape[0] * row.shape[1] + row.shape[0]
+        name = row.pattern.removesuffix(".weight")
+        kind = "pooler" if "pooler" in name else "dense layer"
+        yield f"{what} {kind}: {printable(name)}{times} is D² + D = {exact(each)}"
 
 
-def _guess_rows(found: _Parts) -> Iterator[str]:
-    """Yield guesses at an embedding table with k rows more or fewer, which are k·D parameters."""
-    for before, after in found.resized:
-        is_table = "embeddings" in before.component.split(".") and len(before.shape) == len(after.shape) == 2  # noqa: PLR2004
-        if is_table and before.shape[1] == after.shape[1]:
-            rows, width = after.shape[0] - before.shape[0], after.shape[1]
-            what = f"{plural(abs(rows), 'row')} {'more' if rows > 0 else 'fewer'}: {printable(after.name)}"
-            yield f"{what}, {exact(abs(rows))}·{exact(width)} = {exact(abs(rows) * width)}"
+def _guess_rows(before: Tensor, after: Tensor) -> Iterator[str]:
+    """Yield the guess at an embedding table with k rows more or fewer, which are k·D parameters."""
+    is_table = "embeddings" in before.component.split(".") and len(before.shape) == len(after.shape) == 2  # noqa: PLR2004
+    if is_table and before.shape[1] == after.shape[1]:
+        rows, width = after.shape[0] - before.shape[0], after.shape[1]
+        what = f"{plural(abs(rows), 'row')} {'more' if rows > 0 else 'fewer'}: {printable(after.name)}"
+        yield f"{what}, {exact(abs(rows))}·{exact(width)} = {exact(abs(rows) * width)}"

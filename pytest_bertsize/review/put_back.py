@@ -43,9 +43,14 @@ def plan_rebuilds(
     before = _list_former_values(former)
     if before is None:
         return PutBack(problem="the keys of its config at the base are not known", result=result)
-    after = _list_values(_find_given(subject, request), subject.model)
+    given = request.config
+    if subject.config and subject.derivation and subject.model.factory:
+        given = build_request.make_factory_config(subject.model, subject.config)
+    after = _list_values(given, subject.model)
     paths = sorted(path for path in {**before, **after} if before.get(path, _NOTHING) != after.get(path, _NOTHING))
-    keys = tuple((_name_key(path), _show(before, path), _show(after, path)) for path in paths)
+    keys = tuple(
+        (".".join(path[1:] if path[0] == "config" else path), _show(before, path), _show(after, path)) for path in paths
+    )
     problem = ""
     others = [key for key in NOT_PUT_BACK if getattr(former.model, key) != getattr(subject.model, key)]
     if others:
@@ -61,13 +66,6 @@ def plan_rebuilds(
         for kept in range(len(keys)) if len(keys) > 1 else ():
             requests[kept] = _put_back(request, before, paths[:kept] + paths[kept + 1 :], str(kept))
     return PutBack(keys, requests, problem, result)
-
-
-def _find_given(subject: Subject, request: Request) -> Mapping[str, Any]:
-    """Return the config that the building code receives."""
-    if subject.config and subject.derivation and subject.model.factory:
-        return build_request.make_factory_config(subject.model, subject.config)
-    return request.config
 
 
 def _list_former_values(former: ModelAtCommit) -> dict[Path, Any] | None:
@@ -96,11 +94,6 @@ def _list_values(config: Mapping[str, Any], model: Model) -> dict[Path, Any]:
 
 def _show(values: Mapping[Path, Any], path: Path) -> str:
     return shown(values[path]) if path in values else "nothing"
-
-
-def _name_key(path: Path) -> str:
-    """Return the key at a path, as ``hidden_size`` of the config, or ``kwargs.labels`` outside it."""
-    return ".".join(path[1:] if path[0] == "config" else path)
 
 
 def _put_back(request: Request, before: Mapping[Path, Any], paths: Iterable[Path], number: str) -> Request:

@@ -141,7 +141,15 @@ class Review(Struct, frozen=True, dict=True):
         if (worst := self.worst_error) is None:
             return "was not built"
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
-        return f"{_shorten_finding(worst if with_fix else worst._replace(fix=''))}{rest}"
+        actual, limit, expected = worst.actual, worst.limit, worst.expected
+        is_off = worst.kind == "off-closed-form"
+        said = worst.message if is_off else (worst if with_fix else worst._replace(fix="")).sentence
+        if actual is not None and limit is not None:
+            said = describe_limit(worst.component, actual, limit)
+        elif is_off and actual is not None and expected and actual != expected:
+            counts = f"{exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
+            said = f"{worst.component} {counts}"
+        return f"{said}{rest}"
 
     # additional content of reports
 
@@ -196,18 +204,15 @@ class Review(Struct, frozen=True, dict=True):
 
     def limit(self, component: str) -> Limit | None:
         """Return the tightest of the limits on a component, which may be in the table and in a marker."""
-        return _find_tightest([limit for limit in self.budget if limit.component == component])
-
-
-def _find_tightest(limits: list[Limit]) -> Limit | None:
-    if len(limits) < 2:  # noqa: PLR2004
-        return limits[0] if limits else None
-    upper = min((each for each in limits if each.maximum is not None), key=lambda each: each.maximum or 0, default=None)
-    lower = max((each for each in limits if each.minimum is not None), key=lambda each: each.minimum or 0, default=None)
-    if upper is None or lower is None or upper is lower:
-        return upper or lower
-    written = {"min": lower.bounds[0], "max": upper.bounds[1]}
-    return upper._replace(minimum=lower.minimum, written=written)
+        limits = [limit for limit in self.budget if limit.component == component]
+        above = [each for each in limits if each.maximum is not None]
+        below = [each for each in limits if each.minimum is not None]
+        upper = min(above, key=lambda each: each.maximum or 0, default=None)
+        lower = max(below, key=lambda each: each.minimum or 0, default=None)
+        if upper is None or lower is None or upper is lower:
+            return upper or lower or next(iter(limits), None)
+        written = {"min": lower.bounds[0], "max": upper.bounds[1]}
+        return upper._replace(minimum=lower.minimum, written=written)
 
 
 _ORDER: tuple[Kind, ...] = (
@@ -225,12 +230,3 @@ def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))
-
-
-def _shorten_finding(finding: Finding) -> str:
-    actual, limit, expected = finding.actual, finding.limit, finding.expected
-    if actual is not None and limit is not None:
-        return describe_limit(finding.component, actual, limit)
-    if finding.kind == "off-closed-form" and actual is not None and expected and actual != expected:
-        return f"{finding.component} {exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
-    return finding.message if finding.kind == "off-closed-form" else finding.sentence

@@ -105,7 +105,10 @@ class Writer:
     def write(self, *, is_broken_off: bool = False) -> None:
         """Write everything, unless the run was interrupted."""
         try:
-            after, changes = self._change_budgets()
+            asked = list(self._asked.values())
+            changes = raised(asked) if self.verb == "update" else lowered(asked, self.settings)
+            is_changed = changes or self._explained
+            after = settings_after(self.settings, changes, self._explained) if is_changed else self.settings
             locked = self._change_lock(self.lock) if self.verb == "update" and self.lock else None
             self._replace(after, locked[0] if locked else None, is_broken_off=is_broken_off)
         except SettingsError as error:  # a class may have names that a lock cannot
@@ -122,13 +125,6 @@ class Writer:
         if files and is_broken_off:
             raise SettingsError(f"{files[0][0]}: the run was interrupted, and nothing was changed")
         replace_together(*files)
-
-    def _change_budgets(self) -> tuple[Settings, list[Change]]:
-        asked = list(self._asked.values())
-        changes = raised(asked) if self.verb == "update" else lowered(asked, self.settings)
-        if not changes and not self._explained:
-            return self.settings, []
-        return settings_after(self.settings, changes, self._explained), changes
 
     def _change_lock(self, lock: Lock) -> tuple[str, list[str]] | None:
         """Return the new text of the lock and the names of the changed models; ``None`` if the lock stays as it is."""

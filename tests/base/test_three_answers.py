@@ -240,7 +240,7 @@ ELSEWHERE = (
 
 def test_what_is_no_file_of_the_commit_is_not_there(project: GitProject) -> None:
     project.write("folder/file", "x")
-    for link, target in {"round": "round", "out": "../../x", "absolute": "/x", "dangling": "no"}.items():
+    for link, target in {"round": "round", "out": "../../x", "absolute": "/config.json", "dangling": "no"}.items():
         (project.folder / link).symlink_to(target)
     repository(project.folder / "inner").write("config.json", "{}")
     GitProject(project.folder / "inner").commit()
