@@ -305,8 +305,7 @@ def test_what_runs_there_is_written_in_python_3_9() -> None:
 def test_a_release_is_read_from_the_metadata_of_an_environment(tmp_path: Path, inside: str) -> None:
     _install(tmp_path / inside, "4.57.6")
     python = script(tmp_path / "bin" / "python3.9", "#!/bin/sh\ntouch run\n")
-    assert find_release("transformers", python) == "4.57.6"
-    assert find_release("torch", python) is None
+    assert (find_release("transformers", python), find_release("torch", python)) == ("4.57.6", None)
 
 
 def test_a_virtual_environment_has_its_own_release_and_perhaps_that_of_its_base(tmp_path: Path) -> None:

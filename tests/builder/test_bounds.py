@@ -115,28 +115,3 @@ def test_one_failing_model_prints_less_than_64_kilobytes(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(result.stdout.str().encode()) < 64 * 1024
     result.stdout.fnmatch_lines(["1,859 more findings are not shown: the JSON report has them"])
-
-
-# the process that asks
-
-
-def test_the_module_is_built_without_a_trace_in_the_process(project: Project) -> None:
-    """``.model`` is the only thing that builds in pytest's own process."""
-    test = """
-        import os, random, signal
-        import pytest, torch
-
-        def state():
-            return (
-                torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(),
-                random.getstate(), os.getcwd(), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM),
-            )
-
-        @pytest.mark.bert_budget("encoder")
-        def test_model(bert_budget):
-            before = state()
-            assert sum(parameter.numel() for parameter in bert_budget.model.parameters()) == 59_549
-            assert state() == before
-    """
-    result = project(TABLE, test_a=test).runpytest()
-    result.assert_outcomes(passed=1)

@@ -625,15 +625,23 @@ def test_what_stood_in_is_named_once_in_each_report_of_a_run_and_is_a_note_of_ea
             assert line in {f"- a, b, over: {sentence}", f"<li>a, b, over: {sentence}</li>"}
 
 
-def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterwards(
+def test_the_module_itself_is_there_for_a_test_without_a_trace_in_the_process(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """``.model`` is the only thing that builds in pytest's own process."""
     test = """
-        from pathlib import Path
+        import os, random, signal, torch
+
+        def state():
+            return (
+                torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(),
+                random.getstate(), os.getcwd(), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM),
+            )
+
         def test_it(bert_budget):
-            before = Path.cwd()
+            before = state()
             assert type(bert_budget.model).__name__ == "Own"
-            assert Path.cwd() == before
+            assert state() == before
     """
     here = project(models({"own": TABLES["given_a_dict"]}), own=OWN, test_own=test)
     monkeypatch.chdir(here.mkdir("elsewhere"))

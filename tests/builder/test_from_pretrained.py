@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -149,97 +150,80 @@ with open(hf_hub_download("microsoft/deberta-v3-base", "config.json")) as file:
     assert sum(parameter.numel() for parameter in found.parameters()) == 183_831_552 + 2 * 2
 
 
-NO_CONFIG = (
-    "neither hub in [tool.bertsize], nor {}the hub cache has the config of from_pretrained({}); run hf download {}"
-)
-COMMIT = 'commit the file, and write hub = {{ "{}" = "{}/config.json" }} in [tool.bertsize], with each other name that the code asks for'
-NO_FOLDER = (
-    "from_pretrained({0!r}) names no file or folder that exists; write the path of a folder with a config.json, from the "
-    "project's root, or a name of the hub, or "
-    'name a committed copy: hub = {{ "{0}" = "configs/config.json" }} in [tool.bertsize]'
-)
-HOLDS_AN_ADAPTER = (
-    "{!r} holds an adapter, which from_pretrained would add; let the factory make the base model, and write "
-    'adapter = "{}" in the model\'s table'
-)
-IS_GIVEN = (
-    "from_pretrained('acme/tiny', config={}) is given a {}, which transformers does not read; "
-    "write config=AutoConfig.from_pretrained({})"
-)
-NO_TOKENIZER = "the tokenizer of {!r} is not in the project, and is asked for "
-PUT_ITS_FILES = (
-    "put its config.json and the files of its tokenizer into a folder, and name it: hub = {{ {} }} in [tool.bertsize]"
-)
-
-
-def lack_of_revision(name: str) -> str:
-    folder = f"configs/{name.rpartition('/')[2]}@v2"
-    asked = f"{name!r}, revision='v2'"
-    fetched = f"{name} config.json --revision v2 --local-dir {folder}, "
-    return NO_CONFIG.format("", asked, fetched) + COMMIT.format(f"{name}@v2", folder)
-
-
-REFUSALS = {
-    'AutoModel.from_pretrained("acme/none")': (
-        NO_CONFIG.format("the catalogue, nor ", "'acme/none'", "acme/none config.json --local-dir configs/none, ")
-        + COMMIT.format("acme/none", "configs/none")
-    ),
-    'AutoModel.from_pretrained("acme/broken")': (
-        "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
-    ),
-    'AutoConfig.from_pretrained("configs/none")': NO_FOLDER.format("configs/none"),
-    'AutoConfig.from_pretrained("../../etc")': NO_FOLDER.format("../../etc"),
-    'AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")': (
-        "from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; "
-        "copy its config into the project, and name its folder in place of 'acme/tiny'"
-    ),
-    'AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)': (
-        "from_pretrained('acme/tiny', load_in_4bit=…) packs weights, and no weights are loaded here; leave load_in_4bit out"
-    ),
-    'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))': (
-        HOLDS_AN_ADAPTER.format(".", "adapter_config.json")
-    ),
-    # the library makes acme/tiny of it, and puts the adapter on that
-    'open("adapter_config.json", "w").write(\'{"base_model_name_or_path": "acme/tiny"}\'); '
-    'return AutoModel.from_pretrained(".")': HOLDS_AN_ADAPTER.format(".", "adapter_config.json"),
-    'open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pretrained("acme/tiny")': (
-        HOLDS_AN_ADAPTER.format("acme/tiny", "configs/adapter_config.json")
-    ),
-    **{
-        f'{of}.from_pretrained("acme/tiny", config={{"num_hidden_layers": 1}})': (
-            IS_GIVEN.format("{…}", "dict", "'acme/tiny', **{…}")
-        )
-        for of in ("AutoModel", "BertModel")
-    },
-    'AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")': (
-        IS_GIVEN.format("'acme/other'", "str", "'acme/other'")
-    ),
-    **{
-        f'{of}.from_pretrained("{name}", revision="v2")': lack_of_revision(name)
-        for of, name in (
-            *(("AutoModel", "acme/tiny"), ("BertModel", "bert-base-uncased")),
-            *(("AutoConfig", "bert-base-uncased"), ("AutoTokenizer", "bert-base-uncased")),
-        )
-    },
-    'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
-        "it asked the hub for weights.bin of 'acme/none'; "
-        "put the file into the folder of the config that hub names for 'acme/none'"
-    ),
-    'import huggingface_hub; return huggingface_hub.snapshot_download("sentence-transformers/all-MiniLM-L6-v2")': (
-        "it asked the hub for everything of 'sentence-transformers/all-MiniLM-L6-v2'; "
-        "put the file into the folder of the config that hub names for 'sentence-transformers/all-MiniLM-L6-v2'"
-    ),
-    'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
-        NO_TOKENIZER.format("microsoft/deberta-v3-base")
-        + "its number of tokens, which a config of the family 'deberta-v2' does not have; "
-        + PUT_ITS_FILES.format('"microsoft/deberta-v3-base" = "models/deberta-v3-base"')
-    ),
-    'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
-        NO_TOKENIZER.format("acme/tiny")
-        + "get_vocab; make the model above that line, or "
-        + PUT_ITS_FILES.format('"acme/tiny" = "models/tiny"')
-    ),
-}
+ASKED = r"""
+AutoModel.from_pretrained("acme/none")
+→ neither hub in [tool.bertsize], nor the catalogue, nor the hub cache has the config of from_pretrained('acme/none');
+  run hf download acme/none config.json --local-dir configs/none, commit the file, and write hub = { "acme/none" =
+  "configs/none/config.json" } in [tool.bertsize], with each other name that the code asks for
+AutoModel.from_pretrained("acme/broken")
+→ from_pretrained('acme/broken'): configs/broken.json: there is no such file
+AutoConfig.from_pretrained("configs/none")
+→ from_pretrained('configs/none') names no file or folder that exists; write the path of a folder with a config.json,
+  from the project's root, or a name of the hub, or name a committed copy: hub = { "configs/none" =
+  "configs/config.json" } in [tool.bertsize]
+AutoConfig.from_pretrained("../../etc")
+→ from_pretrained('../../etc') names no file or folder that exists; write the path of a folder with a config.json,
+  from the project's root, or a name of the hub, or name a committed copy: hub = { "../../etc" = "configs/config.json"
+  } in [tool.bertsize]
+AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")
+→ from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; copy its config into the project, and name
+  its folder in place of 'acme/tiny'
+AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)
+→ from_pretrained('acme/tiny', load_in_4bit=…) packs weights, and no weights are loaded here; leave load_in_4bit out
+open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))
+→ '.' holds an adapter, which from_pretrained would add; let the factory make the base model, and write adapter =
+  "adapter_config.json" in the model's table
+open("adapter_config.json", "w").write('{"base_model_name_or_path": "acme/tiny"}'); return AutoModel.from_pretrained(".")
+→ '.' holds an adapter, which from_pretrained would add; let the factory make the base model, and write adapter =
+  "adapter_config.json" in the model's table
+open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pretrained("acme/tiny")
+→ 'acme/tiny' holds an adapter, which from_pretrained would add; let the factory make the base model, and write
+  adapter = "configs/adapter_config.json" in the model's table
+AutoModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
+→ from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; write
+  config=AutoConfig.from_pretrained('acme/tiny', **{…})
+BertModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
+→ from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; write
+  config=AutoConfig.from_pretrained('acme/tiny', **{…})
+AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")
+→ from_pretrained('acme/tiny', config='acme/other') is given a str, which transformers does not read; write
+  config=AutoConfig.from_pretrained('acme/other')
+AutoModel.from_pretrained("acme/tiny", revision="v2")
+→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('acme/tiny', revision='v2'); run
+  hf download acme/tiny config.json --revision v2 --local-dir configs/tiny@v2, commit the file, and write hub = {
+  "acme/tiny@v2" = "configs/tiny@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
+BertModel.from_pretrained("bert-base-uncased", revision="v2")
+→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
+  revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
+  configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =
+  "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
+AutoConfig.from_pretrained("bert-base-uncased", revision="v2")
+→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
+  revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
+  configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =
+  "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
+AutoTokenizer.from_pretrained("bert-base-uncased", revision="v2")
+→ neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('bert-base-uncased',
+  revision='v2'); run hf download bert-base-uncased config.json --revision v2 --local-dir
+  configs/bert-base-uncased@v2, commit the file, and write hub = { "bert-base-uncased@v2" =
+  "configs/bert-base-uncased@v2/config.json" } in [tool.bertsize], with each other name that the code asks for
+import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")
+→ it asked the hub for weights.bin of 'acme/none'; put the file into the folder of the config that hub names for
+  'acme/none'
+import huggingface_hub; return huggingface_hub.snapshot_download("sentence-transformers/all-MiniLM-L6-v2")
+→ it asked the hub for everything of 'sentence-transformers/all-MiniLM-L6-v2'; put the file into the folder of the
+  config that hub names for 'sentence-transformers/all-MiniLM-L6-v2'
+len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))
+→ the tokenizer of 'microsoft/deberta-v3-base' is not in the project, and is asked for its number of tokens, which a
+  config of the family 'deberta-v2' does not have; put its config.json and the files of its tokenizer into a folder,
+  and name it: hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]
+AutoTokenizer.from_pretrained("acme/tiny").get_vocab()
+→ the tokenizer of 'acme/tiny' is not in the project, and is asked for get_vocab; make the model above that line, or
+  put its config.json and the files of its tokenizer into a folder, and name it: hub = { "acme/tiny" = "models/tiny" }
+  in [tool.bertsize]
+"""
+"""What code asks for, and then the sentence and the fix that it is refused with."""
+REFUSALS = {code: said.replace("\n  ", " ") for code, said in re.findall(r"(.*)\n→ (.*(?:\n  .*)*)\n", ASKED)}
 
 
 @pytest.mark.parametrize("body", REFUSALS)

@@ -269,13 +269,13 @@ def test_a_vocabulary_rounded_up_is_padding_on_purpose(tmp_path: Path, ids: int,
 
 
 def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
-    found = check(30524, 30522, 768, tmp_path)
+    found = check(30523, 30522, 768, tmp_path)
     assert (found.kind, found.severity) == ("config-invalid", "error")
     assert found.message == (
-        "embeddings.word has 30,522 rows, and vocab.json 30,524 ids: the highest, 30,523, has no row"
+        "embeddings.word has 30,522 rows, and vocab.json 30,523 ids: the highest, 30,522, has no row"
     )
     assert found.fix == (
-        "write vocab_size = 30524 in the config (1,536 parameters more), or name the tokenizer of this model"
+        "write vocab_size = 30523 in the config (768 parameters more), or name the tokenizer of this model"
     )
 
 

@@ -77,10 +77,9 @@ def take_in_hand(model: Any) -> InHand:
     module = unwrap(model)
     peft = sys.modules.get("peft")
     if peft is None or not isinstance(module, (peft.PeftModel, peft.PeftMixedModel)):
-        inside = (type(each) for each in module.modules())  # ``model.add_adapter`` puts layers into the model itself
-        return InHand(
-            module, module, next((each.__name__ for each in inside if each.__module__[:12] == "peft.tuners."), "")
-        )
+        inside = [type(each) for each in module.modules()]  # ``model.add_adapter`` puts layers into the model itself
+        adapter = next((each.__name__ for each in inside if each.__module__.startswith("peft.tuners.")), "")
+        return InHand(module, module, adapter)
     kinds = [getattr(each.peft_type, "value", each.peft_type) for each in module.peft_config.values()]
     inner = module.base_model.model if isinstance(module, peft.PeftMixedModel) else module.get_base_model()
     return InHand(module, unwrap(inner), ", ".join(dict.fromkeys(kinds)))
