@@ -241,7 +241,7 @@ _MARKS = re.compile(
 
 
 def resolve(
-    text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
+    text: str, value: object, key_path: Sequence[str], file: str
 ) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
     """Return an object with each ``${…}`` resolved, and the problem and the fix of each that cannot be, by its path.
 
@@ -257,7 +257,7 @@ def resolve(
     unknown: dict[KeyPath, tuple[str, str]] = {}
     asked = {"text": text, "paths": [[*key_path, *path] for path in written]}
     try:
-        said = answer_of("pytest_bertsize.config.by_omegaconf", asked, None, allowed) if written else {}
+        said = answer_of("pytest_bertsize.config.by_omegaconf", asked, None, ALLOWED) if written else {}
     except Lost as lost:
         said = {"why": str(lost)}
     answers: Sequence[dict[str, Any]] = said.get("answers", [said] * len(written))

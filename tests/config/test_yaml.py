@@ -6,6 +6,7 @@ import hashlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 import yaml
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit
+from pytest_bertsize.builder.messages import NotBuilt, Why
+from pytest_bertsize.builder.own_process import Lost
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.config import source
 from pytest_bertsize.config import yaml as ours
@@ -233,9 +236,13 @@ def test_without_omegaconf_each_value_that_needs_it_is_unknown(tmp_path: Path, m
     assert (config.data["y"], dict(config.unknown)) == (1, {("model", "x"): said})
 
 
-def test_a_text_that_omegaconf_cannot_parse_is_given_up() -> None:
-    _, unknown = ours.resolve("b: 1\na: ${b", {"a": "${b"}, (), "m.yaml")
-    assert unknown["a",][0].startswith("a is ${b, which OmegaConf does not resolve: no viable alternative")
+def test_a_text_that_omegaconf_cannot_parse_is_given_up_and_so_is_a_process_that_is_lost() -> None:
+    unknown = [ours.resolve("b: 1\na: ${b", {"a": "${b"}, (), "m.yaml")[1]]
+    lost = Lost(NotBuilt(Why.RAISED, "it was not done within 10 s"))
+    with mock.patch.object(ours, "answer_of", side_effect=lost):
+        unknown += [ours.resolve("b: 1\na: ${b", {"a": "${b"}, (), "m.yaml")[1]]
+    for found, why in zip(unknown, ("no viable alternative", "it was not done within 10 s"), strict=True):
+        assert found["a",][0].startswith(f"a is ${{b, which OmegaConf does not resolve: {why}")
 
 
 # what is made of it
