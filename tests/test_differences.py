@@ -25,3 +25,10 @@ def test_a_tie_that_another_name_owns_is_the_same_tie() -> None:
 def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:
     (found,) = compare_inventories(Inventory(()), Inventory((Tensor("a\r\x1b[2K", (1,), ""),)))
     assert found.sentence == r"a\r\x1b[2K is new: 1 (1)"
+
+
+def test_a_module_of_which_a_part_is_a_name_of_another_tensor_is_new_with_what_it_owns() -> None:
+    old = Tensor("a", (2,), "")
+    parts = Tensor("m.a", (2,), "", tied_to="a"), Tensor("m.b", (3,), "")
+    (found,) = compare_inventories(Inventory((old,)), Inventory((old, *parts)))
+    assert found.sentence == "m is new: 3 (a 2, b 3)"

@@ -20,8 +20,11 @@ from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import Allowed
 from pytest_bertsize.config import by_code
 from pytest_bertsize.config.model_config import ModelConfig
-from pytest_bertsize.config.source import ALLOWED, _made_by_code
+from pytest_bertsize.config.source import ALLOWED, _made_by_code, read
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
 
 NOT_MADE = "the config was not made: "
 MEND, CALL = "fix the function", "fix the function, or name a file"
@@ -191,6 +194,12 @@ def test_what_is_not_plain_is_told_where_it_is_read(root: Path) -> None:
     assert config.why_unknown("log") == ("log is a pathlib.PosixPath, which JSON cannot hold", PLAIN)
     assert config.why_unknown("model") == ("model.device is an object, which JSON cannot hold", PLAIN)
     assert config.why_unknown("hidden_size") is None
+    settings = Settings(root / "pyproject.toml", "", {})
+    (root / "pkg/own.py").write_text(CONSTANTS, encoding="utf-8")
+    declared = Model(name="m", config="pkg.own:MIXED", closed_form=False, architecture="Own", budget=Budget())
+    with pytest.raises(Unusable, match="device is an object"):  # its class would be given them
+        read(declared, settings)
+    assert read(declared.replace(overrides={"log": "log", "model": {}}), settings).data["hidden_size"] == 768
 
 
 # what is refused

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.keys import Refused
+from pytest_bertsize.config.keys import Listing, Refused
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
@@ -168,6 +168,12 @@ def test_a_key_that_steers_the_library_itself_is_refused(key: str, reason: str) 
 
 
 # values that are no sizes
+
+
+def test_a_list_takes_entries_of_its_kind() -> None:
+    words, numbers = Listing("w", (), str, ("a", "b")), Listing("n", (), int, may_be_empty=False)
+    assert [words.takes(each) for each in (["a", "b"], [], ["a", 3], ["c"])] == [True, True, False, False]
+    assert [numbers.takes(each) for each in ([1], [], [0], ["1"], [True])] == [True, False, False, False, False]
 
 
 def test_a_billion_is_the_largest_size() -> None:

@@ -186,6 +186,7 @@ LINES = {
     "after a text of several lines": ('[x]\na = """\nq\nr"""\nb = 2', "x.b", "b = 2"),
     "out-of-order table": ("[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.d", "[a.d]"),
     "table after its own sub-table": ("[x.y.b]\n\nc = 1\n[x.y]\na = 2", "x.y.a", "a = 2"),
+    "header after a sub-table's": ("[x.y.b]\nc = 1\n[x.y]\na = 2", "x.y", "[x.y]"),
     "implicit table": ("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]"),
     "array of tables below another": ("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]"),
     "table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1"),
