@@ -108,7 +108,8 @@ def config_class(family: str) -> Any:
 
 @cache
 def sample(family: str, architecture: str) -> tuple[Case, ...]:
-    return tuple(drawn(family, architecture, Random(seed)) for seed in range(40))  # noqa: S311
+    seeds = (f"{architecture} {seed}" for seed in range(40))  # each class has configs of its own
+    return tuple(drawn(family, architecture, Random(seed)) for seed in seeds)  # noqa: S311
 
 
 @cache
