@@ -178,10 +178,7 @@ class CommitFiles:
             return False
 
     def _follow_path(self, path: str, *, to_the_end: bool = True) -> Entry | None:
-        """Follow a path from the folder to its entry.
-
-        :raises ValueError, OSError: if git does not hand out an object on the way.
-        """
+        """:raises ValueError, OSError: if git does not hand out an object on the way."""
         parts = [*self.prefix, *os.fsencode(path).split(b"/")]
         found = self.looked[(*parts,), to_the_end] = self._walk_path(parts, to_the_end=to_the_end)
         return found

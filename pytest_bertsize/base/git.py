@@ -101,10 +101,7 @@ def _read_git_dir(entry: Path) -> Path | None:
 
 @lru_cache
 def _require_trust(found: Repository) -> None:
-    """Let git search for the repository, because git checks the owner only after a search.
-
-    :raises NoRevision: if git finds no repository, or another one than ``found``.
-    """
+    """Refuse a repository that git, which checks the owner only after a search, does not find or does not trust."""
     answer = _run(found.root, "rev-parse", "--absolute-git-dir", above=found.root.parent)
     if answer.returncode != 0 and b"safe.directory" in answer.stderr:
         mend = f"run git config --global --add safe.directory {found.root}"

@@ -138,10 +138,7 @@ def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None
 
 
 def _find_scale(measure: Measure | None, dtype: str | None) -> tuple[int, tuple[int, ...]] | None:
-    """Return the bits of a parameter (1 if the limit is not on bytes), and ranks: higher ranks count a model as larger.
-
-    :returns: ``None`` if the dtype is unknown.
-    """
+    """Return the bits of a parameter, ``None`` for an unknown dtype, and ranks: higher ones count a model as larger."""
     if isinstance(measure, Flops):
         return 1, (measure.seq_len,)
     if isinstance(measure, Training):

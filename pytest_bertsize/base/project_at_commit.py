@@ -172,11 +172,7 @@ class ProjectReader:
         return {name for name, content in now.items() if content.replace(b"\r\n", b"\n") not in before}
 
     def _read_model(self, model: Model, reader: AtCommit, locked: Locked | None) -> ModelAtCommit:
-        """Read one model, and count it if a closed form can.
-
-        :param locked: the block in the commit's lock, for a model whose table names no config.
-        :raises Unreadable: if git does not hand out the model's files.
-        """
+        """Read one model (by its block in the lock, if no config is named), and count it if a closed form can."""
         found = ModelAtCommit(model)
         changed = self._changed_forms
         registry = self._registry.without(changed) if changed else self._registry

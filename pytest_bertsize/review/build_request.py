@@ -155,10 +155,7 @@ def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
 def _find_wrong(
     values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """Yield each refused key: its path, the reason, and the fix.
-
-    :param are_of_the_project: whether the project's code reads the values, so that nested keys may begin with ``_``.
-    """
+    """Yield path, reason and fix of each refused key; inner keys that only the project reads may begin with ``_``."""
     inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
         is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)

@@ -122,11 +122,7 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
 
 
 def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
-    """Add the components of the built or locked tensors to a review.
-
-    :param former: the model in the base's lock; modules of this model are components of today's model too.
-    :raises Unusable: without a closed form, for a component of the table that the model cannot have.
-    """
+    """Add the components of the tensors to a review; without a closed form, those of the base's lock (former) too."""
     subject, components = found.subject, None
     if subject.form is None:
         from pytest_bertsize.review.by_structure import name_components

@@ -87,7 +87,9 @@ def _check_bounds(
     if measured:
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
-        fix = _suggest_float16(count, bound, measured)
+        half = -(-count // 2)
+        halves = measured.dtype == "float32" and not measured.buffers and half <= bound < count
+        fix = f"as float16 it is {exact(half)}, which fits; " if halves else ""
     else:
         is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
         is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
@@ -132,13 +134,6 @@ def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, 
         if count := inventory.count_of(part):
             yield total - count, f"the limit leaves out the {part}, {exact(count)}"
     yield from _guess_component(rows)
-
-
-def _suggest_float16(count: int, bound: int, measured: Measured) -> str:
-    """Suggest float16 for a model in float32 that fits the limit with half its bytes."""
-    half = -(-count // 2)
-    halves = measured.dtype == "float32" and not measured.buffers
-    return f"as float16 it is {exact(half)}, which fits; " if halves and half <= bound < count else ""
 
 
 def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import Inventory, Tensor, is_within
+from pytest_bertsize.inventory import Inventory, is_within
 from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Limit, Measure, Training
 from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
@@ -130,14 +130,14 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
 
 
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
-    """Explain that no single dtype gives the bytes of a quantised model, with the two nearest numbers.
-
-    :raises BadValue: for a model that the config quantises, unless ``dtype`` is a float.
-    """
+    """Refuse to count a quantised model in one dtype, unless that is a float; name the two nearest numbers."""
     if model.config.get("quantization_config") is None or "float" in (dtype or ""):
         return
     dtype, actual = dtype or "int4", model.actual
-    weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
+    weights = 0
+    for each in actual.tensors:  # bitsandbytes, GPTQ and AWQ quantise a matrix that is in no embedding or head
+        kept = is_within(each.component, "embeddings") or is_within(each.component, "head") or "embed" in each.name
+        weights += each.owned if len(each.shape) > 1 and not kept else 0
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     raise BadValue(
         "the config has a quantization_config, which quantises only the weights of linear layers, so no dtype "
@@ -145,12 +145,6 @@ def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: 
         f"of linear layers in {dtype} with the rest in float16 are {exact(nearer)} bytes, both without scales",
         f"write the dtype that the weights have before they are quantised, as in budget.{name} = {{ {example} }}",
     )
-
-
-def _is_quantised(tensor: Tensor) -> bool:
-    """Return whether bitsandbytes, GPTQ and AWQ quantise a tensor: a matrix that is in no embedding or head."""
-    kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
-    return len(tensor.shape) > 1 and not kept
 
 
 def _measure_flops(measure: Flops, model: Measurable) -> Measured:

@@ -146,6 +146,14 @@ def test_a_reason_counts_only_where_it_came_with_the_change(
     assert ("its reason is still the base's: write another, or add to it" in found.fix) == is_same
 
 
+@pytest.mark.parametrize("key", ["checkpoint", "tokenizer"])
+def test_a_file_that_is_compared_no_more_is_loosened(folder: Path, key: str) -> None:
+    limit = 'budget.total = "60K"'
+    (found,) = loosened(changed(folder, f'{limit}\n{key} = "x.file"', limit))
+    assert found.message == f"main compares it with the {key} x.file, and this table does not"
+    assert loosened(changed(folder, limit, f'{limit}\n{key} = "x.file"')) == []
+
+
 def test_each_loosened_limit_is_found_on_its_own_line(folder: Path) -> None:
     before = 'budget.total = "60K"\nbudget.head = 3_000\nbudget.encoder = 50_000'
     found = loosened(changed(folder, before, 'budget.total = "70K"\nbudget.head = 2_900\nbudget.encoder = 50_001'))
