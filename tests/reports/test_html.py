@@ -246,6 +246,9 @@ def test_a_part_that_is_all_of_its_component_and_has_its_name_is_not_a_row_more(
     shown = re.findall(r'<tr class="(d\d).*?<th scope="row">([^<]*)<', text)
     assert shown == [("d0", "layers.layers"), ("d1", "attn"), ("d2", "out"), ("d1", "norm"), ("d0", "total")]
     assert "A component may have parameters beside those of its parts." in text
+    limited = [replace(rows[0], limit="20", max=20), *rows[1:]]
+    assert '<th scope="row">layers<' not in text  # but one that has a limit is
+    assert '<th scope="row">layers<' in render_page(run(replace(plain(without_closed_form()), components=limited)))
     assert "A component may have" not in render_page(run(failing()))
 
 
