@@ -223,8 +223,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """The option that prints the version, which nothing else looks up."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from pytest_bertsize import __version__
 
@@ -397,7 +395,10 @@ def run() -> NoReturn:
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)
     try:
-        status = _run_to_status()
+        try:
+            status = main()
+        except SystemExit as leaving:  # argparse, which has printed why
+            status = leaving.code if isinstance(leaving.code, int) else 2
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.flush()
     except OSError as error:
@@ -406,13 +407,6 @@ def run() -> NoReturn:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
-
-
-def _run_to_status() -> int:
-    try:
-        return main()
-    except SystemExit as leaving:  # argparse, which has printed why
-        return leaving.code if isinstance(leaving.code, int) else 2
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
@@ -68,11 +67,8 @@ class Row(NamedTuple):
     def write_cells(self, same: str) -> tuple[str, str, str]:
         """Return both values and the change as text; ``same`` is the text for no change."""
         change = "" if self.change is None else signed(self.change) if self.change else same
-        return _write_count(self.before), _write_count(self.after), change
-
-
-def _write_count(count: int | None) -> str:
-    return NOTHING if count is None else exact(count)
+        before, after = (NOTHING if count is None else exact(count) for count in (self.before, self.after))
+        return before, after, change
 
 
 def _list_components(before: ClosedForm, after: ClosedForm) -> list[Row]:
@@ -102,17 +98,9 @@ def _find_head_width(model: Explained) -> int | None:
     if found := next(filter(None, said), None):
         return int(found)
     width, heads = sizes.get("D"), sizes.get("A")
-    if not width or not heads or width % heads or {*_list_query_widths(model.form)} - {width}:
-        return None
-    return int(width // heads)
-
-
-def _list_query_widths(form: ClosedForm) -> Iterator[int]:
-    """Yield the width of the queries in each attention module."""
-    for term in form.terms:
-        *_, module, leaf = ("", *term.name.split("."))
-        if module in ("query", "q_lin") and leaf == "weight" and term.kind in flops.LINEAR:
-            yield term.shape[0]
+    queries = [each for each in model.form.terms if each.name.endswith((".query.weight", ".q_lin.weight"))]
+    widths = {each.shape[0] for each in queries if each.kind in flops.LINEAR}
+    return int(width // heads) if width and heads and width % heads == 0 and not widths - {width} else None
 
 
 def _explain_changes(before: Explained, after: Explained) -> list[str]:
@@ -133,16 +121,14 @@ def _list_measures(before: Explained, after: Explained, same: str) -> list[tuple
     """List the rows below the components: bytes and FLOPs, then depths and widths."""
     measured = _measure(before), _measure(after)
     counts = [Row(name, *(each[name.lower()] for each in measured)) for name in ("bytes", "FLOPs")]
-    shapes = zip(("depth / width", "head width", "I / D"), *map(_write_shape, measured), strict=True)
-    return [*((row.name, *row.write_cells(same)) for row in counts), *((*row, "") for row in shapes)]
-
-
-def _write_shape(measured: dict[str, Any]) -> tuple[str, str, str]:
-    """Return ``12 / 768`` (layers / width), ``64`` (the head width) and ``4`` (feed-forward width / width)."""
-    layers, width, inner = (measured[key] for key in ("layers", "width", "inner_by_width"))
-    depth = NOTHING if None in {layers, width} else f"{exact(layers)} / {exact(width)}"
-    by_width = NOTHING if inner is None else f"{inner:.3f}".rstrip("0").rstrip(".")
-    return depth, _write_count(measured["head_width"]), by_width
+    shapes = []
+    for each in measured:
+        layers, width, head, inner = (each[key] for key in ("layers", "width", "head_width", "inner_by_width"))
+        depth = NOTHING if None in {layers, width} else f"{exact(layers)} / {exact(width)}"
+        by_width = NOTHING if inner is None else f"{inner:.3f}".rstrip("0").rstrip(".")
+        shapes.append((depth, NOTHING if head is None else exact(head), by_width))
+    named = zip(("depth / width", "head width", "I / D"), *shapes, strict=True)
+    return [*((row.name, *row.write_cells(same)) for row in counts), *((*row, "") for row in named)]
 
 
 def _draw_text(before: Explained, after: Explained) -> str:

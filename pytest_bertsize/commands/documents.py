@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pytest_bertsize.commands.named_model import Explained
-    from pytest_bertsize.reports.drawing import Style
 
 SCHEMA = 1
 
@@ -39,7 +38,14 @@ def draw_document(
     :param lines: lines between the table and the notes; they are not wrapped.
     """
     style = read_style(sys.stdout)
-    heads = [part for mark, model in models.items() for part in _draw_heading(mark, model, style)]
+    heads: list[RenderableType] = []
+    for mark, model in models.items():
+        options = {key: str(value).lower() for key, value in model.model.options.items()}
+        said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
+        name, config = (model.form.architecture.name, "bold"), (model.config.reference, "cyan")
+        heads.append(Text.assemble(mark, name, "  ", config, "  ", (said, "dim")))
+        if model.config.origin:  # a name of the hub led to it
+            heads.append(hanging("   from ", "dim", model.config.origin, style))
     findings = dict.fromkeys(finding for model in models.values() for finding in model.derivation.values.findings)
     below = [hanging("- ", "dim", note, style) for note in notes]
     for finding in findings:
@@ -48,16 +54,6 @@ def draw_document(
         below += [hanging("  → ", "cyan", finding.fix, style)] if finding.fix else []
     above = draw(style, *heads, Text(""), table)
     return "\n".join([above, "", *lines, *([""] if lines else []), draw(style, *below)])
-
-
-def _draw_heading(mark: str, model: Explained, style: Style) -> Iterator[RenderableType]:
-    """Yield a line with class, file and sizes and, if a name of the hub led to the config, a line with its origin."""
-    options = {key: str(value).lower() for key, value in model.model.options.items()}
-    said = " ".join(f"{name}={value}" for name, value in {**options, **model.form.dims.given}.items())
-    name = (model.form.architecture.name, "bold")
-    yield Text.assemble(mark, name, "  ", (model.config.reference, "cyan"), "  ", (said, "dim"))
-    if model.config.origin:
-        yield hanging("   from ", "dim", model.config.origin, style)
 
 
 def make_table(

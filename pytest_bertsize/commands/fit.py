@@ -24,7 +24,6 @@ from pytest_bertsize.wording import BadValue, did_you_mean, exact, printable, sh
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Wish
-    from pytest_bertsize.quantity import Quantity
 
 MOST = 10
 """The most shapes in the output."""
@@ -72,23 +71,17 @@ def fit(named: Named, total: str | None, most_flops: str | None, wish: Wish, for
 def _read_limits(chosen: Explained, total: str | None, most_flops: str | None, seq_len: int) -> list[Limit]:
     """Return the limits of the command line or, if it names none, the model's own."""
     found = []
-    if total is not None:
-        found.append(_read_limit(TOTAL, "--total", total, quantity.PARAMETERS))
-    if most_flops is not None:
-        limit = _read_limit(FLOPS, "--flops", most_flops, quantity.FLOPS)
-        found.append(limit._replace(measure=Flops(seq_len)))
+    for component, written, kind in (TOTAL, total, quantity.PARAMETERS), (FLOPS, most_flops, quantity.FLOPS):
+        if written is not None:
+            try:
+                limit = Limit(component, None, kind.parse(written), written, f"--{component}")
+            except BadValue as bad:
+                raise refuse(f"--{component} {bad.message}", bad.fix) from None
+            found.append(limit._replace(measure=Flops(seq_len)) if component == FLOPS else limit)
     found = found or [limit for limit in chosen.model.limits if not isinstance(limit.measure, Growth)]
     if not any(limit.maximum is not None for limit in found):
         raise refuse("there is no limit", "write --total 110M, for example")
     return found
-
-
-def _read_limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
-    try:
-        most = kind.parse(written)
-    except BadValue as bad:
-        raise refuse(f"{option} {bad.message}", bad.fix) from None
-    return Limit(component, None, most, written, option)
 
 
 def _find_shapes(chosen: Explained, limits: Sequence[Limit], wish: Wish) -> Fitting:
@@ -142,21 +135,15 @@ def _list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, 
 
 def _check_wish(wish: Wish, variants: Variants) -> None:
     keys = [*variants.sizes, *(OF_ADAPTER if variants.derivation.adapter else ())]
-    wrong = [
-        (
-            f"--keep {shown(key)} is not a size of this model",
-            did_you_mean(key, keys, f"its sizes are {', '.join(keys)}"),
-        )
-        for key in sorted(wish.keep.difference(keys))
-    ]
-    numbers = {"--multiple": wish.multiple, "--head-width": wish.head, "--seq-len": wish.seq_len}
-    wrong += [
-        (f"{option} is {each}", "write a number from 1")
-        for option, each in numbers.items()
-        if each is not None and each < 1
-    ]
+    wrong = {}
+    for key in sorted(wish.keep.difference(keys)):
+        known = f"its sizes are {', '.join(keys)}"
+        wrong[f"--keep {shown(key)} is not a size of this model"] = did_you_mean(key, keys, known)
+    for option, each in (("multiple", wish.multiple), ("head-width", wish.head), ("seq-len", wish.seq_len)):
+        if each is not None and each < 1:
+            wrong[f"--{option} is {each}"] = "write a number from 1"
     if wrong:
-        raise Unusable(*(Finding("config-invalid", *each) for each in wrong))
+        raise Unusable(*(Finding("config-invalid", *each) for each in wrong.items()))
 
 
 def _list_limits(limits: Sequence[Limit]) -> str:

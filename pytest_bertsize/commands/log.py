@@ -56,21 +56,15 @@ def write_log(root: Path, name: str, commits: str, *, by_tag: bool, form: str = 
         name, commits = "", name
     release = asked_about(settings)
     history = read_history(settings, registry_of(settings, release.release), commits, by_tag=by_tag)
-    models = _select_models(history, name)
-    if form == "text":
-        return _draw_text(history, models, read_style(sys.stdout))
-    write = _write_json if form == "json" else _write_markdown
-    return write(history, models, list_versions(release))
-
-
-def _select_models(history: History, name: str) -> list[ModelHistory]:
-    """:raises SettingsError: if no model ever had the name."""
     models = [each for each in history.models if not name or name in each.names]
     if name and not models:
         names = [known for each in history.models for known in each.names]
         fix = did_you_mean(name, names, f"they declare {listed(names, MOST_NAMED) if names else 'none'}")
         raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
-    return models
+    if form == "text":
+        return _draw_text(history, models, read_style(sys.stdout))
+    write = _write_json if form == "json" else _write_markdown
+    return write(history, models, list_versions(release))
 
 
 # sentences of every form
@@ -89,12 +83,10 @@ def _write_headline(model: ModelHistory) -> str:
 
 def _list_sentences(row: Row) -> list[str]:
     """Return the sentences about a row, apart from those on its changed keys."""
-    found = [*row.said]
-    if row.since:
-        found.append(f"the change is since {row.since}, the last commit that was counted")
-    if len(row.commit.parents) > 1 and row.change is not None:
-        found.append("a merge: the change is the sum of those in the merged commits")
-    return found
+    since = f"the change is since {row.since}, the last commit that was counted"
+    merge = "a merge: the change is the sum of those in the merged commits"
+    is_merge = len(row.commit.parents) > 1 and row.change is not None
+    return [*row.said, *([since] if row.since else []), *([merge] if is_merge else [])]
 
 
 def _list_causes(row: Row) -> list[str]:
@@ -153,33 +145,26 @@ def _draw_model(model: ModelHistory, style: Style) -> Iterator[RenderableType]:
 
 
 def _write_markdown(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
+    sections = []
+    for model in models:
+        cells = []
+        for row in model.rows:
+            commit, causes = row.commit, "<br>".join(map(text, _list_causes(row)))
+            cells.append((code(commit.label), commit.date[:DAY], text(commit.subject), causes, *_show_numbers(row)))
+        sections.append(f"**{text(_write_headline(model))}**\n\n{table(COLUMNS, cells, left=4)}")
     tools = ", ".join(f"{name.replace('_', '-')} {text(each)}" for name, each in versions.items())
-    sections = [
-        f"**{text(_write_headline(model))}**\n\n{table(COLUMNS, [*map(_make_cells, model.rows)], left=4)}"
-        for model in models
-    ]
     return "\n\n".join([*sections, *(f"- {text(each)}" for each in _list_notes(history, models)), tools])
 
 
-def _make_cells(row: Row) -> tuple[str, ...]:
-    causes = "<br>".join(map(text, _list_causes(row)))
-    return code(row.commit.label), row.commit.date[:DAY], text(row.commit.subject), causes, *_show_numbers(row)
-
-
 def _write_json(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
-    span = history.span
+    span, listed_models = history.span, []
+    for model in models:
+        rows = [*map(_make_row, model.rows)]
+        listed_models.append({"name": model.name, "names": [*model.names], "declared": not model.is_left, "rows": rows})
     document = {
         "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
         "commits_read": history.commits_read,
-        "models": [
-            {
-                "name": model.name,
-                "names": [*model.names],
-                "declared": not model.is_left,
-                "rows": [*map(_make_row, model.rows)],
-            }
-            for model in models
-        ],
+        "models": listed_models,
         "notes": _list_notes(history, models),
         "versions": versions,
     }

@@ -30,7 +30,6 @@ from pytest_bertsize.table.settings import Settings, SettingsError, find_table, 
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
@@ -71,8 +70,6 @@ class Explained(Struct, frozen=True):
 
 
 class _Declaration(NamedTuple):
-    """The place of a model's declaration."""
-
     revision: str
     """The revision of the table; ``""`` for the present one."""
     file: str
@@ -177,21 +174,12 @@ def _find_declaration(written: str) -> _Declaration | None:
     file, mark, name = written.partition(DECLARED)
     if mark:
         return _Declaration("", file, name)
-    table = find_table(Path())
-    return _Declaration("", str(table), written) if _is_declared_in(table, written) else None
-
-
-def _is_declared_in(table: Path, name: str) -> bool:
-    """Return whether a table declares a model, and no file or folder here has the model's name.
-
-    The table may have mistakes. A folder without a config, such as that of the model's own code, does not count.
-    """
-    path = Path(name)
-    is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
-    is_folder = is_folder and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
-    if (os.path.lexists(path) and not is_folder) or not os.path.lexists(table):
-        return False
-    return name in _list_declared(table)
+    table, path = find_table(Path()), Path(written)
+    is_bare = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
+    is_bare = is_bare and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
+    if (os.path.lexists(path) and not is_bare) or not os.path.lexists(table):
+        return None  # the name of a config here; a folder without one, as of the model's own code, has no say
+    return _Declaration("", str(table), written) if written in _list_declared(table) else None
 
 
 def _list_declared(table: Path) -> Sequence[str]:
@@ -211,8 +199,12 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     if declaration.revision:
         model, config, adapter, locked = read_model_at(declaration.revision, declaration.name)
     else:
-        settings, model = _read_table(declaration)
-        locked = find_sizes(_read_lock(settings), model) if model.has_config_of_build else None
+        try:
+            settings = load(Path(declaration.file))
+            model = _find_model(declaration, settings)
+            locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
+        except SettingsError as error:
+            raise refuse(str(error)) from None
         config = source.read_locked(model, locked.sizes) if locked else source.read(model, settings)
         adapter = adapter_of(model, settings, config)
     registry = _read_registry(settings)
@@ -230,20 +222,9 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     return Explained(model, config, derivation, settings)
 
 
-def _read_lock(settings: Settings) -> Lock | None:
-    try:
-        return read_lock(settings)
-    except SettingsError as error:
-        raise refuse(str(error)) from None
-
-
-def _read_table(declaration: _Declaration) -> tuple[Settings, Model]:
-    try:
-        settings = load(Path(declaration.file))
-    except SettingsError as error:
-        raise refuse(str(error)) from None
+def _find_model(declaration: _Declaration, settings: Settings) -> Model:
     if model := settings.models.get(declaration.name):
-        return settings, model
+        return model
     fix = did_you_mean(declaration.name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
     raise refuse(f"{printable(declaration.file)} declares no model {shown(declaration.name)}", fix)
 
@@ -273,18 +254,14 @@ def _read_config(model: Model) -> ModelConfig:
     if not os.path.lexists(location):
         if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
             return read_config_at(model.config)
-        if model.is_made_by_code:
-            return _make_by_code(model.config)
+        if model.is_made_by_code:  # by code at the nearest table's root or import paths, or in this folder
+            table = find_table(Path.cwd())
+            settings = Settings(table, "", {})
+            with suppress(SettingsError):
+                settings = load(table, needs_models=False)
+            paths = (*settings.import_paths, str(Path.cwd()))
+            return Disk(settings.root, settings.hub, paths).made_by_code(model.config)
     return _read_on_disk(model.config)
-
-
-def _make_by_code(reference: str) -> ModelConfig:
-    """Return the config that code makes; the code is at the nearest table's root or import paths, or in this folder."""
-    table = find_table(Path.cwd())
-    settings = Settings(table, "", {})
-    with suppress(SettingsError):
-        settings = load(table, needs_models=False)
-    return Disk(settings.root, settings.hub, (*settings.import_paths, str(Path.cwd()))).made_by_code(reference)
 
 
 def _read_on_disk(reference: str) -> ModelConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,22 +118,19 @@ NARROWEST_FORMULA = 16
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
     """Draw a row for each line; inside a layer, the row has the parameters of one layer and those of all layers."""
-    cells = [_write_cells(line, style) for line in lines]
+    cells = []
+    for line in lines:
+        texts = f"{'  ' * line.depth}{line.name}", powers(line.formula, style), powers(line.numbers, style)
+        in_all = "" if line.in_all is None else exact(line.in_all)
+        cells.append(dict(zip(COLUMNS, (*texts, exact(line.count), in_all), strict=True)))
     widths = _choose_widths(lines, cells, style)
     rows = []
-    for line, texts in zip(lines, cells, strict=True):
-        texts[""] = fit(texts[""], widths[""])
-        texts["formula"] = _wrap_sum(texts["formula"], widths["formula"])
-        colour = "bold" if line.depth == 0 and not line.minor else "dim" if line.minor else ""
-        rows.append((colour, [texts[column] for column in widths]))
+    for line, row in zip(lines, cells, strict=True):
+        row |= {"": fit(row[""], widths[""]), "formula": _wrap_sum(row["formula"], widths["formula"])}
+        colour = "dim" if line.minor else "bold" if line.depth == 0 else ""
+        rows.append((colour, [row[column] for column in widths]))
     headers = [column.ljust(width) if column in LEFT else column for column, width in widths.items()]
     return make_table(headers, rows, left=len(widths.keys() & LEFT), sections=[len(rows) - 1])
-
-
-def _write_cells(line: Line, style: Style) -> dict[str, str]:
-    in_all = "" if line.in_all is None else exact(line.in_all)
-    texts = f"{'  ' * line.depth}{line.name}", powers(line.formula, style), powers(line.numbers, style)
-    return dict(zip(COLUMNS, (*texts, exact(line.count), in_all), strict=True))
 
 
 def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
@@ -205,16 +203,14 @@ def _list_notes(chosen: Explained) -> Iterator[str]:
 
 def _list_spare_rows(chosen: Explained) -> Iterator[str]:
     """Yield a note if the word embeddings have rows that no id of the tokenizer reaches, or lack rows for its ids."""
-    file = Path(chosen.config.file)
-    try:
+    file, model = Path(chosen.config.file), chosen.model
+    with suppress(Unusable):  # a broken file beside it: no fault of the config
         if chosen.settings:
-            model, beside = chosen.model, (chosen.config.file, chosen.model.checkpoint)
+            beside = chosen.config.file, model.checkpoint
             found = check_rows(chosen.settings.root, model.tokenizer, beside, chosen.form)
         else:
             found = check_rows(file.parent, None, (file.name,), chosen.form)
-    except Unusable:  # a broken file beside it: no fault of the config
-        return
-    yield from (each.message for each in found)
+        yield from (each.message for each in found)
 
 
 def _list_sizes_without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:

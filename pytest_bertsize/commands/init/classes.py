@@ -238,10 +238,6 @@ def _is_module(base: str) -> bool:
     return _MODULE.fullmatch(base) is not None or _is_model(base)
 
 
-def _is_class_of_module(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef) and any(_is_module(_read_name(base)) for base in node.bases)
-
-
 def _read_name(node: ast.AST) -> str:
     """Return a name, or the last part of a dotted name; ``""`` for any other expression."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -268,7 +264,11 @@ def _walk_outside_of_classes(tree: ast.AST) -> Iterator[ast.AST]:
     waiting = [tree]
     for node in waiting:
         yield node
-        waiting += [each for each in ast.iter_child_nodes(node) if not _is_class_of_module(each)]
+        waiting += [
+            each
+            for each in ast.iter_child_nodes(node)
+            if not (isinstance(each, ast.ClassDef) and any(_is_module(_read_name(base)) for base in each.bases))
+        ]
 
 
 def _reach(names: set[str], definitions: list[_Definition], list_names: Callable[[_Definition], set[str]]) -> set[str]:

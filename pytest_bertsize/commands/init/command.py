@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -146,21 +146,23 @@ def describe_rest(proposal: Proposal, *, code: bool) -> Iterator[str]:
     """
     classes = proposal.code.list_classes() if code else []
     calls = proposal.code.list_calls() if code else []
-    yield from _list_group("model classes", [*map(_describe_class, classes)])
-    yield from _list_group("models of the library", [*map(_describe_call, calls)])
-    yield from _list_group("configs to declare by hand", describe_by_hand(proposal.by_hand))
-    yield from _list_group("left out", proposal.left_out)
+    groups = {
+        "model classes": [*map(_describe_class, classes)],
+        "models of the library": [
+            f"{each.place} makes {each.name}{f' of {quoted(each.hub_name)}' if each.hub_name else ''}" for each in calls
+        ],
+        "configs to declare by hand": describe_by_hand(proposal.by_hand),
+        "left out": proposal.left_out,
+    }
+    for title, lines in groups.items():
+        if lines:
+            yield f"{title}:"
+            rest = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+            yield from (wrap_text(line, "  ", "    ") for line in (*lines[:MOST_LINES], *rest))
     if classes:
         yield wrap_text(BY_COMMAND)
     elif of_hub := next((each for each in calls if each.hub_name), None):
         yield _write_hub_table(of_hub)
-
-
-def _list_group(title: str, lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield f"{title}:"
-        rest = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
-        yield from (wrap_text(line, "  ", "    ") for line in (*lines[:MOST_LINES], *rest))
 
 
 def wrap_text(text: str, first: str = "", others: str = "") -> str:
@@ -180,10 +182,6 @@ def _describe_class(each: Class) -> str:
     where = f"{printable(each.file)}:{each.line} defines {each.name}"
     path = f' (with pythonpath = ["{each.folder}"] in pytest\'s options)' if each.folder not in {"", "src"} else ""
     return f"{where}: bertsize init {each.module}:{each.maker}{path}" if each.module else where
-
-
-def _describe_call(call: Call) -> str:
-    return f"{call.place} makes {call.name}{f' of {quoted(call.hub_name)}' if call.hub_name else ''}"
 
 
 BY_COMMAND = (
@@ -206,9 +204,6 @@ then bertsize accept --reason "…" writes its limit
 
 def _write_hub_table(call: Call) -> str:
     """Write the table that declares a name of the hub, with the class that the call makes."""
-    is_auto = call.name.startswith("Auto")
-    architecture = f'"…"  # the class that {call.name} makes' if is_auto else quoted(call.name)
-    heading = write_heading(call.hub_name.rpartition("/")[2])
-    return HUB_TABLE.format(
-        name=call.hub_name, heading=heading, config=quoted(call.hub_name), architecture=architecture
-    )
+    auto = f'"…"  # the class that {call.name} makes' if call.name.startswith("Auto") else ""
+    heading, name = write_heading(call.hub_name.rpartition("/")[2]), call.hub_name
+    return HUB_TABLE.format(name=name, heading=heading, config=quoted(name), architecture=auto or quoted(call.name))

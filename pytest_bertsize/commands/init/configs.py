@@ -250,8 +250,4 @@ def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
 
 def _can_be_named(path: str) -> bool:
     """Return whether a table can name a path: the path is UTF-8, and has none of the characters :data:`_UNNAMEABLE`."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return not any(mark in path for mark in _UNNAMEABLE)
+    return not any(mark in _UNNAMEABLE or "\ud800" <= mark <= "\udfff" for mark in path)

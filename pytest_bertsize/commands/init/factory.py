@@ -85,9 +85,11 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     try:
         _check_wish(wish)
         project = read_project(root, is_named=wish.is_named)
-        lock = _read_lock(project)
-        name = _choose_name(wish, project)
-        draft = Draft(name, wish.factory, wish.kwargs, wish.config, kept=_read_kept(name, wish, project))
+        named = project.settings.lock or NamedLock(LOCK)
+        lock = read_lock(replace(project.settings, lock=named))
+        assert lock
+        name, kept = _choose_name(wish, project)
+        draft = Draft(name, wish.factory, wish.kwargs, wish.config, kept=kept)
         registry = registry_of(project.settings, asked_about(project.settings).release)
         draft, request, built = _build(project, registry, helper, draft, wish)
         if isinstance(built, NotBuilt):
@@ -111,14 +113,6 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
         helper.stop()
     for line in _list_notes(discovery, found, lock, uncommitted, copies):
         say(wrap_text(line, "- ", "  "), err)
-    _say_found(discovery, found, lock, copies, wish, out, err)
-    return GOOD
-
-
-def _say_found(
-    discovery: Discovery, found: Draft, lock: Lock, copies: Copies, wish: Wish, out: TextIO, err: TextIO
-) -> None:
-    project = discovery.project
     if wish.writes:
         say(f"{project.path.name} declares {found.name}, and {lock.file} has its tensors", out)
         before = project.settings.models.get(found.name)
@@ -130,6 +124,7 @@ def _say_found(
         say(f"nothing is written; {_describe_next(wish, found, project)}", err)
     for line in warn_of_roots(project):
         say(wrap_text(line), err)
+    return GOOD
 
 
 def _build(
@@ -333,45 +328,24 @@ def _has_null(value: object) -> bool:
     return value is None or any(map(_has_null, inner))
 
 
-def _read_lock(project: Project) -> Lock:
-    """Read the lock that the table names or will name.
+def _choose_name(wish: Wish, project: Project) -> tuple[str, dict[str, str]]:
+    """Return the model's name, by default after the function, and the keys in ``KEPT`` of its table, as TOML.
 
-    :raises SettingsError: if it cannot be read.
-    """
-    settings = project.settings
-    found = read_lock(settings if settings.lock else replace(settings, lock=NamedLock(LOCK)))
-    assert found
-    return found
-
-
-def _choose_name(wish: Wish, project: Project) -> str:
-    """Return the model's name: the requested name, else one made from the function's name.
+    A declared model is the requested one by its factory and arguments, or by the requested name.
 
     :raises SettingsError: if another model has this name.
     """
     name = wish.name or _name_after(wish.factory)
     model = project.settings.models.get(name)
-    if wish.writes and model and not _is_meant(model, wish):
+    here = wish.factory, wish.config, dict(wish.kwargs)
+    if model and model.init_command and (wish.name or (model.factory, model.config, dict(model.kwargs)) == here):
+        table: Any = reduce(getitem, model.table_key, tomli.loads(project.text or ""))
+        return name, {key: inline(table[key]) for key in KEPT if key in table}
+    if wish.writes and model:
         what = f"{project.path.name} declares another {shown(name)} already"
         anew = f", or --name {name}, which rewrites that table" if model.init_command else ""
         raise SettingsError(f"{what}: give another name (--name){anew}")
-    return name
-
-
-def _is_meant(model: Model, wish: Wish) -> bool:
-    """Return whether a declared model is the requested one: by its factory and arguments, or by the requested name."""
-    here = wish.factory, wish.config, dict(wish.kwargs)
-    is_as_declared = (model.factory, model.config, dict(model.kwargs)) == here
-    return bool(model.init_command) and (is_as_declared or bool(wish.name))
-
-
-def _read_kept(name: str, wish: Wish, project: Project) -> dict[str, str]:
-    """Return the keys in ``KEPT`` that the requested model's table already has, with their values as TOML."""
-    model = project.settings.models.get(name)
-    if model is None or not _is_meant(model, wish):
-        return {}
-    table: Any = reduce(getitem, model.table_key, tomli.loads(project.text or ""))
-    return {key: inline(table[key]) for key in KEPT if key in table}
+    return name, {}
 
 
 def _name_after(factory: str) -> str:
@@ -391,10 +365,9 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
         give = "correct --kwargs" if wish.kwargs else f"give it {'' if wish.config else '--config or '}--kwargs"
         fix = f"{give}, or name a function that calls it with its arguments"
     print_mistakes([f"{wish.factory} could not be built: {failed.reason}; {fix}"], err)
-    if failed.kind is not Why.ARGUMENTS:
-        return FOUND
-    module, _, path = wish.factory.partition(":")
-    say(FACTORY.format(name=_name_after(wish.factory), module=module, made=path.partition(".")[0]), err)
+    if failed.kind is Why.ARGUMENTS:
+        module, _, path = wish.factory.partition(":")
+        say(FACTORY.format(name=_name_after(wish.factory), module=module, made=path.partition(".")[0]), err)
     return FOUND
 
 
@@ -413,9 +386,9 @@ def _name_folder(project: Project) -> str:
 def _find_pins(root: Path) -> Iterator[tuple[str, str]]:
     """Yield each file of the project or its repository that pins a release of transformers, and the release."""
     for folder in dict.fromkeys((_find_top(root), root)):
-        for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern))):
-            text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
-            yield from ((os.path.relpath(path, root), found[1]) for found in _PINNED.finditer(text))
+        for path in (path for pattern in _PINS for path in sorted(folder.glob(pattern)) if path.is_file()):
+            found = _PINNED.findall(path.read_text("utf-8", errors="replace"))
+            yield from ((os.path.relpath(path, root), version) for version in found)
 
 
 def _find_top(root: Path) -> Path:

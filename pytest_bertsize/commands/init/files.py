@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
@@ -56,12 +57,10 @@ class Files(Struct):
         problem = f"is larger than {LARGEST:,} bytes"
         try:
             with open_regular(self.root / file) as stream:
-                content = stream.read(LARGEST + 1)
+                if len(content := stream.read(LARGEST + 1)) <= LARGEST:
+                    return content
         except OSError as error:
-            content, problem = b"", f"cannot be read: {reason(error)}"
-        else:
-            if len(content) <= LARGEST:
-                return content
+            problem = f"cannot be read: {reason(error)}"
         if PurePosixPath(file).name in NAMES:
             self.left_out.append(f"{printable(file)}, which {problem}")
         return b""
@@ -77,14 +76,14 @@ class Files(Struct):
 def list_files(root: Path) -> Files:
     """List the Python, JSON and YAML files of a project, in a repository only those that git does not ignore."""
     found = Files(root)
-    is_foreign = _Foreign(root)
+    is_foreign = _make_foreign(root)
     paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
     others = _find_other_projects(found, paths)
     of_tests: list[str] = []
     for path in paths:
         name = PurePosixPath(path).name
         kind = found.python if path.endswith(PYTHON) else found.configs if path.lower().endswith(CONFIGS) else None
-        if kind is None or name.startswith(".") or path.startswith(others) or is_foreign.has(path):
+        if kind is None or name.startswith(".") or path.startswith(others) or is_foreign(path):
             continue
         if _OF_TESTS.search(path):
             of_tests += [printable(path)] if name in NAMES else []
@@ -109,7 +108,7 @@ def _list_by_git(found: Files) -> list[str]:
     return paths
 
 
-def _list_by_walking(found: Files, is_foreign: _Foreign) -> list[str]:
+def _list_by_walking(found: Files, is_foreign: Callable[[str], bool]) -> list[str]:
     def note(error: OSError) -> None:
         folder = os.path.relpath(error.filename, found.root)
         what = "the project" if folder == os.curdir else printable(folder)
@@ -118,27 +117,24 @@ def _list_by_walking(found: Files, is_foreign: _Foreign) -> list[str]:
     files: list[str] = []
     for folder, inner, names in os.walk(found.root, onerror=note):
         place = PurePosixPath(os.path.relpath(folder, found.root))
-        inner[:] = sorted(name for name in inner if not is_foreign.has(f"{place / name}/"))
+        inner[:] = sorted(name for name in inner if not is_foreign(f"{place / name}/"))
         files += [str(place / name) for name in names]
     return files
 
 
-class _Foreign:
-    """The folders to skip: hidden ones, environments, other people's code and products of a build."""
+def _make_foreign(root: Path) -> Callable[[str], bool]:
+    """Return whether a path leads through a folder to skip; the path of a folder has to end with a slash.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._known: dict[str, bool] = {"": False}
+    To skip are hidden folders, environments, other people's code and products of a build.
+    """
 
-    def has(self, path: str) -> bool:
-        """Return whether a path leads through a folder to skip; the path of a folder has to end with a slash."""
-        folder = path.rpartition("/")[0]
-        if folder not in self._known:
-            outer, _, name = folder.rpartition("/")
-            is_one = name.startswith(".") or name in FOREIGN
-            is_one = is_one or os.path.lexists(self._root / folder / OF_AN_ENVIRONMENT)
-            self._known[folder] = is_one or self.has(f"{outer}/")
-        return self._known[folder]
+    @cache
+    def is_skipped(folder: str) -> bool:
+        outer, _, name = folder.rpartition("/")
+        is_one = name.startswith(".") or name in FOREIGN
+        return is_one or os.path.lexists(root / folder / OF_AN_ENVIRONMENT) or (outer != "" and is_skipped(outer))
+
+    return lambda path: "/" in path and is_skipped(path.rpartition("/")[0])
 
 
 def _find_other_projects(found: Files, paths: list[str]) -> tuple[str, ...]:

@@ -35,6 +35,9 @@ LARGE = 5
 """The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
 ROWS_OF_MODULES = 20
 """The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
+PEFT_HAS_ADAPTED = (
+    'PEFT has adapted it; declare its base by config, with adapter = "path/to/adapter_config.json", for a closed form'
+)
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -159,7 +162,8 @@ class Discovery:
         elif self.backbones:
             self._find_closed_form()
             error = self.find_error(self._draft)
-            self.problem = error and (self._find_adapter() or self._find_nested() or self._describe_unsaid() or error)
+            adapted = any(".base_layer." in name for name in self._actual) and PEFT_HAS_ADAPTED
+            self.problem = error and (adapted or self._find_nested() or self._describe_unsaid() or error)
             if not error:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
@@ -173,7 +177,10 @@ class Discovery:
         with_family = replace(self._draft, family=self.backbones[0].finished.family)
         if self._draft.config and not self._expect().tensors and self.examine(with_family).expected:
             self._draft = with_family
-        self._keep(options=min(self._list_options(), key=self._count_differences))
+        usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
+        flips = product((False, True), repeat=len(usual))  # an argument with its default is left out
+        options = [{name: not usual[name] for name, other in zip(usual, each, strict=True) if other} for each in flips]
+        self._keep(options=min(options, key=self._count_differences))
         before = self._expect()
         self._keep(without=tuple(self._find_missing()))
         self._keep(tied=dict(self._find_ties()))
@@ -198,11 +205,6 @@ class Discovery:
         review = conclude(self.examine(draft), self.built)
         return next((each.message for each in review.errors), "")
 
-    def _find_adapter(self) -> str:
-        """Explain how to get a closed form for a model that PEFT has adapted; ``""`` for any other model."""
-        declared = 'declare its base by config, with adapter = "path/to/adapter_config.json", for a closed form'
-        return f"PEFT has adapted it; {declared}" if any(".base_layer." in name for name in self._actual) else ""
-
     def _find_nested(self) -> str:
         """Name a model of the library that is inside a backbone, but not in its closed form; ``""`` for none."""
         known = self._expect().by_name
@@ -224,12 +226,6 @@ class Discovery:
     def _expect(self) -> Inventory:
         """Return the tensors that the draft expects; none if the draft is unusable."""
         return self.examine(self._draft).expected or Inventory(())
-
-    def _list_options(self) -> Iterator[dict[str, bool]]:
-        """Yield each combination of the constructors' arguments; an argument with its default is left out."""
-        usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
-        for flips in product((False, True), repeat=len(usual)):
-            yield {name: not value for (name, value), is_other in zip(usual.items(), flips, strict=True) if is_other}
 
     def _count_differences(self, options: Mapping[str, bool]) -> int:
         expected = self.examine(replace(self._draft, options=options)).expected
@@ -359,34 +355,28 @@ def plan_variations(backbones: Sequence[Backbone], draft: Draft, request: Reques
                 value = 2 * was if "hidden" in name or "dim" in name or "d_model" in name else was + 1
                 varied = request._replace(name=f"{request.name} {key}", varied=((name, was, value),))
                 found[name, was] = Variation(key, was, value, varied)
-    of_arguments = [
-        Variation(
-            name, was, was + 1, request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
-        )
-        for name, was in draft.numbers.items()
-        if was <= most
-    ]
-    return [*found.values(), *of_arguments]
+    for name, was in draft.numbers.items():
+        if was <= most:
+            varied = request._replace(name=f"{request.name} {name}", kwargs={**draft.kwargs, name: was + 1})
+            found[f"--kwargs {name}", was] = Variation(name, was, was + 1, varied)
+    return [*found.values()]
 
 
 def write_in_keys(rows: Collection[Row], varied: Iterable[tuple[Variation, Built]]) -> list[Row]:
     """Return the rows with sums of keys in place of the numbers that depend on keys; other numbers stay."""
-    changed = [(each, {row.name: row for row in _find_rows(rows, built)}) for each, built in varied]
-    return [_write_row(row, [(each, found[row.name]) for each, found in changed if row.name in found]) for row in rows]
-
-
-def _find_rows(rows: Iterable[Row], built: Built) -> list[Row]:
-    """Return the rows that another build gives for the modules of ``rows``."""
-    places = tuple(f"{row.name}." for row in rows)
-    return propose_rows([each for each in built.tensors if f"{each.name}.".startswith(places)], built.kinds)
-
-
-def _write_row(row: Row, varied: list[tuple[Variation, Row]]) -> Row:
-    alike = [(each, other) for each, other in varied if (other.block, len(other.sizes)) == (row.block, len(row.sizes))]
-    *sizes, count = (
-        _write_size(size, [(each, other.numbers[at]) for each, other in alike]) for at, size in enumerate(row.numbers)
-    )
-    return replace(row, sizes=tuple(sizes), count=count)
+    places, changed, written = tuple(f"{row.name}." for row in rows), [], []
+    for each, built in varied:
+        inside = [tensor for tensor in built.tensors if f"{tensor.name}.".startswith(places)]
+        changed.append((each, {row.name: row for row in propose_rows(inside, built.kinds)}))
+    for row in rows:
+        others = [(each, found[row.name]) for each, found in changed if row.name in found]
+        alike = [pair for pair in others if (pair[1].block, len(pair[1].sizes)) == (row.block, len(row.sizes))]
+        *sizes, count = (
+            _write_size(size, [(each, other.numbers[at]) for each, other in alike])
+            for at, size in enumerate(row.numbers)
+        )
+        written.append(replace(row, sizes=tuple(sizes), count=count))
+    return written
 
 
 def _write_size(size: int | str, others: list[tuple[Variation, int | str]]) -> int | str:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.table.model import FOUND, TABLE
-from pytest_bertsize.table.settings import (
-    Settings,
-    SettingsError,
-    load,
-    parse,
-    tables_of_models,
-)
+from pytest_bertsize.table.settings import Settings, SettingsError, load, parse, tables_of_models
 from pytest_bertsize.table.toml import CannotReplace, find_braces, key, line_in_toml, quoted, replace_keys
 from pytest_bertsize.wording import shown
 
@@ -91,10 +86,9 @@ class Project(Struct, frozen=True):
         :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
         :raises SettingsError: with the text to paste, if no table can be added at the end.
         """
-        return self._append(self.text or "", list(tables), lock)
+        return self._append(self.text or "", [*tables], lock)
 
     def _append(self, text: str, tables: list[str], lock: str) -> str:
-        """Return the text of the file with tables at its end, and with the lock in ``[tool.bertsize]``."""
         headed = [write_lock(lock), *tables] if lock else tables
         if self.is_new:
             return "\n".join((f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}", *headed))
@@ -102,9 +96,10 @@ class Project(Struct, frozen=True):
         text += "" if text.endswith("\n") else newline
         for before, added in [(text, headed), *((each, tables) for each in _insert_lock(text, lock, newline))]:
             after = before + "".join(f"\n{each}" for each in added).replace("\n", newline)
-            if _has_lock(after, lock):
-                parse(after, self.path)
-                return after
+            with suppress(tomli.TOMLDecodeError):
+                if tomli.loads(after)["tool"]["bertsize"].get("lock") == lock or not lock:
+                    parse(after, self.path)
+                    return after
         rest = "run this again" if lock else "\n".join(("add\n", *tables))
         raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
 
@@ -141,33 +136,20 @@ def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]
 
 
 def write_heading(name: str) -> str:
-    """Write the first line of a model's table: ``[tool.bertsize.models.encoder]``."""
     return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
 
 
 def write_lock(file: str) -> str:
-    """Write the table that names a lock."""
     return f"[{'.'.join(TABLE)}]\nlock = {quoted(file)}\n"
 
 
 def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
     """Yield the text with a line for the lock, below the header of ``[tool.bertsize]`` or above a dotted key of it."""
-    line = line_in_toml(text, TABLE) if lock else None
-    if line is None:
-        return
-    lines = re.split(r"(?<=\n)", text)
-    for name, before in (("lock", 0), ("bertsize.lock", 1), ("tool.bertsize.lock", 1)):
-        written = f"{name} = {quoted(lock)}{newline}"
-        yield "".join((*lines[: line - before], written, *lines[line - before :]))
-
-
-def _has_lock(text: str, lock: str) -> bool:
-    """Return whether a text is valid TOML whose ``[tool.bertsize]`` names ``lock``; for ``""`` it need not name one."""
-    try:
-        table = tomli.loads(text)["tool"]["bertsize"]
-    except tomli.TOMLDecodeError:
-        return False
-    return not lock or table.get("lock") == lock
+    if lock and (line := line_in_toml(text, TABLE)) is not None:
+        lines = re.split(r"(?<=\n)", text)
+        for name, before in (("lock", 0), ("bertsize.lock", 1), ("tool.bertsize.lock", 1)):
+            written = f"{name} = {quoted(lock)}{newline}"
+            yield "".join((*lines[: line - before], written, *lines[line - before :]))
 
 
 def read_project(root: Path, *, is_named: bool = True) -> Project:
@@ -207,8 +189,10 @@ def find_settings_of_pytest(folder: Path) -> str:
         text = _read_text(folder / name)
         if text is not None and re.search(section, text, re.MULTILINE):
             return name
-    tools: Any = _read_table(folder / "pyproject.toml").get("tool")
-    return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
+    with suppress(tomli.TOMLDecodeError, RecursionError):
+        tools: Any = tomli.loads(_read_text(folder / "pyproject.toml") or "").get("tool")
+        return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
+    return ""
 
 
 def _find_project_above(folder: Path) -> Path | None:
@@ -239,10 +223,3 @@ def _read_text(path: Path) -> str | None:
         return path.read_text("utf-8", errors="replace") if path.is_file() else None
     except OSError:
         return None
-
-
-def _read_table(path: Path) -> dict[str, Any]:
-    try:
-        return tomli.loads(_read_text(path) or "")
-    except (tomli.TOMLDecodeError, RecursionError):
-        return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
@@ -104,7 +104,12 @@ def propose(project: Project, registry: Registry) -> Proposal:
     code = Code(files, registry)
     configs = Configs(files, registry, code, project.settings.hub)
     declared = set(_list_declared_places(project))
-    by_hand = [one for one in configs.by_hand if _find_place(project.root, one.reference) not in declared]
+
+    def is_declared(reference: str) -> bool:
+        file, _, inner = reference.partition("#")
+        return ((project.root / file).resolve(), inner) in declared
+
+    by_hand = [one for one in configs.by_hand if not is_declared(one.reference)]
     candidates = sorted(configs.certain, key=lambda each: (each.place.count("/"), each.place))
     if len(candidates) > MOST_TABLES:
         why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
@@ -112,13 +117,13 @@ def propose(project: Project, registry: Registry) -> Proposal:
     counted: list[_Counted] = []
     settled: set[str] = set()
     for candidate in candidates[:MOST_TABLES]:
-        is_declared = _find_place(project.root, candidate.place) in declared
-        settled |= {candidate.place} if is_declared else set()
-        one = _count_candidate(candidate, project, registry)
-        if isinstance(one, _Counted):
-            counted.append(one)
-        elif not is_declared:
-            by_hand.append(one)
+        settled |= {candidate.place} if is_declared(candidate.place) else set()
+        settings = project.parse_beside(str(ProposedTable("model", candidate)))
+        subject = examine(settings.models["model"], settings, registry)
+        if subject.derivation and not subject.errors:
+            counted.append(_Counted(candidate, subject, subject.derivation))
+        elif candidate.place not in settled:
+            by_hand.append(explain(subject.errors, candidate.place))
     copies = _find_copies(counted, settled, files)
     tables: list[ProposedTable] = []
     for each in counted:
@@ -130,17 +135,11 @@ def propose(project: Project, registry: Registry) -> Proposal:
                 tables.append(found)
             else:
                 by_hand.append(found)
-    left_out = [*_describe_copies(copies), *describe_others(configs.others), *files.left_out]
-    return Proposal(tables, by_hand, left_out, code)
-
-
-def _count_candidate(candidate: Candidate, project: Project, registry: Registry) -> _Counted | ByHand:
-    """Count a candidate by its closed form; for an unusable one, return the line that says why."""
-    settings = project.parse_beside(str(ProposedTable("model", candidate)))
-    subject = examine(settings.models["model"], settings, registry)
-    if subject.derivation is None or subject.errors:
-        return explain(subject.errors, candidate.place)
-    return _Counted(candidate, subject, subject.derivation)
+    of: dict[str, list[str]] = defaultdict(list)
+    for copy, original in copies.items():
+        of[original].append(printable(copy))
+    left_out = [f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(one)}" for one, those in of.items()]
+    return Proposal(tables, by_hand, [*left_out, *describe_others(configs.others), *files.left_out], code)
 
 
 def _make_table(counted: _Counted, name: str, project: Project, code: Code) -> ProposedTable | ByHand:
@@ -167,11 +166,6 @@ def _list_declared_places(project: Project) -> Iterator[tuple[Path, str]]:
                 yield (project.root / name).resolve(), path
             except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
                 continue
-
-
-def _find_place(root: Path, reference: str) -> tuple[Path, str]:
-    file, _, inner = reference.partition("#")
-    return (root / file).resolve(), inner
 
 
 # configs that a training run saved
@@ -209,14 +203,6 @@ def _find_run(file: str, files: Files) -> str | None:
     if step is not None:
         return "/".join(folders[:step]) or "."
     return "" if files.has_name(str(PurePosixPath(file).parent), _WEIGHTS) else None
-
-
-def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
-    of: dict[str, list[str]] = defaultdict(list)
-    for copy, original in copies.items():
-        of[original].append(printable(copy))
-    for original, those in of.items():
-        yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
 
 
 # names: from the folder or the file, each unique
@@ -278,16 +264,11 @@ def write_limit_above(count: int, too_much: int | None = None) -> str:
         step = 10 ** (digits - kept)
         rounded = -(-count // step) * step
         if too_much is None or rounded < too_much:
-            return _write_limit(rounded, kept)
-    return _write_limit(count, digits)
-
-
-def _write_limit(count: int, digits: int) -> str:
-    """Write a limit with its zeros, as in ``"65.0K"``, since ``accept`` writes a larger count with as many digits."""
-    if digits > MOST_DIGITS:
-        return f"{count:_}"
-    unit = max((unit for unit, scale in SCALES.items() if scale <= max(count, 1)), key=SCALES.__getitem__)
-    if not unit:
-        return str(count)
-    places = max(0, digits - len(str(count // SCALES[unit])))
-    return f'"{Decimal(count) / SCALES[unit]:.{places}f}{unit}"'
+            break
+    else:
+        rounded, kept = count, digits
+    if kept > MOST_DIGITS:
+        return f"{rounded:_}"
+    unit = max((unit for unit, scale in SCALES.items() if scale <= max(rounded, 1)), key=SCALES.__getitem__)
+    places = max(0, kept - len(str(rounded // SCALES[unit])))  # with its zeros: accept keeps the number of digits
+    return f'"{Decimal(rounded) / SCALES[unit]:.{places}f}{unit}"' if unit else str(rounded)

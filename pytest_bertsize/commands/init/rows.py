@@ -52,19 +52,16 @@ class Row(Struct, frozen=True):
 
     @property
     def numbers(self) -> tuple[int | str, ...]:
-        """Return the sizes, then the count."""
+        """The sizes, then the count."""
         return (*self.sizes, self.count)
 
     def __str__(self) -> str:
         also = {**self.arguments, **({"count": self.count} if self.count else {})}
-        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {_write_sizes(self.sizes)}"]
+        sizes = self.sizes[0] if len(self.sizes) == 1 else self.sizes
+        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {json.dumps(sizes)}"]
         said += [f"{key} = {json.dumps(value)}" for key, value in also.items()]
         ties = ", ".join(f"{key} = {json.dumps(source)}" for key, source in self.tied.items())
         return f"{{ {', '.join((*said, *([f'tied = {{ {ties} }}'] if ties else [])))} }}"
-
-
-def _write_sizes(sizes: tuple[int | str, ...]) -> str:
-    return json.dumps(sizes[0] if len(sizes) == 1 else list(sizes))
 
 
 def _can_be_said(row: Row) -> bool:
@@ -132,14 +129,6 @@ def _read_bias(shapes: Shapes, name: str = "bias") -> dict[str, Any]:
     return {} if name in shapes else {"bias": False}
 
 
-def _guess_table(shapes: Shapes) -> Guess:
-    return shapes["weight"], {}
-
-
-def _guess_norm(shapes: Shapes) -> Guess:
-    return shapes["weight"], _read_bias(shapes)
-
-
 def _guess_linear(shapes: Shapes) -> Guess:
     """Return the sizes of a Linear, or of a convolution, which has a kernel as well."""
     outputs, inputs, *kernel = shapes["weight"]
@@ -155,10 +144,6 @@ def _guess_recurrent(shapes: Shapes) -> Guess:
     return (shapes["weight_ih_l0"][1], shapes["weight_hh_l0"][1]), said
 
 
-def _guess_attention(shapes: Shapes) -> Guess:
-    return shapes["in_proj_weight"][1:], _read_bias(shapes, "in_proj_bias")
-
-
 def _guess_layer(shapes: Shapes) -> Guess:
     feed_forward, width = shapes["linear1.weight"]
     return (width, feed_forward), _read_bias(shapes, "linear1.bias")
@@ -166,15 +151,18 @@ def _guess_layer(shapes: Shapes) -> Guess:
 
 _GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
     "Linear": ("linear", _guess_linear),
-    "Embedding": ("embedding", _guess_table),
-    "EmbeddingBag": ("embedding", _guess_table),
-    "LayerNorm": ("layer_norm", _guess_norm),
-    "RMSNorm": ("rms_norm", _guess_table),
+    "Embedding": ("embedding", lambda shapes: (shapes["weight"], {})),
+    "EmbeddingBag": ("embedding", lambda shapes: (shapes["weight"], {})),
+    "LayerNorm": ("layer_norm", lambda shapes: (shapes["weight"], _read_bias(shapes))),
+    "RMSNorm": ("rms_norm", lambda shapes: (shapes["weight"], {})),
     "Conv1d": ("conv1d", _guess_linear),
     "Conv2d": ("conv2d", _guess_linear),
     "LSTM": ("lstm", _guess_recurrent),
     "GRU": ("gru", _guess_recurrent),
-    "MultiheadAttention": ("multihead_attention", _guess_attention),
+    "MultiheadAttention": (
+        "multihead_attention",
+        lambda shapes: (shapes["in_proj_weight"][1:], _read_bias(shapes, "in_proj_bias")),
+    ),
     "TransformerEncoderLayer": ("transformer_encoder_layer", _guess_layer),
     "TransformerDecoderLayer": ("transformer_decoder_layer", _guess_layer),
 }
