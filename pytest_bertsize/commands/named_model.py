@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -110,26 +111,20 @@ def closed_form(
 
 def parse_options(written: Sequence[str]) -> dict[str, bool]:
     """Return ``{"add_pooling_layer": False}`` for ``add_pooling_layer=false``."""
-    found = {}
-    for each in written:
-        key, _, value = each.partition("=")
-        if not key.isidentifier() or value not in {"true", "false"}:
-            message = f"--option {shown(each)} is not NAME=true or NAME=false"
-            raise refuse(message, "write --option add_pooling_layer=false, for example")
-        found[key] = value == "true"
-    return found
+    form = "NAME=true or NAME=false", "add_pooling_layer=false"
+    pairs = _split_pairs("--option", written, r"[^\W\d]\w*=(true|false)", *form)
+    return {name: value == "true" for name, value in pairs.items()}
 
 
 def parse_keys(written: Sequence[str]) -> dict[str, str]:
     """Return ``{"num_blks": "num_hidden_layers"}`` for ``num_blks=num_hidden_layers``."""
-    found = {}
-    for each in written:
-        own, _, key = each.partition("=")
-        if not own or not key.isidentifier():
-            message = f"--keys {shown(each)} is not NAME=KEY"
-            raise refuse(message, "write --keys num_blks=num_hidden_layers, for example")
-        found[own] = key
-    return found
+    return _split_pairs("--keys", written, r"[^=]+=[^\W\d]\w*", "NAME=KEY", "num_blks=num_hidden_layers")
+
+
+def _split_pairs(option: str, written: Sequence[str], pattern: str, form: str, example: str) -> dict[str, str]:
+    if (wrong := next((each for each in written if not re.fullmatch(pattern, each)), None)) is not None:
+        raise refuse(f"{option} {shown(wrong)} is not {form}", f"write {option} {example}, for example")
+    return dict(each.split("=") for each in written)
 
 
 def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding.in_command) -> Explained:

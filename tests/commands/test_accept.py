@@ -71,7 +71,7 @@ def test_a_reason_that_the_table_said_already_is_pointed_out(project: Project) -
     assert checked() == GOOD
 
 
-@pytest.mark.parametrize("since", [{"base": "HEAD"}, {}], ids=["named", "the last commit"])
+@pytest.mark.parametrize("since", [{"base": "HEAD"}, {}])
 def test_a_limit_that_was_raised_without_a_reason_is_given_it(project: Project, since: dict[str, str]) -> None:
     project(TABLE)
     repository(Path()).commit()

@@ -44,10 +44,7 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     text = out.getvalue()
     assert "bursts: head 2,549, limit 2,548 (+1)" in text
     assert text.partition("\n\n   model")[0] in inside
-    assert text.splitlines()[-2:] == [
-        "2 configured, 2 checked, 1 failed",
-        "1 of 2 models failed: bursts (head 1 over 2,548)",
-    ]
+    assert text.endswith("2 configured, 2 checked, 1 failed\n1 of 2 models failed: bursts (head 1 over 2,548)\n")
 
 
 # nobody else's code

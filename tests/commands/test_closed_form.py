@@ -35,10 +35,8 @@ def test_a_config_is_counted_by_component(path: str | Path) -> None:
 
 @pytest.mark.usefixtures("config")
 def test_what_the_file_does_not_say_is_said_by_name() -> None:
-    whole, without = (
-        closed_form("config.json", architecture="BertModel", options={"add_pooling_layer": each})
-        for each in (True, False)
-    )
+    options: list[dict[str, bool]] = [{"add_pooling_layer": each} for each in (True, False)]
+    whole, without = (closed_form("config.json", architecture="BertModel", options=each) for each in options)
     assert whole.total - without.total == whole["pooler"] == 768**2 + 768
 
 

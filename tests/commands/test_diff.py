@@ -68,10 +68,9 @@ def test_a_component_that_only_one_has_is_none_in_the_other(compare: Compare) ->
 def test_several_keys_are_counted_alone_and_together(compare: Compare) -> None:
     _, said = compare(num_hidden_layers=6, hidden_size=1_536)
     rows = "\n".join(said).replace("\n  ", " ").splitlines()
-    sums = [int(re.findall(r": ([+-][\d,]+)", line)[0].replace(",", "")) for line in rows[:3]]
+    *sums, net = (int(re.findall(r" ([+-][\d,]+)", line)[0].replace(",", "")) for line in (*rows[:3], rows[-1]))
     assert rows[2].startswith("- these keys together, beyond each of them alone: ")
-    net = re.findall(r"net ([+-][\d,]+)", rows[-1])[0]
-    assert sum(sums) == int(net.replace(",", ""))
+    assert sum(sums) == net
 
 
 def test_the_mistakes_of_both_are_said(changed: Change, bertsize: Bertsize) -> None:

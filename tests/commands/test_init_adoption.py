@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,39 +27,20 @@ def several_configs(root: Path) -> None:
     project.commit()
 
 
-def settings_elsewhere(root: Path) -> None:
-    """A research project of 2021: setup.cfg, no pyproject.toml."""
-    lay(root, **{"experiments/tagger/model.json": TINY, "tests/test_it.py": "def test_it_works(): pass\n"})
-    lay(root, **{"setup.cfg": "[metadata]\nname = acme\n\n[tool:pytest]\ntestpaths = tests\naddopts = -rA\n"})
-
-
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("lays", "config", "name", "change", "component"),
-    [
-        (several_configs, "configs/bert-mini.json", "bert-mini", {"vocab_size": 400}, "embeddings"),
-        (settings_elsewhere, "experiments/tagger/model.json", "tagger", {"num_hidden_layers": 4}, "encoder"),
-    ],
-)
-def test_from_an_unknown_repository_to_a_failure_for_a_regression(
-    lays: Callable[[Path], None], config: str, name: str, change: dict[str, int], component: str, tmp_path: Path
-) -> None:
-    """In three commands."""
-
+def test_from_an_unknown_repository_to_a_failure_for_a_regression_in_three_commands(tmp_path: Path) -> None:
     def types(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    lays(tmp_path)
+    several_configs(tmp_path)
     started = types("-X", "importtime", *INIT)
-    assert (started.returncode, name in started.stdout) == (0, True), started.stderr
+    assert (started.returncode, "bert-mini" in started.stdout) == (0, True), started.stderr
     loaded = {line.rpartition("|")[2].strip() for line in started.stderr.splitlines()}
     assert "pytest_bertsize.commands.init.command" in loaded
     assert not {"torch", "transformers", "sympy"} & loaded
     passed = types(*GATE)
     assert passed.returncode == 0, passed.stdout
     assert "one more layer" not in passed.stdout
-    changed(tmp_path / config, **change)
+    changed(tmp_path / "configs/bert-mini.json", vocab_size=400)
     failed = types(*GATE)
-    assert failed.returncode == 1
-    assert f"{name}: " in failed.stdout
-    assert f"✗ {component}" in failed.stdout
+    assert (failed.returncode, "bert-mini: " in failed.stdout, "✗ embeddings" in failed.stdout) == (1, True, True)

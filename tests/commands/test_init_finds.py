@@ -26,13 +26,10 @@ LORA = {"peft_type": "LORA", "r": 8, "target_modules": ["query", "value"]}
 # what is certain
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["config.json", "bert_config.json", "models/encoder/config.json", "configs/small.json", "a.yaml", "b.yml"],
-)
-def test_a_file_that_is_a_config_and_names_its_class_is_proposed_whatever_its_name(tmp_path: Path, path: str) -> None:
+def test_a_file_that_is_a_config_and_names_its_class_is_proposed_whatever_its_name(tmp_path: Path) -> None:
     text = "\n".join(f"{key}: {value}" for key, value in TINY.items())
-    assert configs(lay(tmp_path, **{path: TINY if path.endswith("json") else text})) == [path]
+    paths = ["a.yaml", "b.yml", "bert_config.json", "config.json", "configs/small.json", "models/encoder/config.json"]
+    assert configs(lay(tmp_path, **{path: TINY if path.endswith("json") else text for path in paths})) == paths
 
 
 @pytest.mark.parametrize("folder", ["sbert", "."])
@@ -98,17 +95,11 @@ def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, base
 # what is a line
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"model_type": "bert", "model_name_or_path": "out/mine", "max_seq_length": 128, "seed": 1},
-        {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}},
-        {"model": {"num_hiddens": 48, "num_blks": 3, "vocab_size": 101}},
-        [TINY],
-    ],
-)
-def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Path, content: Any) -> None:
-    status, out, err = started(lay(tmp_path, **{"args.json": content}))
+def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Path) -> None:
+    arguments = {"model_type": "bert", "model_name_or_path": "out/mine", "max_seq_length": 128, "seed": 1}
+    sweep = {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}}
+    own = {"model": {"num_hiddens": 48, "num_blks": 3, "vocab_size": 101}}
+    status, out, err = started(lay(tmp_path, **{"a.json": arguments, "b.json": sweep, "c.json": own, "d.json": [TINY]}))
     assert (status, out, err.partition(":")[0], err.count("\n")) == (NOTHING, "", "ERROR", 1)
 
 
@@ -156,10 +147,10 @@ def test_a_model_that_would_fail_today_is_a_line_in_place_of_a_table(tmp_path: P
 # where it looks
 
 
-@pytest.mark.parametrize("folder", ["tests", "a/test/b", "testing", "x/fixtures"])
-def test_a_config_of_a_test_is_left_out(tmp_path: Path, folder: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": OTHER})
-    assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], [f"{folder}/config.json, of tests"])
+def test_a_config_of_a_test_is_left_out(tmp_path: Path) -> None:
+    folders = ("tests", "a/test/b", "testing", "x/fixtures")
+    lay(tmp_path, **{"config.json": TINY, **{f"{folder}/config.json": OTHER for folder in folders}})
+    assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], ["a/test/b/config.json and 3 more, of tests"])
 
 
 def test_what_git_ignores_or_has_lost_is_not_looked_into_and_what_is_new_is(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -107,27 +106,15 @@ def group_by(members: Iterable[Leaf], key: Callable[[Leaf], Key]) -> dict[Key, l
     return groups
 
 
-class Tensors(Struct, frozen=True, dict=True):
+class Tensors:
     """All tensors of a closed form, and lines with sums of them."""
 
-    form: ClosedForm
-
-    @cached_property
-    def formulas(self) -> Formulas:
-        return Formulas(self.form.dims)
-
-    @cached_property
-    def leaves(self) -> list[Leaf]:
-        return list_leaves(self.form)
-
-    @cached_property
-    def by_name(self) -> dict[str, Leaf]:
-        return {leaf.name: leaf for leaf in self.leaves}
-
-    @cached_property
-    def by_component(self) -> dict[str, list[Leaf]]:
-        """Return the tensors by top-level component."""
-        return group_by(self.leaves, lambda leaf: leaf.component.partition(".")[0])
+    def __init__(self, form: ClosedForm) -> None:
+        self.form, self.formulas = form, Formulas(form.dims)
+        leaves = list_leaves(form)
+        self.by_name = {leaf.name: leaf for leaf in leaves}
+        self.by_component = group_by(leaves, lambda leaf: leaf.component.partition(".")[0])
+        """By top-level component."""
 
     def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
         """Return the line of a component; ``numbers`` are by default its formula with sizes in place of symbols."""

@@ -53,7 +53,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
             found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
             if not found.tables:
                 return _say_nothing(before, found, err)
-            for line in describe_rest(found, code=not before.declares):
+            for line in describe_rest(found, code=not before.settings.models):
                 say(line, err)
             after = before.add_tables(map(str, found.tables))
             if writes:
@@ -75,8 +75,8 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_name
 
 
 def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
-    if project.declares:
-        what = f"nothing to add: pyproject.toml declares {plural(project.declares, 'model')}"
+    if declared := len(project.settings.models):
+        what = f"nothing to add: pyproject.toml declares {plural(declared, 'model')}"
         left = f", and init is not certain of {plural(len(found.by_hand), 'config')}"
         say(wrap_text(f"{what}{left if found.by_hand else ''}"), err)
         return GOOD

@@ -83,9 +83,13 @@ class Draft(Struct, frozen=True):
             if value := getattr(self, name):
                 yield name, inline(value)
         yield from self.kept.items()
-        yield from (
-            self._list_backbones() if self.backbones else [("closed_form", f"false{self.why and f'  # {self.why}'}")]
-        )
+        paths, classes = [*self.backbones], {*self.backbones.values()}
+        if not paths:
+            yield "closed_form", f"false{self.why and f'  # {self.why}'}"
+        else:
+            yield "architecture", quoted(classes.pop()) if len(classes) == 1 else inline(self.backbones)
+        if paths not in ([], [""]):
+            yield "backbone", inline(paths if len(paths) > 1 else paths[0])
         for name in ("options", "tied", "without", "frozen"):
             if value := getattr(self, name):
                 yield name, inline(list(value) if isinstance(value, tuple) else value)
@@ -95,14 +99,6 @@ class Draft(Struct, frozen=True):
             yield "build", inline({"device": self.device})
         if self.limits:
             yield "lock", '"strict"'
-
-    def _list_backbones(self) -> Iterator[tuple[str, str]]:
-        paths, classes = [*self.backbones], {*self.backbones.values()}
-        yield "architecture", quoted(classes.pop()) if len(classes) == 1 else inline(self.backbones)
-        if len(paths) > 1:
-            yield "backbone", inline(paths)
-        elif paths != [""]:
-            yield "backbone", quoted(paths[0])
 
 
 class Backbone(NamedTuple):
@@ -182,7 +178,8 @@ class Discovery:
         options = [{name: not usual[name] for name, other in zip(usual, each, strict=True) if other} for each in flips]
         self._keep(options=min(options, key=self._count_differences))
         before = self._expect()
-        self._keep(without=tuple(self._find_missing()))
+        known = before.by_name
+        self._keep(without=tuple(name_modules({name for name, each in known.items() if self._is_other(each)}, known)))
         self._keep(tied=dict(self._find_ties()))
         self._keep(extra=tuple(self._find_extra(before)))
         self._keep(frozen=tuple(self._find_frozen()))
@@ -234,10 +231,6 @@ class Discovery:
     def _is_other(self, expected: Tensor) -> bool:
         return expected.name not in self._actual or self._actual[expected.name].shape != expected.shape
 
-    def _find_missing(self) -> list[str]:
-        known = self._expect().by_name
-        return name_modules({name for name, each in known.items() if self._is_other(each)}, known)
-
     def _find_ties(self) -> Iterator[tuple[str, str]]:
         """Yield pairs of paths: a module of a backbone, and the other module whose tensors it shares."""
         known = self._expect().by_name
@@ -279,9 +272,8 @@ class Discovery:
         yield TOTAL, write_limit_above(actual.unique)
         if actual.trainable < actual.unique:
             yield TRAINABLE, write_limit_above(actual.trainable)
-        for component, count in actual.components.items():
-            if count * ROWS_OF_MODULES >= actual.unique:
-                yield component, write_limit_above(count)
+        large = {name: count for name, count in actual.components.items() if count * ROWS_OF_MODULES >= actual.unique}
+        yield from ((name, write_limit_above(count)) for name, count in large.items())
 
 
 def _is_in(path: str, outer: str) -> bool:

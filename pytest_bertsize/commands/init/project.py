@@ -63,11 +63,6 @@ class Project(Struct, frozen=True):
         return self.text is None or not self.text.strip()
 
     @property
-    def declares(self) -> int:
-        """Return the number of models that the file declares."""
-        return len(self.settings.models)
-
-    @property
     def becomes_root(self) -> bool:
         """Return whether the file is new and gets settings of pytest, because no other file of this folder has any."""
         return self.is_new and not self.is_root
