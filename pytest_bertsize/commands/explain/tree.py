@@ -114,7 +114,6 @@ class Tensors:
         leaves = list_leaves(form)
         self.by_name = {leaf.name: leaf for leaf in leaves}
         self.by_component = group_by(leaves, lambda leaf: leaf.component.partition(".")[0])
-        """By top-level component."""
 
     def make_component_line(self, name: str, members: list[Leaf], numbers: str | None = None) -> Line:
         """Return the line of a component; ``numbers`` are by default its formula with sizes in place of symbols."""
