@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OURS = "pytest_bertsize.plugin"
 PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.plugin": "xdist"}
 """What pytest imports at every start where it is installed, and the package that it comes with."""
-IMPORTS = 5
+IMPORTS = 3
 """Imports of each plugin in a round, each in a process of its own."""
 
 IMPORT_PLUGIN = """

@@ -105,25 +105,31 @@ class Samples:
         return any(what in each for each in self.rounds)
 
     def median(self, what: str) -> float:
-        return statistics.median(self._by_round(what))
+        return statistics.median(row[0] for row in self._by_round(what))
+
+    def least(self, what: str) -> float:
+        return min(min(each[what]) for each in self.rounds if what in each)
+
+    def spread(self, what: str) -> float:
+        """Return by how much the largest sample exceeds the smallest, as a share of the smallest."""
+        return max(max(each[what]) for each in self.rounds if what in each) / self.least(what) - 1
 
     def ratio(self, what: str, to: str) -> float:
         """Each round's by itself, as a busy machine slows down both sides; then the median of the rounds."""
-        return statistics.median(
-            one / other for one, other in zip(self._by_round(what), self._by_round(to), strict=True)
-        )
+        return statistics.median(one / other for one, other in self._by_round(what, to))
 
     def above(self, what: str, below: str) -> float:
         """Return by how much one takes longer than another, over the import of the model class."""
-        ones, others, references = (self._by_round(f"{each} seconds") for each in (what, below, REFERENCE))
-        rounds = zip(ones, others, references, strict=True)
+        rounds = self._by_round(*(f"{each} seconds" for each in (what, below, REFERENCE)))
         return statistics.median((one - other) / reference for one, other, reference in rounds)
 
     def to_import(self, what: str, of: str = "seconds") -> float:
         return self.ratio(f"{what} {of}", f"{REFERENCE} {of}")
 
-    def _by_round(self, what: str) -> Iterator[float]:
-        return (statistics.median(each[what]) for each in self.rounds if what in each)
+    def _by_round(self, *whats: str) -> Iterator[list[float]]:
+        """Yield the median of each, for each round that has all of them."""
+        rounds = (each for each in self.rounds if each.keys() >= {*whats})
+        return ([statistics.median(each[what]) for what in whats] for each in rounds)
 
 
 @dataclass(frozen=True, slots=True)

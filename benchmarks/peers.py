@@ -108,4 +108,5 @@ def judged(number: int) -> str:
 def costs(samples: Samples, what: str) -> tuple[str, str, str, str]:
     """Wall time and peak memory, each also as a ratio to the import's."""
     time, peak = samples.median(f"{what} seconds"), samples.median(f"{what} peak")
-    return seconds(time), times(samples.to_import(what)), megabytes(peak), times(samples.to_import(what, "peak"))
+    shown = f"{seconds(time)} ({seconds(samples.least(f'{what} seconds'))})"
+    return shown, times(samples.to_import(what)), megabytes(peak), times(samples.to_import(what, "peak"))

@@ -1,7 +1,7 @@
 """Measure what the gate costs, and print it as Markdown: ``python benchmarks/speed.py``.
 
-Everything is measured once a round, in turn; the import of the model class, which the rest is divided by, several
-times. Medians of the rounds decide.
+The gate over one model, and what it starts from, are measured in each round, in turn; the rest in the first. The import
+of the model class, which all is divided by, is measured several times a round. Medians of the rounds decide.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import growth
 import inside
 import peers
 from measuring import REFERENCE, Bound, Line, Samples, Table, megabytes, missed, run, surroundings, times
-from projects import ARCHITECTURE, NO_BUILD, NO_TESTS, PYTEST, many, run_check, run_gate, write_project
+from projects import ARCHITECTURE, GATE, NO_BUILD, NO_TESTS, PYTEST, many, run_check, run_gate, write_project
 
 if TYPE_CHECKING:
     from growth import Sizes
 
+REMEMBER = "--bert-budget-cache=remembered"
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"
 
 FLOOR = f"import gc, os; gc.disable(); {IMPORT_LIBRARY}; os._exit(0)"
@@ -44,22 +45,29 @@ MOST_ABOVE = {
 """What each is measured from, and the most that it may add, over the import: 0.1 and 0.12 s where that takes 3.2."""
 
 
-def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list[Callable[[], object]]:
-    """Return what is measured, in turn."""
+Probes = list[Callable[[], object]]
+
+
+def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> tuple[Probes, Probes]:
+    """Return what is measured in each round, in turn, and what in the first alone."""
     one, several = (write_project(folder / str(count), many(count)) for count in (1, sizes.most))
     (folder / "empty").mkdir()
     library = partial(_run, samples, REFERENCE, "-c", IMPORT_LIBRARY)
-    return [
+    again: Probes = [] if quick else [library]
+    each_round: Probes = [
         library,
         partial(_run, samples, "floor", "-c", FLOOR),
-        partial(_run, samples, "torch", "-c", "import torch"),
         partial(_bare_pytest, samples, folder / "empty"),
         *_gates(samples, one, "1"),
-        *([] if quick else [library]),
+    ]
+    once: Probes = [
+        *again,
+        partial(_run, samples, "torch", "-c", "import torch"),
+        *([] if quick else [partial(run, *GATE, REMEMBER, folder=several)]),  # so that it is remembered below
         *_gates(samples, several, str(sizes.most)),
-        *([] if quick else [library]),
+        *again,
         partial(peers.measure_peers, samples, _config_alone(folder), quick=quick),
-        *([] if quick else [library]),
+        *again,
         *growth.probes(samples, folder / "growth", sizes),
         partial(inside.import_plugins, samples),
         partial(inside.count_modules, samples, one),
@@ -67,6 +75,7 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list
         partial(inside.count_builds, samples, folder / "alike", sizes.most),
         partial(inside.closed_forms, samples),
     ]
+    return each_round, once
 
 
 def _run(samples: Samples, what: str, *arguments: str) -> None:
@@ -80,7 +89,7 @@ def _bare_pytest(samples: Samples, folder: Path) -> None:
 
 def _gates(samples: Samples, project: Path, count: str) -> Iterator[Callable[[], object]]:
     yield partial(run_gate, samples, f"gate {count}", project)
-    yield partial(run_gate, samples, f"remembered {count}", project, "--bert-budget-cache=remembered")
+    yield partial(run_gate, samples, f"remembered {count}", project, REMEMBER)
     yield partial(run_check, samples, f"check {count}", project, "--no-cache")
     yield partial(run_gate, samples, f"no-build {count}", project, NO_BUILD)
     yield partial(run_check, samples, f"check no-build {count}", project, "--no-build")
@@ -98,7 +107,7 @@ def _config_alone(folder: Path) -> Path:
 
 
 def tables(samples: Samples, sizes: Sizes) -> list[Table]:
-    columns = ("wall time", "÷ import", "peak memory", "÷ import", "number")
+    columns = ("wall time, median (least)", "÷ import", "peak memory", "÷ import", "number")
     return [
         Table("the gate", columns, [*_surroundings(samples), *_gate_lines(samples, sizes)]),
         Table("what one would do instead", columns, list(peers.lines_of_peers(samples))),
@@ -167,17 +176,17 @@ def _memory(samples: Samples, sizes: Sizes) -> Iterator[Line]:
 
 def measured(folder: Path, sizes: Sizes, rounds: int, *, quick: bool) -> Samples:
     samples = Samples()
-    every = probes(samples, folder, sizes, quick=quick)
+    each_round, once = probes(samples, folder, sizes, quick=quick)
     if not quick:
         print("warming caches", file=sys.stderr)
         samples.rounds.append({})
-        for probe in every[:5]:
+        for probe in each_round:
             probe()
         samples.rounds.clear()
     for turn in range(rounds):
         print(f"round {turn + 1} of {rounds}", file=sys.stderr)
         samples.rounds.append({})
-        for probe in every:
+        for probe in (*each_round, *(() if turn else once)):
             probe()
     return samples
 
@@ -199,7 +208,9 @@ def main() -> int:
         samples = measured(Path(folder), sizes, rounds, quick=given.quick)
     found = tables(samples, sizes)
     reduced = ", at reduced size: these ratios mean nothing" if given.quick else ""
-    print(f"{surroundings()}; medians of {rounds} round{'s' if rounds > 1 else ''}{reduced}", end="\n\n")
+    imports = f"{REFERENCE} seconds"
+    noise = f"its slowest import of the class took {samples.spread(imports):.0%} longer than its fastest"
+    print(f"{surroundings()}; medians of {rounds} round{'s' if rounds > 1 else ''}{reduced}; {noise}", end="\n\n")
     print("\n\n".join(map(str, found)), peers.NOTE, sep="\n\n")
     misses = missed(found, only_counts=given.quick)
     for what in misses:
