@@ -39,7 +39,7 @@ OWN = (
     """
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, BertPreTrainedModel
+from transformers import AutoTokenizer, BertConfig, BertModel, BertPreTrainedModel
 
 def bert(**options): return BertModel(BertConfig(**SIZES), **options)
 def poolless(): return bert(add_pooling_layer=False)
@@ -87,6 +87,9 @@ class Inside(Module):  # under the path that PEFT gives a model
 
 class Loaded(Module):
     def add(self, name): self.bert = BertModel.from_pretrained(name)
+
+class Tokenized(Module):
+    def add(self, name): self.emb = nn.Embedding(len(AutoTokenizer.from_pretrained(name)), 4)
 
 class Derived(BertPreTrainedModel):
     def __init__(self, config):
@@ -520,6 +523,15 @@ def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
     assert (status, wrong in said, "a checkout lacks it" in said) == (GOOD, True, bool(wrong)), said
 
 
+def test_a_tokenizer_that_git_ignores_is_told(root: Path) -> None:
+    repository(root).write(".gitignore", "out/\n")
+    (root / "out").mkdir()
+    (root / "out" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
+    (root / "out" / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    status, _, said = init(root, "Tokenized", kwargs={"name": "out"}, writes=True)
+    assert (status, f"{IGNORED}commit its files (git add --force out)" in said) == (GOOD, True), said
+
+
 @pytest.mark.parametrize("name", ["out", "../elsewhere"])
 def test_a_config_that_no_checkout_has_is_copied_and_counts_without_the_original(root: Path, name: str) -> None:
     repository(root).write(".gitignore", "out/\n")
@@ -563,7 +575,9 @@ def test_a_config_of_the_hub_cache_is_copied_into_the_project(
 def test_another_release_than_the_project_or_its_repository_pins_is_said(root: Path) -> None:
     git(root, "init", "--quiet")
     (root / "requirements.txt").write_text("torch\ntransformers==4.2.1\n")
-    assert "- requirements.txt pins transformers 4.2.1, but 5." in init(root, "Plain")[2]
+    said = init(root, "Plain")[2]
+    assert "- requirements.txt pins transformers 4.2.1, but 5." in said
+    assert "transformers 4.2.1 is older than 4.40, the oldest whose closed forms are known, and builds no model" in said
     (root / "part").mkdir()
     (root / "src").rename(root / "part" / "src")
     assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root / "part", "Plain")[2]

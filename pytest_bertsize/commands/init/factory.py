@@ -26,6 +26,7 @@ from pytest_bertsize.commands.init.command import choose_next, print_toml, warn_
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys
 from pytest_bertsize.commands.init.project import read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.release import Unsupported, read_version
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
@@ -198,8 +199,9 @@ def _list_copies(
         return {}
     for name, lacking in uncommitted.items():
         file = project.root / lacking.path
-        if name and not (project.root / lacking.copy).exists():
-            text = (file / CONFIG if file.is_dir() else file).read_text("utf-8", "replace")
+        config = file / CONFIG if file.is_dir() else file
+        if name and config.is_file() and not (project.root / lacking.copy).exists():
+            text = config.read_text("utf-8", "replace")
             copies[name] = lacking.copy, text
     for each in discovery.built.answered:
         path = f"configs/{each.name}/{CONFIG}"
@@ -225,20 +227,23 @@ def _list_notes(
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
         named = ", ".join(map(printable, numbers))
-        yield f"{named}: the sizes written as numbers are not sums of keys of a config or of kwargs"
+        yield f"{named}: no key of a config or of kwargs was found for the sizes that are written as numbers"
     of_configs = {key: value for each in built.finished for key, value in each.config.items()}
     if read := [key for key, value in found.numbers.items() if found.extra and of_configs.get(key, value) != value]:
         yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
     pinned = {version: file for file, version in _find_pins(root) if version != built.transformers}
     for version, file in pinned.items():
-        python = 'write python = ".venv/bin/python" in [tool.bertsize] to build in the project\'s environment'
-        yield f"{file} pins transformers {version}, but {built.transformers} built it: {python}"
+        fix = 'write python = ".venv/bin/python" in [tool.bertsize] to build in the project\'s environment'
+        try:
+            read_version(version)
+        except Unsupported as error:
+            fix = f"{error}, and builds no model here"
+        yield f"{file} pins transformers {version}, but {built.transformers} built it: {fix}"
     if _is_ignored(root, lock.file):
         yield f"git ignores {lock.file}, which has to be committed: add !{lock.file} to .gitignore"
-    for name, (_, where, copy) in uncommitted.items():
-        key = f"hub = {inline({name: copy})}" if name else f"config = {inline(copy)}"
-        fix = f"commit a copy of the config as {copy}, and write {key}"
-        yield f"{where}, so a checkout lacks it: {f'--write copies it to {copy}' if name in copies else fix}"
+    for name, lacking in uncommitted.items():
+        fix = f"--write copies it to {lacking.copy}" if name in copies else lacking.fix
+        yield f"{lacking.where}, so a checkout lacks it: {fix}"
 
 
 class Uncommitted(NamedTuple):
@@ -249,6 +254,8 @@ class Uncommitted(NamedTuple):
     """A clause: ``git ignores out``."""
     copy: str
     """The path of a copy that the project can commit."""
+    fix: str
+    """The way out: ``commit a copy of …``."""
 
 
 def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, Uncommitted]:
@@ -264,13 +271,18 @@ def _find_uncommitted(discovery: Discovery, found: Draft) -> dict[str, Uncommitt
         if is_outside or (path and _is_ignored(root, path)):
             where = f"{printable(path)} is outside the project" if is_outside else f"git ignores {printable(path)}"
             number = f"-{len(uncommitted) + 1}" if uncommitted else ""
-            uncommitted[name] = Uncommitted(path, where, f"configs/{found.name}{number}.json")
+            copy = f"configs/{found.name}{number}.json"
+            key = f"hub = {inline({name: copy})}" if name else f"config = {inline(copy)}"
+            fix = f"commit a copy of the config as {copy}, and write {key}"
+            if (root / path).is_dir() and not (root / path / CONFIG).is_file():  # a tokenizer's folder
+                fix = f"commit its files (git add --force {shlex.quote(path)})"
+            uncommitted[name] = Uncommitted(path, where, copy, fix)
     return uncommitted
 
 
 def _is_ignored(root: Path, path: str) -> bool:
-    """Return whether git ignores an existing file, or the config in a folder."""
-    file = root / path / CONFIG if (root / path).is_dir() else root / path
+    """Return whether git ignores an existing file, or the config in a folder, or a folder without one."""
+    file = root / path / CONFIG if (root / path / CONFIG).is_file() else root / path
     listed = ask_git(root, "ls-files", "--cached", "--others", "--exclude-standard", "--", str(file.relative_to(root)))
     return file.exists() and listed is not None and listed.returncode == 0 and not listed.stdout
 
