@@ -37,10 +37,12 @@ class Sizes:
     most: int = 100
     """Models in the project that stands for many, with and without a build."""
     commits: Sequence[int] = (1, 100, 1_000)
+    builds_all: bool = True
+    """Whether deep models and those of many labels are built too."""
 
 
 USUAL = Sizes((1, 10, 100, 1_000), (1, 10, 100), (12, 96, 1_000), (2, 100_000, 1_000_000))
-REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 1_000, 1_000_000), most=3, commits=(1, 3))
+REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 1_000, 1_000_000), most=3, commits=(1, 3), builds_all=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Series:
 
 def series(sizes: Sizes) -> list[Series]:
     fast = (NO_BUILD,)
-    return [
+    found = [
         Series("models, no build", "model", sizes.models, many, fast, most=8),
         Series("models, full", "model", sizes.models_built, many, most=3),
         Series("layers, no build", "layer", sizes.layers, deep, fast, most=1.25),
@@ -75,6 +77,7 @@ def series(sizes: Sizes) -> list[Series]:
         Series("labels, no build", "label", sizes.labels, labelled, fast, most=1.25),
         Series("labels, full", "label", sizes.labels, labelled, memory_of="helper"),
     ]
+    return [each for each in found if sizes.builds_all or each.unit == "model" or each.options]
 
 
 def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[], object]]:

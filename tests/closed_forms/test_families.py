@@ -62,7 +62,7 @@ def test_every_tensor_of_drawn_configs_is_the_built_models(family: str, architec
     """``benchmarks/closed_forms.py`` draws a thousand for each family."""
 
     @given(found=cases(family, architecture))
-    @settings(max_examples=4)
+    @settings(max_examples=2)
     def hold(found: Case) -> None:
         assert mismatch(found) == ""
 
