@@ -117,6 +117,11 @@ class Plain(nn.Module):
 class Valued(Plain):
     def __init__(self): super().__init__(int(torch.ones(2).sum().item()))
 
+class Reader(Plain):
+    def __init__(self):
+        read = b"x" * 1_200_000_000
+        super().__init__(len(read[:1]))
+
 class Broken(nn.Module):
     def __init__(self, config): pass
 
@@ -237,6 +242,9 @@ closed_form = false
 [valued]
 closed_form = false
 build = { device = "cpu" }
+[reader]
+closed_form = false
+build = { memory = "4GB" }
 [nameless]
 config = "bert_config.json"
 family = "bert"
@@ -248,7 +256,7 @@ extra = [{ name = "out", linear = [48, 2] }]
 
 def test_each_kind_of_class_gets_its_table_and_the_first_run_passes_them_all(root: Path) -> None:
     (root / "bert_config.json").write_text(json.dumps(GOOGLE))
-    for factory in ("Half", "Renamed", "Pair", "Row", "Inside", "derived", "Plain", "Valued"):
+    for factory in ("Half", "Renamed", "Pair", "Row", "Inside", "derived", "Plain", "Valued", "Reader"):
         written(root, factory)
     written(root, "Derived", name="nameless", config="bert_config.json")
     text = (root / "pyproject.toml").read_text()

@@ -59,6 +59,8 @@ KEPT = ("keys", "ignored", "overrides", "build")
 """Keys of a declared model that change its build, or the reading of its config."""
 _VERBS = re.compile(r"^(build|make|create|get|load|init|new)_|_(factory|builder)$")
 _PINNED = re.compile(r"""^\s*["'-]?\s*["']?transformers\s*(?:\[[^]]*\])?\s*={1,3}\s*([0-9][\w.]*)""", re.MULTILINE)
+MORE = "4GB"
+"""The memory of a build that needs more than a build of the project's code gets."""
 _PINS = ("pyproject.toml", "requirements*.txt", "requirements/*.txt", "setup.py", "setup.cfg", "environment*.y*ml")
 
 Copies = Mapping[str, tuple[str, str]]
@@ -131,23 +133,28 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
 def _build(
     project: Project, registry: Registry, helper: Helper, draft: Draft, wish: Wish
 ) -> tuple[Draft, Request, Built | NotBuilt]:
-    """Build the factory's model, on the CPU if its code reads tensors' values; return the draft and request as well."""
+    """Build the factory's model, on the CPU or with more memory if its code needs that."""
     settings = project.parse_beside(str(draft))
     if settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    subject = examine(settings.models[draft.name], settings, registry)
-    request = subject.request
-    if request is None:
-        raise SettingsError("; ".join(each.sentence for each in subject.errors))
-    request = request._replace(declared=wish.name)
-    helper.ask([request])
-    built = helper.result(request.name)
-    if isinstance(built, NotBuilt) and built.kind is Why.ON_META:
-        draft = replace(draft, device="cpu")
-        request = request._replace(name=f"{draft.name} on the CPU", device="cpu")
-        helper.ask([request])
-        built = helper.result(request.name)
+    draft, request, built = _ask_for(draft, draft.name, project, registry, helper, wish)
+    if isinstance(built, NotBuilt) and "build" not in draft.kept:
+        needs = {"device": "cpu"} if built.kind is Why.ON_META else {"memory": MORE} if built.lacks_memory else {}
+        if needs:
+            return _ask_for(replace(draft, build=needs), f"{draft.name} once more", project, registry, helper, wish)
     return draft, request, built
+
+
+def _ask_for(
+    draft: Draft, name: str, project: Project, registry: Registry, helper: Helper, wish: Wish
+) -> tuple[Draft, Request, Built | NotBuilt]:
+    settings = project.parse_beside(str(draft))
+    subject = examine(settings.models[draft.name], settings, registry)
+    if subject.request is None:
+        raise SettingsError("; ".join(each.sentence for each in subject.errors))
+    request = subject.request._replace(name=name, declared=wish.name)
+    helper.ask([request])
+    return draft, request, helper.result(name)
 
 
 def _write_keys(discovery: Discovery, found: Draft, request: Request, helper: Helper, err: TextIO) -> Draft:

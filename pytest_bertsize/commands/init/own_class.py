@@ -50,8 +50,8 @@ class Draft(Struct, frozen=True):
     config: str = ""
     family: str = ""
     """The family, for a config without a model_type."""
-    device: str = ""
-    """The device of the build; ``""`` for the meta device."""
+    build: Mapping[str, str] = {}
+    """The device or the memory of the build, if the model needs another than is usual."""
     backbones: Mapping[str, str] = {}
     """The class of each backbone by its attribute (``""`` for the model itself); empty without a closed form."""
     options: Mapping[str, bool] = {}
@@ -95,8 +95,8 @@ class Draft(Struct, frozen=True):
                 yield name, inline(list(value) if isinstance(value, tuple) else value)
         if self.extra:
             yield "extra", "".join(("[\n", *(f"    {row},\n" for row in self.extra), "]"))
-        if self.device:
-            yield "build", inline({"device": self.device})
+        if self.build:
+            yield "build", inline(self.build)
         if self.limits:
             yield "lock", '"strict"'
 
