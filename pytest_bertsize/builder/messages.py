@@ -309,6 +309,7 @@ class Frames:
 
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
 _SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
+_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied")  # fields with names of a build
 _SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
 
 
@@ -319,7 +320,7 @@ def note_environment() -> None:
 def hide_secrets(message: Any) -> Any:
     """Replace secrets in a message: values of environment variables whose names end in ``TOKEN``, ``KEY`` and the like.
 
-    A value is found as it is, as ``repr`` writes it, and with its white space folded. Names of modules keep a value of
+    A value is found as it is, as ``repr`` writes it, and with its white space folded. Names in a build keep a value of
     small letters alone: ``SORT_KEY=word_embeddings`` would turn a tensor into another.
     """
     note_environment()
@@ -330,16 +331,24 @@ def hide_secrets(message: Any) -> Any:
             said = f"(the value of {name} is left out)"
             words.update(dict.fromkeys((each for each in forms if len(each) >= _SHORTEST_SECRET), said))
 
-    def hide(value: Any, secrets: list[str]) -> Any:
-        if isinstance(value, str):
-            return re.sub("|".join(map(re.escape, secrets)), lambda found: words[found[0]], value)
-        if isinstance(value, Built):
-            secrets = [each for each in secrets if not re.fullmatch("[a-z_.]+", each)]
-        if isinstance(value, Mapping):
-            return {hide(key, secrets): hide(each, secrets) for key, each in value.items()}
-        return [hide(each, secrets) for each in value] if isinstance(value, (list, tuple)) and secrets else value
+    if not words:
+        return message
+    longest_first = sorted(words, key=len, reverse=True)
+    secret, of_names = (
+        re.compile("|".join(map(re.escape, each)) or r"(?!)")
+        for each in (longest_first, [word for word in longest_first if not re.fullmatch("[a-z_.]+", word)])
+    )
 
-    return hide(message, sorted(words, key=len, reverse=True)) if words else message
+    def hide(value: Any, secret: re.Pattern[str]) -> Any:
+        if isinstance(value, str):
+            return secret.sub(lambda found: words[found[0]], value)
+        if isinstance(value, Built):
+            return [hide(each, of_names if name in _NAMES else secret) for name, each in zip(value._fields, value)]
+        if isinstance(value, Mapping):
+            return {hide(key, secret): hide(each, secret) for key, each in value.items()}
+        return [hide(each, secret) for each in value] if isinstance(value, (list, tuple)) else value
+
+    return hide(message, secret)
 
 
 def encode_frame(kind: str, number: int, message: object) -> bytes:

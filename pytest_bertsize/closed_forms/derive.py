@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.config.values import Dims
-from pytest_bertsize.findings import Finding, Kind, Option, Unusable
+from pytest_bertsize.findings import Finding, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
         written = f'architecture = "{example}"' if model.architecture else f'"architectures": ["{example}"]'
         message = f"{named} is not a model class: it chooses one by the config"
         fix = f"write the class that it chooses: {written}"
-        _refuse_class(message, fix, model, config, "config-invalid", ("write ", Option("architecture", example)))
+        found = Finding("config-invalid", message, fix, elsewhere=("write ", Option("architecture", example)))
+        _refuse_class(found, model, config)
     if named:
         return named
     says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
@@ -321,7 +322,8 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
     if there < since:
         first = ".".join(map(str, since))
         message = f"transformers {there} has no {name}, which came with {first}"
-        _refuse_class(message, f"write another class, or run transformers {first} or newer", model, config)
+        fix = f"write another class, or run transformers {first} or newer"
+        _refuse_class(Finding("unknown-closed-form", message, fix), model, config)
     return found[0].of_config(config, found[1], registry.families)
 
 
@@ -329,12 +331,14 @@ def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Re
     message = f"there is no closed form for the family {shown(family)}"
     key = "family" if config.model_type is None else "model_type"
     if nearest := nearest_to(family, registry.names):
-        _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config, elsewhere=CORRECT_IT)
+        near = f"{message}; the nearest is {nearest!r}"
+        _refuse_at(key, Finding("unknown-closed-form", near, CORRECT, elsewhere=CORRECT_IT), model, config)
     named = model.architecture or next(iter(config.architectures), "")
     like = registry.nearest(named)
     also = f"; the class nearest to {shown(named)} is {_join_names(like)}" if like else ""
     known = f"name a model of a family with a closed form: {', '.join(registry.names)}"
-    _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config, elsewhere=(known,))
+    found = Finding("unknown-closed-form", f"{message}{also}", CONTRIBUTE, elsewhere=(known,))
+    _refuse_at(key, found, model, config)
 
 
 def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: str, registry: Registry) -> NoReturn:
@@ -342,41 +346,26 @@ def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: 
     if other := registry.family_of(name):
         message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {family!r}"
         fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
-        _refuse_class(message, fix, model, config, "config-invalid")
+        _refuse_class(Finding("config-invalid", message, fix), model, config)
     known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
     message = f"there is no closed form for {shown(name)} in the family {family!r}"
-    _refuse_class(f"{message}; the nearest class is {_join_names(known)}", CORRECT, model, config, elsewhere=CORRECT_IT)
+    near_by = f"{message}; the nearest class is {_join_names(known)}"
+    _refuse_class(Finding("unknown-closed-form", near_by, CORRECT, elsewhere=CORRECT_IT), model, config)
 
 
 def _join_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
-def _refuse_class(
-    message: str,
-    fix: str,
-    model: Model,
-    config: ModelConfig,
-    kind: Kind = "unknown-closed-form",
-    elsewhere: tuple[str | Option, ...] = (),
-) -> NoReturn:
-    key = "architectures" if model.architecture is None else "architecture"
-    _refuse_at(key, message, fix, model, config, kind, elsewhere)
+def _refuse_class(finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
+    _refuse_at("architectures" if model.architecture is None else "architecture", finding, model, config)
 
 
-def _refuse_at(
-    key: str,
-    message: str,
-    fix: str,
-    model: Model,
-    config: ModelConfig,
-    kind: Kind = "unknown-closed-form",
-    elsewhere: tuple[str | Option, ...] = (),
-) -> NoReturn:
+def _refuse_at(key: str, finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
     """:raises Unusable: always, at the key in the table if the table has it, else at the key in the config."""
     if getattr(model, key, None) is not None:
-        raise Unusable(Finding(kind, message, fix, table_key=(key,), elsewhere=elsewhere))
-    config.refuse(key, message, fix, kind, elsewhere)
+        raise Unusable(finding._replace(table_key=(key,)))
+    config.refuse(key, finding.message, finding.fix, finding.kind, finding.elsewhere)
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:

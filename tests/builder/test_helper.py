@@ -19,7 +19,7 @@ import psutil
 import pytest
 import torch
 
-from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder import messages, own_process
 from pytest_bertsize.builder.child.making import explain_error
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.failures import read_answer, read_content, suggest_fix
@@ -310,6 +310,15 @@ def built():
     return module
 def config(): raise ValueError(os.environ["ACME_TOKEN"])
 """
+
+
+def test_names_of_a_build_keep_words_that_its_sentences_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "_SEEN", set())
+    monkeypatch.setenv("SORT_KEY", "word_embeddings")
+    hidden = messages.hide_secrets(Built((), {"word_embeddings": "a"}, stood_in=("no word_embeddings",)))
+    said = dict(zip(Built._fields, hidden, strict=True))
+    assert said["declared_ties"] == {"word_embeddings": "a"}
+    assert said["stood_in"] == ["no (the value of SORT_KEY is left out)"]
 
 
 def test_no_value_of_the_environment_that_is_secret_leaves_the_helper(

@@ -32,6 +32,7 @@ from pytest_bertsize.builder.published import (
     find_in,
     find_published,
     is_name,
+    is_noted_absent,
     is_without,
     normalize_name,
     suggest_fetching,
@@ -339,11 +340,10 @@ def _download(hub: Hub, make_folder: Callable[[], str], repo_id: str, filename: 
         written.mkdir(parents=True, exist_ok=True)
         (written / CONFIG).write_bytes(published.config)
         return str(written / filename)
-    if is_without(repo_id, filename):
+    if is_without(repo_id, filename) or (found and is_noted_absent(found, filename)):
         raise Refused(f"{repo_id!r} has no {filename}")
     fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
     refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)
-    absent = folder.parents[1] / ".no_exist" / folder.name / filename if folder else None  # as huggingface_hub notes it
-    if path is None or (filename == "modules.json" and not (absent and absent.is_file())):
-        refuse(refused)  # without that file, sentence-transformers goes on, and counts less
+    if path is None or filename == "modules.json":  # without it sentence-transformers goes on, and counts less
+        refuse(refused)
     raise refused

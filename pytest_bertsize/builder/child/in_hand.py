@@ -59,7 +59,8 @@ class InHand(NamedTuple):
     @property
     def backbones(self) -> list[str]:
         """The attributes that hold a model of the library."""
-        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), find_library_base())]
+        base = find_library_base()
+        return [name for name, each in self.base.named_children() if isinstance(unwrap(each), base)]
 
 
 def take_in_hand(model: Any) -> InHand:

@@ -63,10 +63,11 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     groups = group_names(parameters.items())
     declared = declared_ties(modules, groups) if ties is None else ties
     sources = {*declared.values()} - {*declared}
-    owners = {name: next((each for each in names if each in sources), names[0]) for names in groups for name in names}
+    owned = ((next((each for each in names if each in sources), names[0]), names) for names in groups)
+    tied = {name: owner for owner, names in owned for name in names if name != owner}
     tensors = tuple(
-        Tensor(name, (*map(int, each.shape),), "", bool(each.requires_grad), None if owner == name else owner)
-        for (name, each), owner in zip(parameters.items(), map(owners.get, parameters))
+        Tensor(name, (*map(int, each.shape),), "", bool(each.requires_grad), tied.get(name))
+        for name, each in parameters.items()
     )
     finished = tuple(list_finished(modules)) if own or in_hand else ()
     transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
@@ -160,10 +161,11 @@ def list_finished(modules: Mapping[str, nn.Module]) -> Iterator[Finished]:
 
     :param modules: the modules by path, each before its inner modules.
     """
+    base = find_library_base()
     inside: tuple[str, ...] = ()
     adapted = ADAPTED if type(modules.get("")).__module__.startswith("peft.") else ""
     for path, module in modules.items():
-        if not isinstance(module, find_library_base()) or f"{path}.".startswith(inside):
+        if not isinstance(module, base) or f"{path}.".startswith(inside):
             continue
         kind: Any = type(module)
         if kind.__module__.startswith("transformers."):

@@ -134,9 +134,8 @@ def _build(
     project: Project, registry: Registry, helper: Helper, draft: Draft, wish: Wish
 ) -> tuple[Draft, Request, Built | NotBuilt]:
     """Build the factory's model, on the CPU or with more memory if its code needs that."""
-    settings = project.parse_beside(str(draft))
-    if settings.interpreter:
-        helper.build_with(settings.interpreter.path, settings.interpreter.written)
+    if interpreter := project.settings.interpreter:
+        helper.build_with(interpreter.path, interpreter.written)
     draft, request, built = _ask_for(draft, draft.name, project, registry, helper, wish)
     if isinstance(built, NotBuilt) and "build" not in draft.kept:
         needs = {"device": "cpu"} if built.kind is Why.ON_META else {"memory": MORE} if built.lacks_memory else {}
