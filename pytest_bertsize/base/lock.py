@@ -80,10 +80,12 @@ class Locked(Struct, frozen=True):
     """The libraries that first built these tensors: ``transformers 5.23.0, torch 2.13.0``."""
     sizes: Mapping[str, Any] = {}
     """Values that the closed form reads from the built backbones, by config key; empty if a config file has them."""
+    hidden: Mapping[str, int] = {}
+    """The parameters that torch does not list, by the attribute that holds them."""
 
     def is_same(self, other: Locked | None) -> bool:
         """Return whether another block is equal, except for the libraries that built it."""
-        if other is None or (self.config, self.sizes) != (other.config, other.sizes):
+        if other is None or (self.config, self.sizes, self.hidden) != (other.config, other.sizes, other.hidden):
             return False
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
 
@@ -142,7 +144,7 @@ def lock_model(built: Built, config: str, sizes: Mapping[str, Any]) -> Locked:
     """
     libraries = (("transformers", built.transformers), ("torch", built.torch))
     versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
-    return Locked(built.tensors, config, versions, sizes)
+    return Locked(built.tensors, config, versions, sizes, {each.name: each.numbers for each in built.hidden})
 
 
 def hash_sources(model: Model, config: ModelConfig | None, adapter: Mapping[str, object]) -> str:
@@ -233,6 +235,7 @@ def _read_models(data: Mapping[str, Any]) -> dict[str, Locked]:
         "config": _read_line,
         "built-with": _read_line,
         "sizes": _read_sizes,
+        "hidden": partial(read_value, dict[str, int]),
         "tensors": partial(_read_tensors, counter=count(1)),
     }
     found = {}
@@ -337,7 +340,9 @@ def render_model(name: str, locked: Locked) -> str:
     tensors = "".join(f"{_quote_text(row)} = {value}\n" for row, value in rows)
     sizes = "".join(f"{_write_key(name)} = {json.dumps(value)}\n" for name, value in sorted(locked.sizes.items()))
     of_sizes = f"\n[{table}.sizes]\n{sizes}" if sizes else ""
-    return f"[{table}]\n{keys}{of_sizes}\n[{table}.tensors]\n{tensors}"
+    hidden = "".join(f"{_write_key(name)} = {number}\n" for name, number in sorted(locked.hidden.items()))
+    of_hidden = f"\n[{table}.hidden]\n{hidden}" if hidden else ""
+    return f"[{table}]\n{keys}{of_sizes}{of_hidden}\n[{table}.tensors]\n{tensors}"
 
 
 def merge_accepted(

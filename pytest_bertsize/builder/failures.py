@@ -61,6 +61,7 @@ def check_built(built: Built) -> Built | NotBuilt:
     """
     numbers = [size for tensor in built.tensors for size in tensor.shape]
     numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
+    numbers += [each.numbers for each in built.hidden]
     numbers += [flops for _, flops in built.flops or ()]
     numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
     if min(numbers, default=0) < 0 or (built.config and not _is_plain([*built.config.said.values()])):

@@ -125,6 +125,15 @@ class Untied(NamedTuple):
     by: str  # ``"Tagger.get_output_embeddings"``
 
 
+class Hidden(NamedTuple):
+    """An attribute of a module with parameters that torch does not list."""
+
+    name: str  # layers are folded: ``inner.*.held``
+    kind: str  # the attribute's class
+    numbers: int
+    fix: str
+
+
 class Built(NamedTuple):
     """A model as the helper built it, before components are known."""
 
@@ -147,6 +156,7 @@ class Built(NamedTuple):
     torch: str = ""  # the version that was imported where it was built
     finished: tuple[Finished, ...] = ()  # the outermost models of the library in a model of the project's code
     untied: tuple[Untied, ...] = ()
+    hidden: tuple[Hidden, ...] = ()  # in a model of the project's code
     handed_as: str = ""  # the name by which code of the project gave it to ``check_model``
     loaded: tuple[str, ...] = ()  # the files and folders that the build depends on; empty if they are unknown
     seconds_ago: int | None = None  # seconds since an earlier run built it; ``None`` if this run did
@@ -309,7 +319,8 @@ class Frames:
 
 _SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIALS")  # ends of the names of variables
 _SHORTEST_SECRET = 8  # characters; a shorter value occurs in many words
-_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied")  # fields with names of a build
+_NAMES = ("tensors", "declared_ties", "buffers", "flops", "kinds", "finished", "untied", "hidden")
+"""Fields with names of a build."""
 _SEEN: set[tuple[str, str]] = set()  # variables of the environment, before code of the project changes them and after
 
 

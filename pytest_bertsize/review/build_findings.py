@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.builder.messages import Answered, Buffer, Built, ConfigSaid, Finished
+from pytest_bertsize.base.lock import ANEW
+from pytest_bertsize.builder.messages import Answered, Buffer, Built, ConfigSaid, Finished, Hidden
 from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.folding import fold_names
 from pytest_bertsize.release import NEWEST, Unsupported, read_version
@@ -15,6 +16,7 @@ from pytest_bertsize.table.model import ADAPTER, Model
 from pytest_bertsize.wording import exact, listed, number, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 LARGE_BUFFERS = 100
 """Buffers are large if they hold more numbers than a hundredth of the parameters."""
-MOST_NAMED = 3
+MOST_NAMED = 5
 """The most names in one message."""
 
 
@@ -150,6 +152,26 @@ def _find_untied(built: Built) -> Iterator[Finding]:
             message = f"{by} ties {tied} in post_init(), which the constructor does not call"
             fix = "call self.post_init() at the end of the constructor, or remove _tied_weights_keys"
         yield Finding("untied", message, fix)
+
+
+def check_hidden(built: Built, name: str, lock: Lock | None) -> Iterator[Finding]:
+    """Yield an error for parameters that torch does not list, or a note if the lock has just as many of them."""
+    known = lock.models[name].hidden if lock and name in lock.models else {}
+    if new := [each for each in built.hidden if known.get(each.name) != each.numbers]:
+        fix = "; ".join(each.fix for each in new[:MOST_NAMED])
+        if lock is None:
+            yield Finding("build-failed", describe_hidden(new), fix)
+        else:
+            fix = f"{fix}; if nothing shall train them, accept it: {ANEW}"
+            yield Finding("differs-from-lock", describe_hidden(new), fix, file=lock.file)
+    elif built.hidden:
+        yield Finding("dead-weight", f"{describe_hidden(built.hidden)}, as in its lock", "", "note")
+
+
+def describe_hidden(found: Iterable[Hidden]) -> str:
+    """Return ``torch does not see these parameters: 16 in held (list)``."""
+    named = [f"{each.numbers:,} in {each.name} ({each.kind})" for each in found]
+    return f"torch does not see these parameters: {listed(named, MOST_NAMED)}"
 
 
 def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ def conclude(
         found = found.with_findings(_explain_failure(subject, built))
     elif built:
         former = accepted.baseline.find_former(found.name) if accepted.baseline else None
+        found = found.with_findings(*build_findings.check_hidden(built, found.name, accepted.lock))
         found = _review_build(found, built, former.locked if former else None)
         if accepted.lock:
             from pytest_bertsize.review.against_lock import compare_with_lock

@@ -125,6 +125,8 @@ class Gate:
         if self._result is None:
             return check.conclude_unbuilt(subject, extra, accepted, strict=self.mode.strict)
         built = self._result(name) if subject.request else None
+        if isinstance(built, Built) and self.lock and lock is None:  # the lock is written, with the hidden parameters
+            built = built._replace(hidden=())
         known = self._complete(subject, built)
         return check.conclude(known, None if known.errors else built, extra, accepted)
 

@@ -54,6 +54,13 @@ def test_what_shares_a_tensor_of_its_own_layer_is_folded_with_it() -> None:
     assert parse_lock(f"lock = 1\n{said}", "x.lock")["m"].is_same(Locked((*each, *shared)))
 
 
+def test_parameters_that_torch_does_not_see_are_read_as_they_were_and_are_a_difference() -> None:
+    hidden = replace(SMALL, hidden={"layers.*.held": 12})
+    said = render_lock({"small": hidden})
+    assert '[models.small.hidden]\n"layers.*.held" = 12\n' in said
+    assert (parse_lock(said, "x.lock")["small"].is_same(hidden), SMALL.is_same(hidden)) == (True, False)
+
+
 def test_one_layer_more_is_one_line_a_tensor() -> None:
     """And no line of another model: what a reviewer sees in the diff."""
     before = Locked(tree({"layer[0:2].w": [4], "out.w": [2]}).tensors)

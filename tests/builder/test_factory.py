@@ -21,6 +21,7 @@ import pytest
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, encode_frame
+from pytest_bertsize.review.build_findings import check_hidden
 from tests.builder.conftest import ask_helper
 
 pytestmark = pytest.mark.process
@@ -267,6 +268,8 @@ def asked(root: Path, factory: str, name: str = "", config: Any = None) -> Reque
 def found(answer: Built | NotBuilt) -> str | list[tuple[str, tuple[int, ...]]]:
     """Return the tensors, or what is wrong and what to do about it where the helper process knows."""
     if isinstance(answer, Built):
+        if hidden := [*check_hidden(answer, "", None)]:
+            return f"{hidden[0].message}; {hidden[0].fix}"
         return [(each.name, each.shape) for each in answer.tensors]
     return f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
 

@@ -122,6 +122,11 @@ class Reader(Plain):
         read = b"x" * 1_200_000_000
         super().__init__(len(read[:1]))
 
+class Listed(Module):
+    def add(self):
+        self.bert = poolless()
+        self.heads = [nn.Linear(48, 5)]
+
 class Broken(nn.Module):
     def __init__(self, config): pass
 
@@ -288,6 +293,20 @@ def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_
     assert added == ['    { name = "2", linear = ["0.hidden_size", 70], bias = false },']
     status, said = checked(root)
     assert (status, "head is 3,360" in said) == (FOUND, True)  # 48·70, over the limit of the head that was
+
+
+def test_parameters_that_torch_does_not_see_are_told_and_the_lock_has_them(root: Path) -> None:
+    status, _, said = init(root, "Listed", writes=True)
+    told = "torch does not see these parameters: 245 in heads (list)"
+    assert (status, f"{told}; make heads a torch.nn.ModuleList" in said) == (GOOD, True)
+    assert checked(root)[0] == GOOD
+    change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = [nn.Linear(48, 6)]")
+    status, said = checked(root)
+    fix = 'make heads a torch.nn.ModuleList; if nothing shall train them, accept it: bertsize accept --reason "…"'
+    assert (status, f"294 in heads (list); {fix}" in said) == (FOUND, True)
+    assert accept(root, Helper(), ["listed"], "one label more", out=io.StringIO()) == GOOD
+    assert "[models.listed.hidden]\nheads = 294\n" in (root / "bertsize.lock").read_text()
+    assert checked(root)[0] == GOOD
 
 
 def test_a_table_is_written_anew_for_the_model_that_its_other_keys_make(root: Path) -> None:

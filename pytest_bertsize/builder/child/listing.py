@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.stand_ins import Result, describe_stand_ins
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.messages import Buffer, Built, Finished, Untied
+from pytest_bertsize.builder.messages import Buffer, Built, Finished, Hidden, Untied
 from pytest_bertsize.inventory import Tensor, pattern
-from pytest_bertsize.wording import listed
 
 if TYPE_CHECKING:
     from torch import nn
@@ -48,7 +47,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     :param own: whether code of the project built the model; wrappers are then left out of names.
     :param in_hand: whether the model is in training, where any code may have changed it; wrappers are left out too.
     :param ties: the ties that the model's class declares; ``None`` to look for them.
-    :raises Refused: for parameters that have no shape to count, or that torch does not see.
+    :raises Refused: for parameters that have no shape to count, or that lie too deep to be found.
     """
     modules = dict(walk_modules(model, wrapped=own or in_hand))
     parameters = dict(walk_tensors(modules, "_parameters"))
@@ -56,8 +55,9 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     _refuse_uncountable(parameters)
     if own or in_hand:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
+    hidden: tuple[Hidden, ...] = ()
     if (own or in_hand) and not any(map(is_distributed, parameters.values())):  # the hooks of torch hold shards
-        _refuse_hidden(modules)
+        hidden = _list_hidden(modules)
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
     groups = group_names(parameters.items())
@@ -71,7 +71,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     )
     finished = tuple(list_finished(modules)) if own or in_hand else ()
     transformers, torch = (str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch"))
-    built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch)
+    built = Built(tensors, declared, buffers, finished=finished, transformers=transformers, torch=torch, hidden=hidden)
     if not own:
         return built
     # a module of the project declares nothing: its ties are the tensors with several names
@@ -387,20 +387,19 @@ OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_modul
 LIBRARIES = frozenset({"torch", "transformers", "peft", *OF_PYTHON})
 """Libraries whose classes and functions refer to no parameters of a model."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
-MOST_NAMED = 5  # attributes with hidden parameters that one sentence names
 
 
-def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
+def _list_hidden(modules: Mapping[str, nn.Module]) -> tuple[Hidden, ...]:
     """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names."""
     found: dict[str, tuple[str, Any, int]] = {}
     for where, value, numbers in _find_hidden(modules):
         folded = pattern(where)
         name, _, before = found.get(folded, (where, value, 0))
         found[folded] = (folded if before else name, value, before + numbers)
-    if found:
-        hidden = [f"{number:,} in {name} ({type(value).__name__})" for name, value, number in found.values()]
-        instead = [_suggest_place(name, value) for name, value, _ in found.values()][:MOST_NAMED]
-        raise Refused(f"torch does not see these parameters: {listed(hidden, MOST_NAMED)}", "; ".join(instead))
+    return tuple(
+        Hidden(name, type(value).__name__, number, _suggest_place(name, value))
+        for name, value, number in found.values()
+    )
 
 
 def _suggest_place(where: str, value: Any) -> str:

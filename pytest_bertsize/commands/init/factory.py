@@ -27,7 +27,7 @@ from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_varia
 from pytest_bertsize.commands.init.project import read_project, write_lock
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.release import Unsupported, read_version
-from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.build_findings import describe_hidden
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
@@ -229,6 +229,8 @@ def _list_notes(
             lacks = f", which CI lacks: {copy or suggest_fetching(each.name).sentence}"
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
+    hidden = "; ".join((describe_hidden(built.hidden), *(each.fix for each in built.hidden)))
+    yield from [f"only the lock has what nothing trains or saves: {hidden}"] if built.hidden else []
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
@@ -297,7 +299,7 @@ def _review_written(discovery: Discovery, found: Draft, text: str) -> Review:
     """Review the built model by its table in ``text``, which is a new text of pyproject.toml."""
     settings = parse(text, discovery.project.path)
     subject = replace(discovery.examine(found), model=settings.models[found.name], settings=settings)
-    return conclude(subject, discovery.built)
+    return discovery.review(subject)
 
 
 def _replace_limits(discovery: Discovery, found: Draft, text: str) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.examine import Subject
+    from pytest_bertsize.review.review import Review
 
 LARGE = 5
 """The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
@@ -164,7 +165,7 @@ class Discovery:
                 return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
             classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
             why = f"{classes} and extra do not describe it"
-        if errors := conclude(self.examine(self._bare), self.built).errors:
+        if errors := self.review(self.examine(self._bare)).errors:
             raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
         return replace(self._bare, why=why, limits=tuple(self._limit_modules()))
 
@@ -199,8 +200,11 @@ class Discovery:
 
     def find_error(self, draft: Draft) -> str:
         """Return the gate's error for a draft; ``""`` if the built model passes."""
-        review = conclude(self.examine(draft), self.built)
-        return next((each.message for each in review.errors), "")
+        return next((each.message for each in self.review(self.examine(draft)).errors), "")
+
+    def review(self, subject: Subject) -> Review:
+        """Review the built model with the parameters that torch does not see, which its lock will have."""
+        return conclude(subject, self.built._replace(hidden=()))
 
     def _find_nested(self) -> str:
         """Name a model of the library that is inside a backbone, but not in its closed form; ``""`` for none."""
