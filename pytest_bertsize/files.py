@@ -23,8 +23,6 @@ from pytest_bertsize.wording import printable, reason, shown
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """The start of the few lines that a checkout has in place of a file of git-LFS."""
-ZIP, PICKLE = b"PK\x03\x04", b"\x80"
-"""The first bytes of a zip archive, which torch.save writes, and of a pickle."""
 MOST_MARKS = 3_000_000
 """The most commas, colons and opening brackets of one JSON text, which limits its memory to some 400 MB; a tokenizer of
 256,000 tokens with their ids and 580,000 merges has 2.3 million of these signs."""

@@ -11,61 +11,52 @@ import os
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
-from pytest_bertsize.files import PICKLE, ZIP, Place
+from pytest_bertsize.files import Place
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.wording import listed, shown
+from pytest_bertsize.wording import listed, reason, shown
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-"""File names of older checkpoints, which ``save_pretrained`` wrote with ``torch.save``; they are not read."""
-NAME_SAFETENSORS = "name a safetensors file"
-SAVE_AS_SAFETENSORS = (
-    f"{NAME_SAFETENSORS}; to write one, use the model's class: Class.from_pretrained(folder).save_pretrained(folder)"
-)
+SAVE = "name a safetensors file; the model's class writes one: Class.from_pretrained(folder).save_pretrained(folder)"
 ONE_MODEL = "name the checkpoint of one model"
+COPY = "copy all of its files again, or run git lfs pull if git LFS has them"
 WRITE_AGAIN = "write it again with safetensors"
-SAVE_AGAIN = "save the model again with save_pretrained, which writes the index"
 
 LARGEST_HEADER = 25_000_000
 """The most bytes of a checkpoint's headers together, or of its index; BERT-large's header has 50,000."""
 MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
 """The most commas and brackets that the entries of a header or index may have on average; real ones have fewer."""
-MOST_DIMENSIONS = 64
 MOST_DOTS = 24  # the most dots in a tensor's name, which are the levels of nested modules
 MOST_SHARDS = 1_000
 MOST_NAMED = 4  # the most files that one sentence names; it counts the rest
-
 LENGTH = 8  # the number of bytes at the start of a file that give the length of its header
 
 _OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
 BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
 """Bits of one element, by dtype in safetensors 0.8."""
 
-OTHERS = {
-    ZIP: "a zip archive, as torch.save writes it",
-    PICKLE + b"\x02": "a pickle, as torch.save once wrote it",
-    b"\x89HDF": "HDF5, as Keras writes it",
-    b"GGUF": "GGUF",
-}
-"""Descriptions of weights files that are not safetensors, by the files' first bytes."""
-
 _Size = Annotated[int, Meta(ge=0)]
 
 
-class _Entry(msgspec.Struct):
+class _Entry(Struct):
     """The entry of one tensor in a header."""
 
     dtype: str
-    shape: Annotated[list[_Size], Meta(max_length=MOST_DIMENSIONS)]
+    shape: Annotated[list[_Size], Meta(max_length=64)]
     data_offsets: tuple[_Size, _Size]
+
+
+class _Index(Struct):
+    """An index, which names the shard of each tensor."""
+
+    weight_map: Annotated[dict[str, str], Meta(min_length=1)]
 
 
 class Stored(Struct, frozen=True):
@@ -92,9 +83,7 @@ def read_headers(root: Path, reference: str) -> Stored:
     :raises Unusable: with one finding about the file.
     """
     place = Place(root, reference, "checkpoint", "checkpoint-differs", table_key="checkpoint")
-    place = place.one_of(
-        (SINGLE, INDEX), SAVE_AS_SAFETENSORS if any(map(place.has, PICKLED)) else "name the file itself"
-    )
+    place = place.one_of((SINGLE, INDEX), SAVE)
     is_index = place.reference.endswith(".index.json")
     entries = _read_shards(place) if is_index else _read_file(place, LARGEST_HEADER)[0]
     tensors = (Tensor(name, tuple(entry.shape), "") for name, entry in entries.items())
@@ -108,10 +97,9 @@ def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
     """
     with place.opened() as stream:
         size = os.fstat(stream.fileno()).st_size
-        start = stream.read(LENGTH)
-        length = int.from_bytes(start, "little")
+        length = int.from_bytes(stream.read(LENGTH), "little")
         if length > size - LENGTH:
-            _refuse_format(place, start, length, size)
+            place.fail("this is not a safetensors file, or it is truncated", SAVE)
         if length > room:
             place.fail(f"its header has {length:,} bytes, more than {room:,}", ONE_MODEL)
         header = place.json(stream.read(length), MARKS_PER_TENSOR * MOST_TENSORS)
@@ -125,16 +113,6 @@ def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
     entries = {name: _read_entry(place, name, value) for name, value in header.items()}
     _check_cover(place, entries, size - LENGTH - length)
     return entries, length
-
-
-def _refuse_format(place: Place, start: bytes, length: int, size: int) -> NoReturn:
-    for begins, what in OTHERS.items():
-        if start.startswith(begins):
-            fix = SAVE_AS_SAFETENSORS if begins.startswith((ZIP, PICKLE)) else NAME_SAFETENSORS
-            place.fail(f"this is {what}, not safetensors", fix)
-    said = f"declares a header of {length:,} bytes" if len(start) == LENGTH else "is too short for a header"
-    message = f"the file has {size:,} bytes and {said}: it is not a safetensors file, or is truncated"
-    place.fail(message, "copy or download it again")
 
 
 def _read_entry(place: Place, name: str, value: object) -> _Entry:
@@ -159,49 +137,30 @@ def _check_cover(place: Place, entries: Mapping[str, _Entry], size: int) -> None
             place.fail(message, WRITE_AGAIN)
         reached = end
     if reached != size:
-        cut = ": the file is truncated" if reached > size else ""
-        message = f"its header describes {reached:,} bytes of tensors, and {size:,} follow it{cut}"
-        place.fail(message, "copy or download it again")
+        place.fail(f"its header describes {reached:,} bytes of tensors, and {size:,} follow it", COPY)
 
 
 def _read_shards(place: Place) -> dict[str, _Entry]:
-    """Return the tensors of all shards, if index and shards agree."""
-    weight_map = _read_weight_map(place)
-    found: dict[str, _Entry] = {}
-    shard_of: dict[str, str] = {}
-    room = LARGEST_HEADER
-    for shard in dict.fromkeys(weight_map.values()):
-        entries, length = _read_file(place.neighbour(shard), room)
-        room -= length
-        if twice := next((name for name in entries if name in found), ""):
-            both = f"{shown(shard_of[twice])} and {shown(shard)}"
-            place.fail(f"{shown(twice)} is in two shards, {both}", SAVE_AGAIN)
-        found |= entries
-        shard_of |= dict.fromkeys(entries, shard)
-    for name in {**weight_map, **shard_of}:
-        if weight_map.get(name) != shard_of.get(name):
-            said, true = (
-                f"in {shown(where[name])}" if name in where else "in no shard" for where in (weight_map, shard_of)
-            )
-            place.fail(f"the index puts the tensor {shown(name)} {said}, but it is {true}", SAVE_AGAIN)
-    return found
-
-
-def _read_weight_map(place: Place) -> dict[str, str]:
-    """Return the shard of each tensor, as the index names it; every shard has to be in the index's own folder."""
-    data = place.json(place.content(LARGEST_HEADER), MARKS_PER_TENSOR * MOST_TENSORS)
-    weight_map = data.get("weight_map") if isinstance(data, dict) else None
-    if not isinstance(weight_map, dict) or not weight_map:
-        place.fail("it has no weight_map, which names the file of each tensor", SAVE_AGAIN)
-    for each in weight_map.values():
-        if not isinstance(each, str) or each in {"", ".", ".."} or set(each) & set("/\\\0"):
-            place.fail(f"its weight_map names {shown(each)}, which is not a file of this folder", SAVE_AGAIN)
+    """Return the tensors of all shards, if each has the tensors that the index says, and no others."""
+    try:
+        data = place.json(place.content(LARGEST_HEADER), MARKS_PER_TENSOR * MOST_TENSORS)
+        weight_map = msgspec.convert(data, _Index).weight_map
+    except msgspec.ValidationError as error:
+        place.fail(f"its weight_map does not name the file of each tensor: {reason(error)}", COPY)
     shards = [*dict.fromkeys(weight_map.values())]
     if len(shards) > MOST_SHARDS:
         place.fail(f"it names {len(shards):,} files, more than {MOST_SHARDS:,}", ONE_MODEL)
     folder = place.neighbour(".")
     if missing := [shown(each) for each in shards if not folder.has(each)]:
-        fix = "copy all of its files, or run git lfs pull if git LFS has them"
         named = listed(missing, MOST_NAMED)
-        place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", fix)
-    return weight_map
+        place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", COPY)
+    found: dict[str, _Entry] = {}
+    room = LARGEST_HEADER
+    for shard in shards:
+        entries, length = _read_file(place.neighbour(shard), room)
+        room -= length
+        expected = {name for name, where in weight_map.items() if where == shard}
+        if odd := sorted(expected ^ entries.keys()):
+            place.fail(f"the index and {shown(shard)} disagree about the tensor {shown(odd[0])}", COPY)
+        found |= entries
+    return found

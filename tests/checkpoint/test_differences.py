@@ -136,12 +136,6 @@ def test_what_a_class_saves_is_its_own(tmp_path: Path, name: str) -> None:
     assert compare(tmp_path, model) == []
 
 
-def test_whichever_name_of_a_shared_tensor_the_file_keeps_it_is_there(tmp_path: Path) -> None:
-    model = bert(BertForMaskedLM)
-    save(tmp_path, model, rename("bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"))
-    assert [compare(tmp_path, model, is_known=is_known) for is_known in (True, False)] == [[], []]
-
-
 def test_gpt2_as_published_lacks_the_prefix_of_its_head_and_has_its_mask(tmp_path: Path) -> None:
     def as_published(file: dict[str, torch.Tensor]) -> None:
         rename("transformer.", "")(file)
@@ -197,15 +191,13 @@ def test_resized_tensors_have_both_sizes(tmp_path: Path) -> None:
     assert (found[0].expected, found[0].actual, found[0].component) == (*sizes, "encoder")
 
 
-@pytest.mark.parametrize(
-    ("rows", "only"), [(32, "tokenizer and not the config"), (28, "config and not the saved model")]
-)
-def test_another_number_of_words_has_the_key_that_says_it(tmp_path: Path, rows: int, only: str) -> None:
+@pytest.mark.parametrize("rows", [32, 28])
+def test_another_number_of_words_has_the_key_that_says_it(tmp_path: Path, rows: int) -> None:
     save(tmp_path, bert(vocab_size=rows))
     found = compare(tmp_path, bert())
     assert said(found) == (
-        f"embeddings.word_embeddings.weight: rows 30 → {rows}, {8 * (rows - 30):+} → it seems that the {only} was "
-        f"extended: write vocab_size = {rows} in the config, or save the model with 30 rows"
+        f"embeddings.word_embeddings.weight: rows 30 → {rows}, {8 * (rows - 30):+} → write vocab_size = {rows} in the "
+        "config, or save the model with 30 rows"
     )
     assert found[0].component == "embeddings.word"
 
@@ -245,41 +237,28 @@ def test_a_copy_that_grew_with_its_table_is_dead_weight_and_one_of_another_shape
     assert [each.kind for each in doubled] == ["dead-weight"] * (count - 1)
 
 
-def test_a_decoder_that_the_file_ties_and_the_model_does_not_has_that_cause(tmp_path: Path) -> None:
-    save(tmp_path, bert(BertForMaskedLM))
-    (found,) = compare(tmp_path, bert(BertForMaskedLM, tie_word_embeddings=False))
-    assert found.expected == 270
-    assert found.fix == (
-        "the file seems to be saved by a model that ties cls.predictions.decoder.weight to the word embeddings: "
-        "write tie_word_embeddings = true in the config, or save the untied model"
-    )
-
-
 # other classes, other names
 
 
 @pytest.mark.parametrize(
-    ("saved_class", "own_class", "cause"),
+    ("saved_class", "own_class", "count"),
     [
-        (BertForMaskedLM, BertModel, "by a class that ends in …ForMaskedLM: write"),
-        (BertForPreTraining, BertModel, "by a class that ends in …ForPreTraining: write"),
-        (BertForPreTraining, BertForMaskedLM, "by a class that ends in …ForPreTraining: write"),
-        (
-            BertForSequenceClassification,
-            BertModel,
-            "by a class that ends in …ForSequenceClassification or …ForTokenClassification: write",
-        ),
-        (BertModel, BertForMaskedLM, "by a class without that head: write"),
+        (BertForMaskedLM, BertModel, None),
+        (BertForPreTraining, BertForMaskedLM, None),
+        (BertModel, BertForMaskedLM, 64 + 8 + 16 + 30),
+        (BertForMaskedLM, None, 270),
     ],
 )
-def test_a_file_of_another_class_is_told_by_its_names(
-    tmp_path: Path, saved_class: Any, own_class: Any, cause: str
+def test_a_file_of_another_class_differs_in_its_head_alone(
+    tmp_path: Path, saved_class: Any, own_class: Any, count: int | None
 ) -> None:
+    """The last row is a decoder that the file ties and the model does not."""
     save(tmp_path, bert(saved_class))
-    (found,) = compare(tmp_path, bert(own_class))
-    assert found.fix.startswith(f"the file seems to be saved {cause}")
+    (found,) = compare(tmp_path, bert(own_class) if own_class else bert(saved_class, tie_word_embeddings=False))
+    assert (found.severity, found.fix) == ("error", OTHER_CONFIG)
     assert "encoder" not in found.message
     assert "word_embeddings" not in found.message
+    assert count is None or found.expected == count
 
 
 @pytest.mark.parametrize("prefix", ["module.", "model.bert."])
@@ -290,7 +269,6 @@ def test_a_model_that_was_saved_inside_another_module_is_told_by_its_names(tmp_p
     for is_known in (True, False):
         (found,) = compare(tmp_path, model, is_known=is_known)
         assert f"encoder is now named {prefix}encoder, with the same shapes: " in found.message
-        assert found.fix.startswith("the file seems to be saved inside another module: save the model itself")
 
 
 def test_old_names_of_a_norm_are_those_of_a_class_that_transformers_loads(tmp_path: Path) -> None:
@@ -303,23 +281,6 @@ def test_old_names_of_a_norm_are_those_of_a_class_that_transformers_loads(tmp_pa
     assert loads_clean(tmp_path, model)
     assert compare(tmp_path, model) == []
     assert [each.severity for each in compare(tmp_path, model, is_known=False)] == ["error"]
-
-
-def test_a_name_with_and_without_the_prefix_is_one_too_many(tmp_path: Path) -> None:
-    def double(tensors: dict[str, torch.Tensor]) -> None:
-        rename("", "bert.")(tensors)
-        tensors["pooler.dense.bias"] = torch.zeros(8)
-
-    model = bert()
-    save(tmp_path, model, double)
-    assert said(compare(tmp_path, model)) == f"bert is new: 8 (pooler.dense.bias 8) → {OTHER_CONFIG}"
-
-
-def test_a_file_of_another_model_altogether_stays_short(tmp_path: Path) -> None:
-    save(tmp_path, make("GPT2LMHeadModel"))
-    (found,) = compare(tmp_path, bert())
-    assert (found.kind, found.fix) == ("checkpoint-differs", OTHER_CONFIG)
-    assert len(found.message) < 600
 
 
 POSITIONS = "deberta.embeddings.position_embeddings.weight"
@@ -337,18 +298,8 @@ def test_what_a_class_passes_over_when_it_loads_is_a_note(tmp_path: Path, name: 
     assert loads_clean(tmp_path, model)
     assert said(compare(tmp_path, model)) == (
         "note checkpoint-differs: when the built model's class loads the file, the class ignores 1 tensor of the file, "
-        f"128 parameters: {tensor} → leave the file as it is, or save the model again to remove it"
+        f"128 parameters: {tensor} → leave the file as it is, or save the model again without them"
     )
-
-
-def test_what_no_class_passes_over_is_one_too_many(tmp_path: Path) -> None:
-    model = make("T5ForConditionalGeneration")
-    save(tmp_path, model, lambda file: file.update({"decoder.final_layer_norm.bias": torch.zeros(16)}))
-    assert [finding.severity for finding in compare(tmp_path, model)] == ["error"]
-
-
-def test_a_model_that_is_no_class_of_transformers_has_no_rules_of_it() -> None:
-    assert find_loading(torch.nn.Linear(2, 2), [("weight", (2, 2))]) is None
 
 
 def test_a_file_of_thousands_of_other_tensors_is_not_compared_one_by_one(tmp_path: Path) -> None:

@@ -20,9 +20,8 @@ from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.wording import shown
 
-NO_FORMAT = "it is not a safetensors file, or is truncated → copy or download it again"
+NO_FORMAT = f"this is not a safetensors file, or it is truncated → {headers.SAVE}"
 WRITE_AGAIN = "write it again with safetensors"
-SAVE_AS_SAFETENSORS = "name a safetensors file; to write one, use the model's class: Class.from_pretrained(folder).save_pretrained(folder)"
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
 
@@ -68,12 +67,7 @@ def test_one_file_gives_names_shapes_dtypes_and_bytes(tmp_path: Path) -> None:
     assert shapes(stored) == {"a.weight": (3, 2), "b": (4,), "scalar": (), "none": (0, 7), "position_ids": (1, 5)}
     assert stored.dtypes == {"a.weight": "F32", "b": "BF16", "scalar": "F32", "none": "F32", "position_ids": "I64"}
     assert stored.bytes == 3 * 2 * 4 + 4 * 2 + 4 + 0 + 5 * 8
-
-
-def test_a_folder_stands_for_the_one_file_that_it_holds(tmp_path: Path) -> None:
-    save_file({"a": torch.zeros(3, 2)}, tmp_path / "model.safetensors")
-    stored = headers.read_headers(tmp_path.parent, tmp_path.name)
-    assert (stored.file, shapes(stored)) == (f"{tmp_path.name}/model.safetensors", {"a": (3, 2)})
+    assert headers.read_headers(tmp_path.parent, tmp_path.name).file == f"{tmp_path.name}/model.safetensors"
 
 
 def test_a_sharded_checkpoint_is_the_sum_of_its_shards(tmp_path: Path) -> None:
@@ -115,23 +109,18 @@ def test_every_dtype_has_the_bytes_that_safetensors_gives_it(tmp_path: Path) -> 
 
 
 HOSTILE: dict[str, tuple[bytes, str]] = {
-    "short": (b"abc", f"the file has 3 bytes and is too short for a header: {NO_FORMAT}"),
-    "length of 2**63": (
-        struct.pack("<Q", 2**63) + b"{}",
-        f"the file has 10 bytes and declares a header of 9,223,372,036,854,775,808 bytes: {NO_FORMAT}",
-    ),
-    "header cut off": (
-        file_of(b"{}", length=3),
-        f"the file has 10 bytes and declares a header of 3 bytes: {NO_FORMAT}",
-    ),
+    "short": (b"abc", NO_FORMAT),
+    "length of 2**63": (struct.pack("<Q", 2**63) + b"{}", NO_FORMAT),
+    "header cut off": (file_of(b"{}", length=3), NO_FORMAT),
+    "keras": (b"\x89HDF\r\n\x1a\n" + bytes(20), NO_FORMAT),
     "list": (file_of(b"[]"), f"its header is not a JSON object → {WRITE_AGAIN}"),
     "cut off": (
         file_of({"a": F32}, 4),
-        "its header describes 8 bytes of tensors, and 4 follow it: the file is truncated → copy or download it again",
+        f"its header describes 8 bytes of tensors, and 4 follow it → {headers.COPY}",
     ),
     "bytes of nobody": (
         file_of({"a": F32}, 12),
-        "its header describes 8 bytes of tensors, and 12 follow it → copy or download it again",
+        f"its header describes 8 bytes of tensors, and 12 follow it → {headers.COPY}",
     ),
     "overlap": (
         file_of({"a": F32, "b": F32}, 8),
@@ -144,10 +133,6 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "metadata": (
         file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
         f'its __metadata__ is {{"format": 1}}, not an object of strings → {WRITE_AGAIN}',
-    ),
-    "keras": (
-        b"\x89HDF\r\n\x1a\n" + bytes(20),
-        "this is HDF5, as Keras writes it, not safetensors → name a safetensors file",
     ),
 }
 
@@ -231,11 +216,8 @@ def test_what_safetensors_opens_is_read_and_what_it_refuses_is_refused(
 
 
 def test_a_folder_with_two_checkpoints_or_none_says_what_to_name(tmp_path: Path) -> None:
-    assert refused(tmp_path, ".") == (
-        ".: the folder holds neither model.safetensors nor model.safetensors.index.json → name the file itself"
-    )
-    (tmp_path / "pytorch_model.bin").touch()
-    assert refused(tmp_path, ".").endswith(f"nor model.safetensors.index.json → {SAVE_AS_SAFETENSORS}")
+    neither = "the folder holds neither model.safetensors nor model.safetensors.index.json"
+    assert refused(tmp_path, ".") == f".: {neither} → {headers.SAVE}"
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "model.safetensors.index.json").touch()
     assert refused(tmp_path, ".") == (
@@ -252,18 +234,13 @@ def sharded(root: Path, weight_map: object, **shards: list[str]) -> None:
     (root / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
 
 
-AGAIN = "save the model again with save_pretrained, which writes the index"
-
-
-@pytest.mark.parametrize("outside", ["../x.safetensors", "/etc/passwd", "..", "", "a/b", "a\\b", "a\0b", 5, None])
-def test_an_index_may_name_files_of_its_own_folder_alone(tmp_path: Path, outside: object) -> None:
+@pytest.mark.parametrize("outside", ["../x.safetensors", "/etc/passwd", "..", "", "a\0b", 5, None])
+def test_an_index_may_not_name_files_outside_the_project(tmp_path: Path, outside: object) -> None:
     root = tmp_path / "project"
     root.mkdir()
     save_file({"a": torch.zeros(2)}, tmp_path / "x.safetensors")
     sharded(root, {"a": outside})
-    assert refused(root, "model.safetensors.index.json").startswith(
-        "model.safetensors.index.json: its weight_map names "
-    )
+    refused(root, "model.safetensors.index.json")
 
 
 @pytest.mark.parametrize("reference", [".", "x.safetensors"])
@@ -281,35 +258,25 @@ def test_shards_that_are_missing_are_counted_and_the_first_are_named(tmp_path: P
     sharded(tmp_path, {name: f"{name}.safetensors" for name in "abcdef"}, a=["a"])
     assert refused(tmp_path, ".") == (
         "model.safetensors.index.json: 5 of the 6 files that it names are missing: "
-        '"b.safetensors", "c.safetensors", "d.safetensors", "e.safetensors" and 1 more '
-        "→ copy all of its files, or run git lfs pull if git LFS has them"
-    )
-
-
-def test_a_tensor_in_two_shards_is_refused(tmp_path: Path) -> None:
-    sharded(tmp_path, {"a": "x.safetensors", "b": "y.safetensors"}, x=["a"], y=["a", "b"])
-    assert refused(tmp_path, ".") == (
-        f'model.safetensors.index.json: "a" is in two shards, "x.safetensors" and "y.safetensors" → {AGAIN}'
+        f'"b.safetensors", "c.safetensors", "d.safetensors", "e.safetensors" and 1 more → {headers.COPY}'
     )
 
 
 @pytest.mark.parametrize(
-    ("weight_map", "filed", "said"),
+    ("weight_map", "filed", "shard", "tensor"),
     [
-        ({"a": "x", "c": "x"}, {"x": ["a"]}, 'the index puts the tensor "c" in "x.safetensors", but it is in no shard'),
-        ({"a": "x"}, {"x": ["a", "b"]}, 'the index puts the tensor "b" in no shard, but it is in "x.safetensors"'),
-        (
-            {"a": "y", "b": "x"},
-            {"x": ["a"], "y": ["d"]},
-            'the index puts the tensor "a" in "y.safetensors", but it is in "x.safetensors"',
-        ),
+        ({"a": "x", "c": "x"}, {"x": ["a"]}, "x", "c"),
+        ({"a": "x"}, {"x": ["a", "b"]}, "x", "b"),
+        ({"a": "y", "b": "x"}, {"x": ["a"], "y": ["d"]}, "y", "a"),
+        ({"a": "x", "b": "y"}, {"x": ["a"], "y": ["a", "b"]}, "y", "a"),
     ],
 )
 def test_an_index_that_disagrees_with_its_shards_is_refused(
-    tmp_path: Path, weight_map: dict[str, str], filed: dict[str, list[str]], said: str
+    tmp_path: Path, weight_map: dict[str, str], filed: dict[str, list[str]], shard: str, tensor: str
 ) -> None:
     sharded(tmp_path, {name: f"{shard}.safetensors" for name, shard in weight_map.items()}, **filed)
-    assert refused(tmp_path, ".") == f"model.safetensors.index.json: {said} → {AGAIN}"
+    said = f'the index and "{shard}.safetensors" disagree about the tensor "{tensor}"'
+    assert refused(tmp_path, ".") == f"model.safetensors.index.json: {said} → {headers.COPY}"
 
 
 def test_headers_of_all_shards_share_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +293,7 @@ def test_headers_of_all_shards_share_one_limit(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("index", ["[]", "{}", '{"weight_map": []}', '{"weight_map": {}}'])
 def test_an_index_without_a_map_is_refused(tmp_path: Path, index: str) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(index)
-    assert "it has no weight_map" in refused(tmp_path, ".")
+    assert "its weight_map does not name the file of each tensor" in refused(tmp_path, ".")
 
 
 # what torch.save writes
@@ -342,26 +309,10 @@ class Malicious:
         return os.system, (f"touch '{self.target}'",)
 
 
-PICKLES = {
-    "pytorch_model.bin": "a zip archive, as torch.save writes it",
-    "pytorch_model.bin.index.json": "a zip archive, as torch.save writes it",
-    "last.pt": "a pickle, as torch.save once wrote it",
-    "best.pth": "a pickle, as torch.save once wrote it",
-}
-
-
-@pytest.mark.parametrize("reference", PICKLES)
-def test_a_pickle_is_refused_unloaded_with_the_lines_that_write_safetensors(tmp_path: Path, reference: str) -> None:
-    target, pickle, written = tmp_path / "it ran", reference.removesuffix(".index.json"), PICKLES[reference]
-    torch.save({"a": Malicious(target)}, tmp_path / pickle, _use_new_zipfile_serialization="zip" in written)
+@pytest.mark.parametrize("reference", ["pytorch_model.bin", "pytorch_model.bin.index.json", "last.pt"])
+def test_a_pickle_is_refused_unloaded_with_the_line_that_writes_safetensors(tmp_path: Path, reference: str) -> None:
+    target, pickle = tmp_path / "it ran", reference.removesuffix(".index.json")
+    torch.save({"a": Malicious(target)}, tmp_path / pickle, _use_new_zipfile_serialization=reference != "last.pt")
     (tmp_path / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {"a": "pytorch_model.bin"}}))
-    assert refused(tmp_path, reference) == f"{pickle}: this is {written}, not safetensors → {SAVE_AS_SAFETENSORS}"
+    assert refused(tmp_path, reference) == f"{pickle}: {NO_FORMAT}"
     assert not target.exists()
-
-
-def test_what_is_advised_in_place_of_a_pickle_writes_a_checkpoint_that_is_read(tmp_path: Path) -> None:
-    model = tiny_bert()
-    model.config.save_pretrained(tmp_path)
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    BertForMaskedLM.from_pretrained(tmp_path).save_pretrained(tmp_path)
-    assert headers.read_headers(tmp_path, ".").inventory.unique == sum(each.numel() for each in model.parameters())
