@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from io import StringIO
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.cells import cell_len, chop_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 Column = TypeVar("Column", bound=str)
 
 NARROWEST = 60  # the fewest columns for which lines are drawn; a narrower terminal wraps them
-MOST_BYTES = 60_000  # the most bytes of one drawing, such as the report of one model
-NAME = 24  # the width in cells to which longer names are shortened before other columns are dropped
 _ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
 """Replacements in ASCII: each is one cell wide, like its original, so that columns stay aligned."""
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "bold red": "1;31"}
+"""Codes of ECMA-48 (Select Graphic Rendition)."""
 
 
 class Style(NamedTuple):
@@ -39,6 +37,23 @@ def can_show(encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+def usable(style: Style) -> int:
+    return max(style.width, NARROWEST) - 1
+
+
+def to_terminal(text: str, style: Style) -> str:
+    """Replace the characters that the terminal cannot encode; every line keeps its width."""
+    return text if style.unicode else text.translate(_ASCII)
+
+
+def powers(text: str, style: Style) -> str:
+    """Write ``²`` as ``^2`` for a terminal of ASCII. Call this before the layout, because ``^2`` is one cell wider."""
+    return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
+
+
+# sentences
 
 
 def draw(style: Style, *parts: RenderableType) -> str:
@@ -61,27 +76,7 @@ def draw(style: Style, *parts: RenderableType) -> str:
     )
     console.print(Group(*parts), crop=False)
     text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
-    return bound_lines([line.rstrip() for line in text.splitlines()])
-
-
-def colour_text(text: str, colour: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(text, style=colour)
-
-
-def to_terminal(text: str, style: Style) -> str:
-    """Replace the characters that the terminal cannot encode; every line keeps its width."""
-    return text if style.unicode else text.translate(_ASCII)
-
-
-def bound_lines(lines: list[str]) -> str:
-    """Join the first :data:`MOST_BYTES` bytes of lines; a last line counts those that are dropped."""
-    sizes = accumulate(len(line.encode()) + 1 for line in lines)
-    fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
-    if len(fitting) < len(lines):
-        fitting.append(f"({len(lines) - len(fitting):,} more lines are not shown: the JSON report has them)")
-    return "\n".join(fitting)
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
@@ -99,6 +94,11 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
     return drawn
 
 
+def draw_marked(mark: str, text: str, style: Style) -> str:
+    """Draw a sentence after ``mark``; indent further lines by the width of the mark."""
+    return draw(style, hanging(mark, "", text, style))
+
+
 def _wrap(text: str, room: int) -> list[str]:
     """Break a text between words into lines of at most ``room`` cells; break longer words too, but no text to paste."""
     lines = [""]
@@ -111,11 +111,6 @@ def _wrap(text: str, room: int) -> list[str]:
         while cell_len(lines[-1]) > room and _KEPT not in lines[-1]:
             lines += chop_cells(lines.pop(), room)
     return lines
-
-
-def draw_marked(mark: str, text: str, style: Style) -> str:
-    """Draw a sentence after ``mark``; indent further lines by the width of the mark."""
-    return draw(style, hanging(mark, "", text, style))
 
 
 _KEPT = "\ue000"  # a placeholder for a space at which no line is broken
@@ -131,6 +126,58 @@ _PASTED = re.compile(
 """The pattern of text that a user pastes (TOML, JSON or a shell command), which must not wrap."""
 
 
+# tables: numbers are never cut; whole columns are dropped, the least important first
+
+
+class Line(NamedTuple):
+    """One line of a table: the text of each column, and the colours of some."""
+
+    cells: Mapping[str, str]
+    colours: Mapping[str, str] = {}
+
+
+def draw_table(
+    columns: Mapping[str, str],
+    lines: Iterable[Line],
+    dropped_first: Iterable[str],
+    style: Style,
+    *,
+    name: int = 24,
+    gap: int = 1,
+    is_ruled: bool = False,
+) -> str:
+    """Draw the columns that are not empty, without importing ``rich.console``.
+
+    :param columns: how to align each column: ``left``, ``right``, or ``name`` for the one whose texts are shortened.
+    :param name: the width in cells to which longer names are shortened before other columns are dropped.
+    """
+    lines = [*lines]
+    used = [column for column in columns if any(line.cells[column] for line in lines)]
+    lines.insert(0, Line({column: column for column in used}, dict.fromkeys(used, "bold")))
+    widths = {column: max(cell_len(line.cells[column]) for line in lines) for column in used}
+    names = next(column for column in used if columns[column] == "name")
+    needed = {column: width + gap for column, width in widths.items()}
+    needed[names] = min(widths[names], name) + gap
+    shown = drop_columns(needed, dropped_first, usable(style) + gap)
+    widths[names] = min(widths[names], usable(style) + needed[names] - sum(needed[column] for column in shown))
+    drawn = []
+    for line in lines:
+        cells = []
+        for column in shown:
+            text = fit(line.cells[column], widths[column])
+            padding = " " * (widths[column] - cell_len(text))
+            text = padding + text if columns[column] == "right" else text + padding
+            cells.append(_paint(text, line.colours.get(column, ""), style))
+        drawn.append((" " * gap).join(cells).rstrip())
+    if is_ruled:
+        drawn.insert(1, _paint("─" * (sum(widths[column] + gap for column in shown) - gap), "dim", style))
+    return to_terminal("\n".join(drawn), style)
+
+
+def _paint(text: str, colour: str, style: Style) -> str:
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if style.colour and colour and text.strip() else text
+
+
 def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
     """Drop columns in the order of ``dropped_first``, until the others fit in ``room`` cells.
 
@@ -143,21 +190,11 @@ def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], 
     return columns
 
 
-def usable(style: Style) -> int:
-    return max(style.width, NARROWEST) - 1
-
-
-def powers(text: str, style: Style) -> str:
-    """Write ``²`` as ``^2`` for a terminal of ASCII. Call this before the layout, because ``^2`` is one cell wider."""
-    return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
-
-
 def fit(text: str, width: int) -> str:
     """Shorten a name to ``width`` cells and keep its end, which has the numbers that tell names apart."""
-    if cell_len(text) <= width:
-        return text
     name = text.lstrip("✗ ")
     indent = text[: len(text) - len(name)]
-    while name and cell_len(name) > width - len(indent) - 1:
+    while cell_len(text) > width and name:
         name = name[1:]
-    return f"{indent}…{name}"
+        text = f"{indent}…{name}"
+    return text

@@ -1,20 +1,15 @@
 """The report as Markdown, for a pull request's comment and GitHub's step summary.
 
-Each part of a page is shown whole or not at all. Inserted text is escaped, so that it changes nothing around it.
+Inserted text is escaped, so that it changes nothing around it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
-from itertools import chain
-
-from msgspec import Struct
-from msgspec.structs import replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.report import Component, Layer, ModelReport, RunReport, urgent_rows
+from pytest_bertsize.reports.report import Component, ModelReport, RunReport, urgent_rows
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 MARK = "<!-- pytest-bertsize report -->"
@@ -26,7 +21,6 @@ MOST_ROWS = 60  # the most components in a table, including the total and the co
 MOST_LAYERS = 30
 _NAME = 60  # the most characters of a name in the overview, and in a list of names
 _TEXT = 1_000  # the most characters of an inserted text
-_FOR_WHAT_IS_MISSING = 400  # the characters kept free for the sentence that counts the parts that are not shown
 _MARKS = {"error": "❌ ", "warning": "⚠️ ", "note": "", "passed": "✅", "failed": "❌", "uncounted": "⚠️"}
 """Marks of findings and verdicts: emoji, because GitHub shows no other colours in Markdown."""
 _PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
@@ -66,52 +60,27 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
 # the page
 
 
-class Part(Struct):
-    """A paragraph, a list or a table."""
-
-    text: str
-    is_detail: bool = False
-    """True if the report is clear without this part."""
-    fits: bool = False
-
-
 def render_page(report: RunReport) -> str:
-    """Return a page of at most :data:`LONGEST` characters; leave out whole parts: details first, then later models."""
-    models = sorted(report.models, key=lambda model: model.verdict == "passed")
-    told = [model for model in models if not model.is_quiet]
-    top = "\n\n".join([MARK, *_describe_top(report)])
-    foot = _describe_run(report)
-    after_title = 1 if report.only_model else 0  # the title is its headline
-    described = [_describe_model(each)[after_title:] for each in told]
-    stand_ins = [text(each) for each in sentences.name_stand_ins(report.models)]
-    folded = _fold_away("Stand-ins for modules that are not installed", _list_lines(stand_ins, MOST_MODELS, "more are"))
-    others = [_describe_overview(told, len(models) - len(told)), [folded] if stand_ins else []]
-    sections = [section for section in (others[0], *described, others[1]) if section]
-    _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
-    shown = [part.text for section in sections for part in section if part.fits]
-    begun = [*others, *(section for section in described if section[0].fits)]
-    parts, rest = sum(not part.fits for part in chain(*begun)), sum(not section[0].fits for section in described)
-    what = [plural(rest, "model")] if rest else []
-    what += [plural(parts, "table or list", "tables and lists")] if parts else []
-    said = (
-        f"**Not shown here: {' and '.join(what)}.** The comment is at GitHub's limit; the JSON report has everything."
-    )
-    return "\n\n".join([top, *shown, *([said] if what else []), foot]) + "\n"
-
-
-def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> None:
-    """Mark the parts that fit in ``room`` characters, details last; if a main part does not fit, begin no new model."""
-    is_full = False
-    for is_detail in (False, True):
-        for section in sections:
-            first = section[0]
-            is_begun = first.fits or first.is_detail if is_detail else not is_full
-            for part in section if is_begun else ():
-                if part.is_detail is is_detail and (part is first or first.fits or first.is_detail):
-                    needed = len(part.text) + len("\n\n")
-                    part.fits = needed <= room
-                    room -= needed if part.fits else 0
-                    is_full = is_full or not (part.fits or is_detail)
+    """Return a page of at most :data:`LONGEST` characters: leave out details, then half of the models, and so on."""
+    models = [model for model in report.models if not model.is_quiet]
+    models.sort(key=lambda model: model.verdict == "passed")
+    for most, is_detailed in ((len(models), True), *((len(models) >> halved, False) for halved in range(20))):
+        said = [plural(len(models) - most, "model")] if most < len(models) else []
+        missing = " and ".join([*said, *([] if is_detailed else ["all details"])])
+        cut = f"**Not shown here: {missing}.** The comment is at GitHub's limit; the JSON report has all."
+        parts = [
+            MARK,
+            *_describe_top(report),
+            *_describe_overview(models, report),
+            *(part for model in models[:most] for part in _describe_model(model, report, is_detailed=is_detailed)),
+            *_describe_stand_ins(report),
+            cut if missing else "",
+            _describe_run(report),
+        ]
+        page = "\n\n".join(filter(None, parts)) + "\n"
+        if len(page) <= LONGEST or not most:
+            break
+    return page
 
 
 def _describe_top(report: RunReport) -> Iterator[str]:
@@ -119,8 +88,7 @@ def _describe_top(report: RunReport) -> Iterator[str]:
     base = report.base
     mark = "❌" if report.failed or not report.complete else "⚠️" if report.not_counted else "✅"
     yield f"## {mark} {text(report.headline)}"
-    if report.news:
-        yield text(report.news)
+    yield text(report.news)
     if not report.complete:
         yield (
             f"> [!CAUTION]\n> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**\n>\n"
@@ -128,41 +96,32 @@ def _describe_top(report: RunReport) -> Iterator[str]:
         )
     if base and (base.problem or base.commit is None):
         yield f"> [!WARNING]\n> **Not compared with {code(base.revision)}**: {text(base.problem)}"
-    elif base:
-        if base.not_compared:
-            yield f"**Not compared with {code(base.revision)}**: {_name_models(base.not_compared)}"
-        if base.removed:
-            yield "**No longer declared, and no longer checked:**"
-            failed_first = sorted(base.removed, key=lambda each: not each.failed)
-            said = (f"{sentences.describe_former(each)}{sentences.describe_reason(each)}" for each in failed_first)
-            marks = ("❌ " if each.failed else "" for each in failed_first)
-            removed = [f"{mark}{text(each)}" for mark, each in zip(marks, said, strict=True)]
-            yield _list_lines(removed, MOST_NAMES, "more are")
+    elif base and base.not_compared:
+        yield f"**Not compared with {code(base.revision)}**: {_name_models(base.not_compared)}"
+    if base and base.removed:
+        yield "**No longer declared, and no longer checked:**"
+        yield _list(
+            f"{'❌ ' if each.failed else ''}{text(sentences.describe_former(each) + sentences.describe_reason(each))}"
+            for each in sorted(base.removed, key=lambda each: not each.failed)
+        )
 
 
 def _name_models(names: Sequence[str]) -> str:
     return listed([code(name, _NAME) for name in names], MOST_NAMES)
 
 
-def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
-    """Draw the models with news in one table, failed ones first, and count the others.
-
-    :param quiet: the number of passed models without a change.
-    """
-    parts = []
+def _describe_overview(models: Sequence[ModelReport], report: RunReport) -> Iterator[str]:
+    """Draw the models with news in one table, failed ones first, and count the others."""
     if len(models) > 1:
-        parts.append(_draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2))
-    if models[MOST_MODELS:]:
-        parts.append(f"({exact(len(models) - MOST_MODELS)} more models are not in this table)")
-    if models and quiet:
-        parts.append(f"{plural(quiet, 'more model')} passed without a change.")
-    return [*map(Part, parts)]
+        yield _draw_used_columns([_overview_row(model) for model in models[:MOST_MODELS]], left=2)
+        yield from sentences.count_rest(len(models), MOST_MODELS, "model")
+    if models and (quiet := len(report.models) - len(models)):
+        yield f"{plural(quiet, 'more model')} passed without a change."
 
 
 def _overview_row(model: ModelReport) -> dict[str, str]:
-    whole = model.total_row
+    whole, left = model.total_row, model.room_left
     count, change = (whole.known_count, whole.base_delta) if whole else (None, None)
-    left = model.room_left
     return {
         "model": f"{_MARKS[model.verdict]} {text(model.name, _NAME)}",
         "class": text(model.architecture, _NAME),
@@ -171,6 +130,11 @@ def _overview_row(model: ModelReport) -> dict[str, str]:
         "budget": text(model.limited_by),
         "left": "" if left is None else signed(left),
     }
+
+
+def _describe_stand_ins(report: RunReport) -> Iterator[str]:
+    if found := [text(each) for each in sentences.name_stand_ins(report.models)]:
+        yield _fold_away("Stand-ins for modules that are not installed", _list(found, MOST_MODELS))
 
 
 def _describe_run(report: RunReport) -> str:
@@ -190,50 +154,56 @@ def _describe_run(report: RunReport) -> str:
 # one model
 
 
-def _describe_model(model: ModelReport) -> list[Part]:
-    """Describe a model: its headline, its findings with their fixes, then its changes."""
-    choices, changes = model.choices, sentences.compare_with_base(model)
-    parts = [Part(f"### {_MARKS[model.verdict]} {text(model.headline)}"), Part(_describe_subject(model))]
-    findings = []
-    for finding in model.own_findings:
-        place = f" ({code(finding.place)})" if finding.place else ""
-        fix = f"<br>→ {text(finding.fix)}" if finding.fix else ""
-        findings.append(f"{_MARKS[finding.severity]}{text(finding.message)}{place}{fix}")
-    if findings:
-        parts.append(Part(_list_lines(findings, MOST_NAMES, "more findings are")))
+def _describe_model(model: ModelReport, report: RunReport, *, is_detailed: bool) -> Iterator[str]:
+    """Describe a model: its headline, its findings with their fixes, then its changes, components and details."""
+    if not report.only_model:  # else the page's title is its headline
+        yield f"### {_MARKS[model.verdict]} {text(model.headline)}"
+    yield _describe_subject(model)
+    yield _list(
+        f"{_MARKS[each.severity]}{text(each.message)}{f' ({code(each.place)})' if each.place else ''}"
+        f"{f'<br>→ {text(each.fix)}' if each.fix else ''}"
+        for each in model.own_findings
+    )
+    changes = sentences.compare_with_base(model)
     if changes and (model.is_compared or changes[1:]):
-        lines = "".join(f"\n- {text(line)}" for line in changes[1:])
-        parts.append(Part(f"{_capitalize(text(changes[0]))}{chr(10) if lines else ''}{lines}"))
+        yield _capitalize(text(changes[0]))
+        yield _list(map(text, changes[1:]), sentences.MOST_CHANGES * 2)
     if any(row.known_count is not None for row in model.components):
-        parts += _describe_components(model)
-    if beside := [*sentences.describe_measures(model), *sentences.describe_rest(model)]:
-        parts.append(Part("\n".join(f"- {text(sentence)}" for sentence in beside)))
-    if choices and choices.fits:
-        fits = (f"- {text(fit.change)}: {exact(fit.total)} in total" for fit in choices.fits)
-        parts.append(Part("\n".join(["**What would fit:**", "", *fits])))
-    if choices and choices.costs:
-        costs = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in choices.costs]
+        yield from _describe_components(model)
+    yield _list(map(text, [*sentences.describe_measures(model), *sentences.describe_rest(model)]))
+    if model.choices and model.choices.fits:
+        yield "**What would fit:**"
+        yield _list(f"{text(fit.change)}: {exact(fit.total)} in total" for fit in model.choices.fits)
+    if is_detailed:
+        yield from _describe_details(model)
+
+
+def _describe_details(model: ModelReport) -> Iterator[str]:
+    if model.choices and model.choices.costs:
+        costs = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in model.choices.costs]
         drawn = table(("change", "in the config", "parameters"), costs, left=2)
-        parts.append(_fold_away("What the next change would cost", drawn))
+        yield _fold_away("What the next change would cost", drawn)
     if model.layers:
-        rows = [
-            (_name_part(each, each.times), *map(_show_count, (each.base, each.expected, each.actual)))
+        layers = [
+            (_name_part(each.name, each.times), *map(_show_count, (each.base, each.expected, each.actual)))
             for each in model.layers
         ]
-        rest = len(rows) - MOST_LAYERS
-        more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
-        drawn = table(("layer", "base", "closed form", "actual"), rows[:MOST_LAYERS])
-        parts.append(_fold_away("Layers that differ", f"{drawn}{more}"))
+        drawn = table(("layer", "base", "closed form", "actual"), layers[:MOST_LAYERS])
+        rest = sentences.count_rest(len(layers), MOST_LAYERS, "layer")
+        yield _fold_away("Layers that differ", "\n\n".join([drawn, *rest]))
     formulas = [
         # our formulas as mathematics; any other text as code
-        (_name_part(row), f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT), _show_count(row.expected))
+        (
+            _name_part(row.name),
+            f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT),
+            _show_count(row.expected),
+        )
         for row in model.components
         if row.formula
     ]
     if formulas:
         drawn = table(("component", "closed form", "parameters"), formulas[:MOST_ROWS], left=2)
-        parts.append(_fold_away("Closed form", drawn))
-    return parts
+        yield _fold_away("Closed form", drawn)
 
 
 def _describe_subject(model: ModelReport) -> str:
@@ -248,48 +218,49 @@ def _describe_subject(model: ModelReport) -> str:
     return "; ".join(filter(None, said))
 
 
-def _describe_components(model: ModelReport) -> list[Part]:
+def _describe_components(model: ModelReport) -> Iterator[str]:
     """Draw the table of components, folded away if the model passed unchanged, and count the components left out."""
     rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
     has_changed = any(row.base_delta for row in rows)
     drawn = _draw_used_columns([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
-    totals, count = model.totals, model.parameter_count
+    totals, count, hidden = model.totals, model.parameter_count, len(rows) - len(shown)
     is_off = "off-closed-form" in {each.kind for each in model.findings}  # tensors may differ although counts agree
-    deltas = [row.form_delta for row in rows if row.form_delta is not None]
-    is_alike, hidden = bool(deltas) and not any(deltas) and not is_off, len(rows) - len(shown)
+    deltas = {row.form_delta for row in rows} - {None}
     notes = [
         _capitalize(sentences.describe_embedding(model)),
-        "Every component matches its closed form" if is_alike else "",
+        "Every component matches its closed form" if deltas == {0} and not is_off else "",
         f"{plural(hidden, 'component is', 'components are')} not shown" if hidden else "",
         "" if totals.stored in {None, count} else f"With ties written out {_show_count(totals.stored)}",
         "" if totals.trainable in {None, count} else f"Trainable {_show_count(totals.trainable)}",
     ]
     note = f"<sub>{'. '.join(filter(None, notes)) or 'Counted in parameters'}.</sub>"
-    if model.verdict == "passed" and not has_changed:
-        return [replace(_fold_away("Components", f"{drawn}\n\n{note}"), is_detail=False)]
-    return [Part(drawn), Part(note)]
+    is_folded = model.verdict == "passed" and not has_changed
+    yield _fold_away("Components", f"{drawn}\n\n{note}") if is_folded else f"{drawn}\n\n{note}"
 
 
 def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> dict[str, str]:
-    left = row.room_left
+    left, limit = row.room_left, text(row.limit or "")
     differs = any(each.form_delta for each in model.components)
-    bold: Callable[[str], str] = (lambda cell: f"**{cell}**" if cell else "") if row.failed else str
-    limit, is_broken = text(row.limit or ""), (left or 0) < 0
+    is_broken = (left or 0) < 0
+
+    def mark(cell: str, *, is_wrong: bool = True) -> str:
+        return f"**{cell}**" if cell and row.failed and is_wrong else cell
+
     return {
-        "component": bold(f"{'❌ ' if row.failed else ''}{_name_part(row, row.layers)}"),
+        "component": mark(f"{'❌ ' if row.failed else ''}{_name_part(row.name, row.layers)}"),
         "closed form": _show_count(row.expected) if differs or row.actual is None else "",
-        "actual": bold(_show_count(row.actual)),
+        "actual": mark(_show_count(row.actual)),
         "share": sentences.share_of_total(row, model),
         "off formula": signed(row.form_delta) if row.form_delta else "",
         "base": _show_count(row.base) if has_changed else "",
         "change": signed(row.base_delta) if row.base_delta else "",
-        "budget": limit if is_broken else bold(limit),  # bold if the limit is wrong, not the room
-        "left": "" if left is None else bold(signed(left)) if is_broken else signed(left),
+        "budget": mark(limit, is_wrong=not is_broken),  # the limit is wrong, or the room is
+        "left": "" if left is None else mark(signed(left), is_wrong=is_broken),
     }
 
 
-def _name_part(part: Component | Layer, times: int = 1) -> str:
-    return f"{text(part.name, 2 * _NAME)}{f' ×{times:,}' if times > 1 else ''}"
+def _name_part(name: str, times: int = 1) -> str:
+    return f"{text(name, 2 * _NAME)}{f' ×{times:,}' if times > 1 else ''}"
 
 
 def _show_count(count: int | None) -> str:
@@ -306,12 +277,10 @@ def _draw_used_columns(rows: Sequence[dict[str, str]], left: int) -> str:
     return table(used, [[row[column] for column in used] for row in rows], left=left)
 
 
-def _fold_away(summary: str, content: str) -> Part:
+def _fold_away(summary: str, content: str) -> str:
     """Fold ``content`` away under ``summary``; GitHub reads Markdown there only between empty lines."""
-    folded = f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
-    return Part(folded, is_detail=True)
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
-def _list_lines(lines: Sequence[str], most: int, rest: str) -> str:
-    more = [f"- {exact(len(lines) - most)} {rest} in the JSON report"] if lines[most:] else []
-    return "\n".join([*(f"- {line}" for line in lines[:most]), *more])
+def _list(lines: Iterable[str], most: int = MOST_NAMES) -> str:
+    return "\n".join(f"- {line}" for line in sentences.list_first([*lines], most, "line"))

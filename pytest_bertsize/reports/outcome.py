@@ -102,7 +102,7 @@ def _describe_models(outcome: Outcome, style: Style, *, tables: bool) -> Iterato
     """
     others = [each for each in outcome.checked if each.verdict != "failed"]
     if others or style.verbosity > 0:
-        yield terminal.draw_overview(outcome.checked, style, outcome.reports.settings.patterns)
+        yield terminal.draw_overview(outcome.checked, style)
     common, passed = terminal.take_common(others, style)
     for model in passed:
         if style.verbosity > 0:

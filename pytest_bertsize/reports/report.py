@@ -64,6 +64,13 @@ class Row(Object):
             return self.max - count
         return None if self.min is None else count - self.min
 
+    @property
+    def room_side(self) -> str:
+        """The words after ``room_left``: ``left``, ``over``, ``above its minimum`` or ``under its minimum``."""
+        if self.min is not None and (self.known_count or 0) < self.min:
+            return "under its minimum"
+        return "over" if (self.room_left or 0) < 0 else "above its minimum" if self.max is None else "left"
+
 
 class Component(Row):
     """A component of any level, or `total`; also `trainable`, if it has a limit."""

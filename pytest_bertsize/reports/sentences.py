@@ -53,6 +53,16 @@ def share_of_total(row: r.Component, model: r.ModelReport) -> str:
     return show_share(row.known_count, model.total_row.known_count if model.total_row else None)
 
 
+def list_first(lines: Sequence[str], most: int, what: str) -> list[str]:
+    """Return the first lines, and a line that counts the others."""
+    return [*lines[:most], *count_rest(len(lines), most, what)]
+
+
+def count_rest(count: int, most: int, what: str) -> list[str]:
+    """Return ``2 more findings in the JSON report`` if a view shows fewer than there are, else nothing."""
+    return [f"{plural(count - most, f'more {what}')} in the JSON report"] if count > most else []
+
+
 # comparison with the base
 
 
@@ -68,18 +78,13 @@ def compare_with_base(model: r.ModelReport) -> list[str]:
         moved = f"{exact(base.total)} → {exact(now)} ({signed(now - base.total)}{came})"
         head += " by its lock" if base.by == "lock" else ""
         head += f": {moved if base.grown or base.shrunk else 'no count changed'}{beside}"
-    costs = _shorten([describe_change(row) for row in base.changes])
+    costs = list_first([describe_change(row) for row in base.changes], MOST_CHANGES, "change")
     return [head, *list_changes(base), *costs, *([f"({base.method})"] if base.method else [])]
 
 
 def list_changes(base: r.Base) -> list[str]:
     """List the changes of the model and of its tensors, but not the changed keys."""
-    return [*base.said, *_shorten([each.said for each in base.tensors])]
-
-
-def _shorten(lines: Sequence[str]) -> list[str]:
-    rest = len(lines) - MOST_CHANGES
-    return [*lines[:MOST_CHANGES], *([f"and {exact(rest)} more: the JSON report has them"] if rest > 0 else [])]
+    return [*base.said, *list_first([each.said for each in base.tensors], MOST_CHANGES, "change")]
 
 
 def name_changed_measures(measures: Sequence[r.Measure]) -> str:
@@ -136,7 +141,8 @@ def name_change(row: r.Change | Moved) -> str:
 def pick_deepest(components: Iterable[str]) -> list[str]:
     """Return the components without children."""
     names = [*components]
-    return [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
+    parents = {name.rpartition(".")[0] for name in names}
+    return [name for name in names if name not in parents]
 
 
 # removed models, and stand-ins

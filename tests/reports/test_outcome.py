@@ -212,4 +212,4 @@ def test_what_stood_in_is_said_once_for_all_models_unless_the_run_is_to_be_quiet
 def test_of_very_many_it_is_said_how_many_more_there_are() -> None:
     several = outcome(stood_in("encoder", *(f"no {each}" for each in range(42))))
     (said,) = (line.text for line in lines(several) if "no 0" in line.text)
-    assert said.splitlines()[39:] == ["- encoder: no 39", "2 more stand-ins are in the JSON report"]
+    assert said.splitlines()[39:] == ["- encoder: no 39", "- 2 more stand-ins in the JSON report"]
