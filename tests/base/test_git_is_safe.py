@@ -26,7 +26,7 @@ from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
-from pytest_bertsize.commands.init.files import list_files
+from pytest_bertsize.commands.init.files import Files
 from pytest_bertsize.table.settings import load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, GitProject, repository
@@ -162,7 +162,7 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
     folder, out = project.folder, io.StringIO()
     for asked in (None, "mian"):
         find_base(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
-    list_files(folder)
+    Files(folder)
     find_head(folder)
     find_renames(folder, git_head(folder), ["config.json"])
     status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)

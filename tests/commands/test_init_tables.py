@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, find_insensitive_budget
 from pytest_bertsize.commands.console import FOUND, GOOD
-from pytest_bertsize.commands.init.proposal import list_limits, make_name
+from pytest_bertsize.commands.init.configs import list_limits, make_name
 from pytest_bertsize.config.model_config import config_at
 from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.table.limits import Budget, Limit
@@ -113,10 +113,10 @@ def assert_tight(data: dict[str, Any]) -> None:
 
 def test_copies_in_checkpoints_are_left_out_and_counted(tmp_path: Path) -> None:
     copies = {f"runs/ner/checkpoint-{step}/config.json": SAVED for step in (500, 1000)}
-    lay(tmp_path, **{"models/bert/config.json": TINY, "out/config.json": SAVED, "out/optimizer.pt": b"x"}, **copies)
+    lay(tmp_path, **{"models/bert/config.json": TINY}, **copies)
     assert configs(tmp_path) == ["models/bert/config.json"]
     assert left_out(tmp_path) == [
-        "out/config.json and 2 more in a checkpoint folder, a copy of models/bert/config.json"
+        "runs/ner/checkpoint-1000/config.json and 1 more in a checkpoint folder, a copy of models/bert/config.json"
     ]
 
 

@@ -69,8 +69,8 @@ def group(root: Path, title: str) -> list[str]:
     lines = started(root)[2].splitlines()
     if f"{title}:" not in lines:
         return []
-    below = itertools.takewhile(lambda line: line.startswith("  "), lines[lines.index(f"{title}:") + 1 :])
-    return [line.strip() for line in below]
+    below = itertools.takewhile(lambda line: line.startswith("- "), lines[lines.index(f"{title}:") + 1 :])
+    return [line.removeprefix("- ") for line in below]
 
 
 def by_hand(root: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Find the configs of a project: those whose class is certain, and those left to the user."""
+"""Propose a table for each config whose class is certain and that passes the gate today; list the other configs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, count
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.published import find_in, in_catalogue
+from pytest_bertsize.closed_forms.what_if import Variants
+from pytest_bertsize.commands.init.classes import Code
+from pytest_bertsize.commands.init.files import Files
+from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.config import yaml
 from pytest_bertsize.config.parts import LIBRARY, MODULES
 from pytest_bertsize.config.source import Disk, in_file
@@ -20,17 +26,21 @@ from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.vocabulary import SYNONYMS
 from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Unusable
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.quantity import PARAMETERS, parse_count, restated
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.model import ADAPTER, NAMES
 from pytest_bertsize.table.toml import quoted
-from pytest_bertsize.wording import listed, printable, shown
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.commands.init.classes import Code
-    from pytest_bertsize.commands.init.files import Files
-    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.findings import Finding
 
+MOST_TABLES = 200
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Keys of Google's bert_config.json, which names neither a family nor a class."""
 ENDS = {
@@ -41,12 +51,22 @@ ENDS = {
     "SEQ_2_SEQ_LM": ("ForConditionalGeneration",),
 }
 """The possible ends of a class's name, by PEFT's name of the task."""
-LABELLED = ("SEQ_CLS", "TOKEN_CLS")
-YOURS = "the class that your code builds"
+SAYS_NOTHING = frozenset(
+    {
+        *("config", "configs", "configuration", "conf", "cfg", "model", "models", "src", "params", "hparams", "json"),
+        *("train", "training", "args", "arguments", "settings", "data", "resources", "assets", "checkpoints"),
+    }
+)
+"""Parts of a path that name no model."""
+LONGEST = 100
+"""The most characters of a model's name."""
+_DIGITS = range(3, 6)
+"""The digits that a limit may have: rounding up to three adds at most one percent; more than five are hard to read."""
 _SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
 _WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
-_UNNAMEABLE = "*?[#"
-"""Characters that no path in a table's ``config`` can have, since they have a special meaning there."""
+_STEP = re.compile(r"(^|/)(checkpoint|ckpt|global_step|step|epoch)[-_]?\d+/", re.IGNORECASE)
+_UNNAMEABLE = re.compile("[*?[#\ud800-\udfff]")
+"""Characters that no path in a table's ``config`` can have: they have a special meaning there, or are no UTF-8."""
 
 
 class Candidate(Struct, frozen=True):
@@ -61,47 +81,118 @@ class Candidate(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Return the file or folder that the table is proposed for."""
+        """The file or folder that the table is proposed for."""
         return self.adapter or self.reference
 
-
-class ByHand(NamedTuple):
-    """A config, or a file that may be one, for which no table is proposed."""
-
-    place: str
-    """The file, with ``:LINE`` or ``#KEY`` for a place inside it."""
-    why: str
-    """The reason, and the fix."""
-
     @property
-    def reference(self) -> str:
-        """Return the place without its line: the file and, after ``#``, the key of a config in it."""
-        return re.sub(r":\d+$", "", self.place)
+    def telling_path(self) -> str:
+        """The path that gives the model its name; for a folder or an adapter, that of a config.json in the folder."""
+        folder = self.adapter.rpartition("/")[0] if self.adapter else self.reference
+        is_file = not self.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
+        return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
+
+    def write(self, name: str, limits: Sequence[tuple[str, str]] = ()) -> str:
+        """Return the table as TOML."""
+        said = {"config": self.reference, "architecture": self.architecture, "adapter": self.adapter}
+        return write_table(name, (f"{key} = {quoted(value)}" for key, value in said.items() if value), limits)
 
 
-class Configs:
-    """The configs of a project."""
+class Proposal:
+    """The tables that are proposed for a project, and the lines to print beside them."""
 
-    def __init__(self, files: Files, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
-        """Read every file that can be a config.
-
-        :param hub: the table's ``hub``: files of the project by names of the hub.
-        """
-        self.certain: list[Candidate] = []
-        self.by_hand: list[ByHand] = []
-        self.others: dict[str, list[str]] = defaultdict(list)
+    def __init__(self, project: Project, registry: Registry) -> None:
+        """Read every file that can be a config, and propose a table for each that is not declared yet."""
+        self.tables: dict[str, str] = {}
+        """The proposed tables by the names of their models."""
+        self._project, self._registry, self._root = project, registry, project.root
+        self._files = Files(project.root)
+        self.code = Code(self._files, registry)
+        self._certain: list[Candidate] = []
+        self._by_hand: dict[str, str] = {}
+        """By place, with ``:LINE`` for a line in it, the reason why no table is proposed, and the fix."""
+        self._unknown: dict[str, list[str]] = defaultdict(list)
         """Files of unknown families, by their model_type."""
-        self._root, self._registry, self._code, self._hub = files.root, registry, code, hub
-        self._of_others: set[str] = set()
+        self._parts: set[str] = set()
         """Configs that are not models of their own, because a folder of modules or an adapter uses them."""
-        for file, content in files.read_all(files.configs, "JSON and YAML"):
+        self._copies: dict[str, list[str]] = defaultdict(list)
+        """The configs in checkpoints by the config that they are copies of."""
+        for file, content in self._files.read_all(self._files.configs):
             if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
                 self._read(file, content)
-        self.certain = [each for each in self.certain if each.place not in self._of_others]
-        self.by_hand = [each for each in self.by_hand if each.reference not in self._of_others]
+        self._declared = {*_list_declared(project)}
+        self._propose()
+        left = {*self._parts, *filter(self._is_declared, map(_without_line, self._by_hand))}
+        self._by_hand = {place: why for place, why in self._by_hand.items() if _without_line(place) not in left}
+
+    @property
+    def uncertain(self) -> int:
+        """The number of configs without a proposed table."""
+        return len(self._by_hand)
+
+    def describe_by_hand(self) -> list[str]:
+        """Write one sentence for all places with the same reason."""
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for place, why in self._by_hand.items():
+            by_reason[why].append(printable(place))
+        return [f"{listed(those, 1)}: {why}" for why, those in by_reason.items()]
+
+    def describe_left_out(self) -> Iterator[str]:
+        for original, those in self._copies.items():
+            yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
+        for family, those in self._unknown.items():
+            yield f"{listed(those, 1)}, of the family {printable(family)}, which is not known"
+        yield from (*self._files.describe_left_out(), *self.code.describe_unread())
+
+    # the tables
+
+    def _propose(self) -> None:
+        counted: list[tuple[Candidate, Any, Derivation]] = []
+        rest = [each for each in self._certain if each.place not in self._parts]
+        rest.sort(key=lambda each: (each.place.count("/"), each.place))
+        for each in rest[:MOST_TABLES]:
+            settings = self._project.parse_beside(each.write("model"))
+            subject = examine(settings.models["model"], settings, self._registry)
+            if subject.derivation and not subject.errors:
+                counted.append((each, subject, subject.derivation))
+            elif not self._is_declared(each.place):
+                self._leave_unusable(subject.errors, each.place)
+        for each in rest[MOST_TABLES:]:
+            why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
+            self._by_hand[each.place] = why
+        known: dict[str, str] = {}
+        for each, subject, derivation in sorted(counted, key=lambda one: _STEP.search(one[0].place) is not None):
+            original = known.setdefault(_describe_shape(derivation), each.place)
+            if self._is_declared(each.place):
+                continue
+            if original != each.place and _STEP.search(each.place):
+                self._copies[original].append(printable(each.place))
+                continue
+            name = make_name(each.telling_path, each.family, {*self._project.settings.models, *self.tables})
+            table = each.write(name, [*list_limits(derivation)])
+            settings = self._project.parse_beside(table)
+            review = conclude_unbuilt(replace(subject, model=settings.models[name], settings=settings))
+            if wrong := [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]:
+                self._by_hand[each.place] = f"{wrong[0].message}; {wrong[0].fix}"
+            else:
+                self.tables[name] = table
+
+    def _is_declared(self, place: str) -> bool:
+        file, _, inner = place.partition("#")
+        return ((self._root / file).resolve(), inner) in self._declared
+
+    def _leave_unusable(self, findings: Sequence[Finding], file: str) -> None:
+        """Note the first mistake in a config, and the number of the others."""
+        first, *rest = findings
+        more = f" (and {len(rest)} more)" if rest else ""
+        self._by_hand[first.place or file] = f"{first.message}; {first.fix}{more}"
+
+    # the configs
 
     def _read(self, file: str, content: bytes) -> None:
         name = PurePosixPath(file).name
+        if _UNNAMEABLE.search(file):
+            self._by_hand |= {file: "no table can name this path: rename it"} if b"model_type" in content else {}
+            return
         if name == MODULES:
             self._read_modules(file, content)
             return
@@ -111,143 +202,152 @@ class Configs:
         except Unusable as unusable:
             is_meant = name in NAMES and (b"hidden_size" in content or content.startswith(LFS_POINTER))
             if is_meant or name == ADAPTER:
-                self.by_hand.append(explain(unusable.findings, file))
+                self._leave_unusable(unusable.findings, file)
             return
-        if not _can_be_named(file):
-            if "model_type" in data:
-                self._leave_by_hand(
-                    file, f"no table can name this path: rename the part with one of {' '.join(_UNNAMEABLE)} in it"
-                )
-        elif name == ADAPTER:
-            self._read_adapter(file, data)
-        elif not self._read_config(file, data):
-            self._read_inner(file, data)
+        read = self._read_adapter if name == ADAPTER else self._read_config
+        if why := read(file, data):
+            self._by_hand[file] = why
 
-    def _leave_by_hand(self, place: str, why: str) -> None:
-        self.by_hand.append(ByHand(place, why))
-
-    def _read_config(self, file: str, data: dict[str, object]) -> bool:
-        """Return whether the top level of a file is a config; if it is, note the file."""
+    def _read_config(self, file: str, data: dict[str, Any]) -> str:
+        """Note the file as a candidate, or return why its class is uncertain; ``""`` also if it is no config."""
         family, named = data.get("model_type"), data.get("architectures")
         if family is None and all(type(data.get(key)) is int for key in GOOGLES):
             likely = self._registry.likely(data, file)[:3]
             families = " or ".join(f'"{each}"' for each in likely)
             why = f"neither a family nor a class is named: declare it with architecture, and with family = {families}"
-            self._leave_by_hand(file, next(filter(None, map(self._explain_own, likely)), why))
-            return True
+            return next(filter(None, map(self.code.explain_own, likely)), why)
         is_saved = PurePosixPath(file).name in NAMES or "transformers_version" in data
         if not isinstance(family, str) or not (named or (is_saved and _SIZES & data.keys())):
-            return False
+            return ""
         if not self._registry.families(family):
-            self.others[family].append(file)
-        elif why := self._explain_doubt(family, named):
-            self._leave_by_hand(file, why)
-        else:
-            self.certain.append(Candidate(file, family))
-        return True
-
-    def _explain_doubt(self, family: str, named: object) -> str:
-        """Return why the class of a config, whose family is known, is uncertain; ``""`` if it is certain."""
-        if not named:
-            return f"no class is named: declare it with architecture, {YOURS}"
+            self._unknown[family].append(printable(file))
+            return ""
+        yours = "declare it with architecture, the class that your code builds"
         if not isinstance(named, list) or len(named) != 1:
-            return f"several classes are named: declare it with architecture, {YOURS}"
+            return f"{'several classes are' if named else 'no class is'} named: {yours}"
         name = str(named[0])
-        if self._registry.find(family, name) is not None and self._code.is_foreign(name):
-            return f"no Python file here names {name}: declare it with architecture, {YOURS}"
-        return self._explain_own(family)
+        if self._registry.find(family, name) is not None and self.code.is_foreign(name):
+            return f"no Python file here names {name}: {yours}"
+        if not (own := self.code.explain_own(family)):
+            self._certain.append(Candidate(file, family))
+        return own
 
-    def _explain_own(self, family: str) -> str:
-        """Return why a config may be for a class of the project; ``""`` if the project has no class of this family."""
-        file = self._code.own_families.get(family)
-        what = f"{printable(file or '')} defines classes of the family {family}"
-        return f"{what}: if this config is for one of them, declare that class by a factory" if file else ""
-
-    def _read_inner(self, file: str, data: dict[str, object]) -> None:
-        """Note the configs of known families inside a file, but no config inside another config."""
-        waiting: list[tuple[str, object]] = [*data.items()]
-        for path, value in waiting:
-            if not isinstance(value, dict):
-                continue
-            family = value.get("model_type")
-            if not (isinstance(family, str) and _SIZES & value.keys()):
-                waiting += [(f"{path}.{key}", each) for key, each in value.items() if "." not in key]
-            elif self._registry.families(family):
-                why = f"a config of the family {family} inside a file: if your code builds it, declare it by this place"
-                self._leave_by_hand(f"{file}#{path}", why)
-
-    def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
-        self._of_others |= {str(PurePosixPath(file).parent / name) for name in NAMES}
-        base, task = data.get("base_model_name_or_path"), data.get("task_type")
-        config = self._read_base(base) if isinstance(base, str) else None
+    def _read_adapter(self, file: str, data: dict[str, Any]) -> str:
+        self._parts |= {str(PurePosixPath(file).parent / name) for name in NAMES}
+        base, task = data.get("base_model_name_or_path"), str(data.get("task_type"))
+        is_known = isinstance(base, str) and (
+            os.path.lexists(self._root / base) or find_in(self._project.settings.hub, base) or in_catalogue(base)
+        )
+        try:
+            config = in_file(Disk(self._root, self._project.settings.hub), str(base)) if base and is_known else None
+        except Unusable:
+            config = None
+        why = (
+            f"its base model or its class is unknown: declare it with config, architecture and adapter = {quoted(file)}"
+        )
         if config is None:
-            where = "is neither in the project nor in the catalogue"
-            why = f"its base model, {shown(base)}, {where}: declare it with config, architecture and adapter"
-            self._leave_by_hand(file, why)
-            return
+            return why
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
-        of_task = [name for name in known if name.endswith(ENDS.get(str(task), ()))]
+        of_task = [name for name in known if name.endswith(ENDS.get(task, ()))]
         said = (data.get("auto_mapping") or {}).get("base_model_class")
         certain = [said] if said in known else [name for name in config.architectures if name in of_task]
-        certain = certain or (of_task if task not in LABELLED else [])
-        if own := self._explain_own(family):
-            self._leave_by_hand(file, own)
-        elif len(certain) == 1:
-            architecture = "" if [*config.architectures] == certain else certain[0]
-            self.certain.append(Candidate(str(base), family, architecture, file))
-        else:
-            likely = f" = {quoted(of_task[0])}" if of_task else ""
-            labels = ", overrides = { num_labels = … }" if task in LABELLED else ""
-            keys = f"config = {quoted(str(base))}, architecture{likely}{labels} and adapter = {quoted(file)}"
-            self._leave_by_hand(file, f"its class and its number of labels are unknown: declare it with {keys}")
-
-    def _read_base(self, base: str) -> ModelConfig | None:
-        """Return the config of an adapter's base model, from the project or the catalogue, else ``None``."""
-        is_known = os.path.lexists(self._root / base) or find_in(self._hub, base) or in_catalogue(base)
-        try:
-            return in_file(Disk(self._root, self._hub), base) if base and is_known else None
-        except Unusable:
-            return None
+        if not certain and task not in {"SEQ_CLS", "TOKEN_CLS"}:  # which have a number of labels
+            certain = of_task
+        if own := self.code.explain_own(family):
+            return own
+        if len(certain) != 1:
+            return why
+        architecture = "" if [*config.architectures] == certain else certain[0]
+        self._certain.append(Candidate(str(base), family, architecture, file))
+        return ""
 
     def _read_modules(self, file: str, content: bytes) -> None:
         """Note the folder of ``file`` if the file lists the modules of a model of sentence-transformers."""
         try:
-            entries = json.loads(content)
+            listed_here = json.loads(content)
         except (ValueError, RecursionError):
             return
-        entries = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-        if not any(str(each.get("type")).startswith(LIBRARY) for each in entries):
-            return
-        folder = PurePosixPath(file).parent
-        for entry in entries:
-            self._of_others |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
-        if _can_be_named(file):
-            self.certain.append(Candidate(str(folder), "sentence-transformers"))
+        entries = [each for each in listed_here if isinstance(each, dict)] if isinstance(listed_here, list) else []
+        if any(str(each.get("type")).startswith(LIBRARY) for each in entries):
+            folder = PurePosixPath(file).parent
+            self._parts |= {str(folder / str(entry.get("path")) / name) for entry in entries for name in NAMES}
+            self._certain.append(Candidate(str(folder), "sentence-transformers"))
 
 
-def explain(findings: Sequence[Finding], file: str) -> ByHand:
-    """Return the line for an unusable config: its first mistake, and the number of the others."""
-    first, *rest = findings
-    more = f" (and {len(rest)} more)" if rest else ""
-    return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")
+def _without_line(place: str) -> str:
+    return re.sub(r":\d+$", "", place)
 
 
-def describe_by_hand(places: Iterable[ByHand]) -> list[str]:
-    """Write one sentence for all places with the same reason."""
-    by_reason: dict[str, list[str]] = defaultdict(list)
-    for each in places:
-        by_reason[each.why].append(printable(each.place))
-    return [f"{listed(those, 1)}: {why}" for why, those in by_reason.items()]
+def _list_declared(project: Project) -> Iterator[tuple[Path, str]]:
+    """Yield the file of each declared config or adapter, and the key of a config inside the file, else ``""``."""
+    for model in project.settings.models.values():
+        inner = model.config.partition("#")[2]
+        places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
+        for name, path in [(model.adapter_file, "")] if model.adapter_file else places:
+            try:
+                yield (project.root / name).resolve(), path
+            except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
+                continue
 
 
-def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
-    """Write one sentence for all configs of unknown families."""
-    named = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
-    if others:
-        yield f"configs of unknown families: {', '.join(named)}"
+def _describe_shape(derivation: Derivation) -> str:
+    """Return the class, and all sizes and switches that change the count, except the number of labels."""
+    form, keys = derivation.form, derivation.family.keys
+    sizes = {symbol: size for symbol, size in form.dims.sizes.items() if symbol != "C"}
+    switches = [each.key for those in (keys.switches, keys.choices, keys.lists) for each in those]
+    return str((form.architecture.name, sizes, [(name, form.dims.switches.get(name)) for name in switches]))
 
 
-def _can_be_named(path: str) -> bool:
-    """Return whether a table can name a path: the path is UTF-8, and has none of the characters :data:`_UNNAMEABLE`."""
-    return not any(mark in _UNNAMEABLE or "\ud800" <= mark <= "\udfff" for mark in path)
+# names: from the folder or the file, each unique
+
+
+def make_name(path: str, family: str, taken: Collection[str]) -> str:
+    """Make a name that a table can have and that no other model has.
+
+    :param path: path of the config: ``models/encoder/config.json`` becomes ``encoder``.
+    :param family: the name if no part of the path is telling.
+    """
+    file = PurePosixPath(path)
+    stem = "" if file.name in NAMES and (file.parent.name or file.name == NAMES[0]) else file.stem
+    parts = [name for part in (stem, *reversed(file.parent.parts)) if (name := _make_valid(part))]
+    telling = [name for name in parts if name.lower() not in SAYS_NOTHING]
+    name = telling[0] if telling else _make_valid(family) or "model"
+    longer = (f"{other}-{name}"[:LONGEST] for other in (*telling, *parts) if other != name)
+    numbered = (f"{name[:90]}-{number}" for number in count(2))
+    return next(each for each in chain([name], longer, numbered) if each not in taken)
+
+
+def _make_valid(part: str) -> str:
+    """Return a part of a path as a valid test id, without an ending such as ``-config``."""
+    name = re.sub(r"[^\w.+@-]+", "-", part)
+    name = re.sub(r"[._-]conf(ig)?$", "", name, flags=re.IGNORECASE)
+    return re.sub(r"^\W+|-+$", "", name)[:LONGEST]
+
+
+# limits a little above today's counts, as an author writes them
+
+
+def list_limits(derivation: Derivation) -> Iterator[tuple[str, str]]:
+    """Yield a limit for the total and for each top-level component, lower than one more layer would need.
+
+    The limit is 0 for a component that only other classes of the family have. An adapter adds a limit on ``trainable``.
+    """
+    form, variants = derivation.form, Variants(derivation)
+    layers = [size.key for size in variants.sizes.values() if size.repeats]
+    deeper = [varied for each in layers if (varied := variants.varied(**{each: variants.now(each) + 1}))]
+    parts = [name for name, count in form.components.items() if "." not in name and count]
+    for component in (TOTAL, *([TRAINABLE] if "adapters" in parts else []), *parts):
+        larger = [each.count_of(component) for each in deeper if each.count_of(component) > form.count_of(component)]
+        yield component, write_limit_above(form.count_of(component), min(larger, default=None))
+    known = derivation.family.component_names(form.dims)
+    yield from ((name, "0") for name in known if "." not in name and name not in parts)
+
+
+def write_limit_above(count: int, too_much: int | None = None) -> str:
+    """Return ``'"110M"'`` for ``109_482_240``: round up to as few digits as keep the limit below ``too_much``."""
+    for digits in _DIGITS if count >= 10 ** _DIGITS[0] else ():
+        limit = restated(count, "max", f"1.{'0' * (digits - 1)}K", PARAMETERS)
+        if too_much is None or parse_count(limit.strip('"')) < too_much:
+            return limit
+    return f"{count:_}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,16 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.structure import inventory_of
+from pytest_bertsize.commands.init.configs import list_limits, write_limit_above
 from pytest_bertsize.commands.init.project import write_table
-from pytest_bertsize.commands.init.proposal import list_limits, write_limit_above
-from pytest_bertsize.commands.init.rows import MOST_ROWS, Row, propose_rows
+from pytest_bertsize.commands.init.rows import Row, propose_rows
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, common
 from pytest_bertsize.review.check import conclude
 from pytest_bertsize.review.examine import examine
-from pytest_bertsize.table.extra import KEY, MODULE_PATH
+from pytest_bertsize.table.extra import KEY
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import inline, quoted
-from pytest_bertsize.wording import listed, printable, shown
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
@@ -36,9 +35,6 @@ LARGE = 5
 """The divisor of the total: a nested component with at least a fifth of it gets a limit of its own."""
 ROWS_OF_MODULES = 20
 """The divisor without a closed form: a module with at least a twentieth of the total gets a limit of its own."""
-PEFT_HAS_ADAPTED = (
-    'PEFT has adapted it; declare its base by config, with adapter = "path/to/adapter_config.json", for a closed form'
-)
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -56,11 +52,11 @@ class Draft(Struct, frozen=True):
     backbones: Mapping[str, str] = {}
     """The class of each backbone by its attribute (``""`` for the model itself); empty without a closed form."""
     options: Mapping[str, bool] = {}
-    without: tuple[str, ...] = ()
     tied: Mapping[str, str] = {}
-    frozen: tuple[str, ...] = ()
-    extra: tuple[Row, ...] = ()
-    limits: tuple[tuple[str, str], ...] = ()
+    without: Sequence[str] = ()
+    frozen: Sequence[str] = ()
+    extra: Sequence[Row] = ()
+    limits: Sequence[tuple[str, str]] = ()
     why: str = ""
     """The reason why the model has no closed form."""
     kept: Mapping[str, str] = {}
@@ -77,29 +73,24 @@ class Draft(Struct, frozen=True):
     @property
     def keys(self) -> dict[str, str]:
         """The keys of the table without its limits, with their values as TOML."""
-        return dict(self._list_keys())
-
-    def _list_keys(self) -> Iterator[tuple[str, str]]:
-        for name in ("factory", "kwargs", "config", "family"):
-            if value := getattr(self, name):
-                yield name, inline(value)
-        yield from self.kept.items()
+        found = {
+            name: inline(value) for name in ("factory", "kwargs", "config", "family") if (value := getattr(self, name))
+        }
+        found |= self.kept
         paths, classes = [*self.backbones], {*self.backbones.values()}
-        if not paths:
-            yield "closed_form", f"false{self.why and f'  # {self.why}'}"
+        if paths:
+            found["architecture"] = quoted(*classes) if len(classes) == 1 else inline(self.backbones)
         else:
-            yield "architecture", quoted(classes.pop()) if len(classes) == 1 else inline(self.backbones)
+            found["closed_form"] = f"false{self.why and f'  # {self.why}'}"
         if paths not in ([], [""]):
-            yield "backbone", inline(paths if len(paths) > 1 else paths[0])
-        for name in ("options", "tied", "without", "frozen"):
-            if value := getattr(self, name):
-                yield name, inline(list(value) if isinstance(value, tuple) else value)
+            found["backbone"] = inline(paths if len(paths) > 1 else paths[0])
+        also = {name: getattr(self, name) for name in ("options", "tied", "without", "frozen")}
+        found |= {name: inline(value) for name, value in also.items() if value}
         if self.extra:
-            yield "extra", "".join(("[\n", *(f"    {row},\n" for row in self.extra), "]"))
+            found["extra"] = "".join(("[\n", *(f"    {row},\n" for row in self.extra), "]"))
         if self.build:
-            yield "build", inline(self.build)
-        if self.limits:
-            yield "lock", '"strict"'
+            found["build"] = inline(self.build)
+        return found | ({"lock": '"strict"'} if self.limits else {})
 
 
 class Backbone(NamedTuple):
@@ -111,15 +102,52 @@ class Backbone(NamedTuple):
 
 
 class Discovery:
-    """A search for the table of a built model, in steps that keep the results of earlier steps."""
+    """The search for the table of a built model."""
 
     def __init__(self, project: Project, registry: Registry, built: Built, bare: Draft) -> None:
         """:param bare: the part of the table that is known before the build."""
-        self.project, self.registry, self.built = project, registry, built
+        self.project, self.registry, self.built, self._bare = project, registry, built, bare
         self.problem = ""
+        """The reason why a model with a backbone has no closed form."""
         self.backbones = [*self._find_backbones()]
-        self._bare = self._draft = bare
-        self._subjects: dict[str, Subject] = {}
+
+    def run(self) -> Draft:
+        """Return a draft with which the built model passes the gate, by its closed form, else by its lock and budget.
+
+        :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
+        """
+        self.problem = unknown = self._describe_unknown()
+        why = unknown or "no class of a known family is in it"
+        if self.backbones:
+            try:
+                found = self._describe_modules()
+                self.problem = error = self.find_error(found)
+                if error and self.examine(found).derivation:
+                    self.problem = unknown or error
+            except SettingsError:
+                self.problem = "no table can name its modules"
+            else:
+                if not self.problem:
+                    return replace(found, limits=[*list_limits_of_parts(self.examine(found))])
+            classes = ", ".join(dict.fromkeys(each.architecture.name for each in self.backbones))
+            why = f"{classes} and extra do not describe it"
+        if errors := self.review(self.examine(self._bare)).errors:
+            raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
+        return replace(self._bare, why=why, limits=[*self._limit_modules()])
+
+    def examine(self, draft: Draft) -> Subject:
+        """Return the subject of a review: the model with the table ``draft``, but without limits."""
+        settings = self.project.parse_beside(str(replace(draft, limits=())))
+        model = settings.models[draft.name]
+        return examine(model, settings, self.registry, built=self.built if model.has_config_of_build else None)
+
+    def find_error(self, draft: Draft) -> str:
+        """Return the gate's error for a draft; ``""`` if the built model passes."""
+        return next((each.message for each in self.review(self.examine(draft)).errors), "")
+
+    def review(self, subject: Subject) -> Review:
+        """Review the built model with the parameters that torch does not see, which its lock will have."""
+        return conclude(subject, self.built._replace(hidden=()))
 
     def _find_backbones(self) -> Iterator[Backbone]:
         """Yield the outermost models of the library that have a closed form."""
@@ -141,135 +169,46 @@ class Discovery:
         ]
         return f"there is no closed form for {listed(unknown, 4)}" if unknown else ""
 
-    @cached_property
-    def _actual(self) -> dict[str, Tensor]:
-        return {each.name: each for each in self.built.tensors}
+    def _describe_modules(self) -> Draft:
+        """Return the draft with the backbones, what the class has changed in them, and what it has beside them."""
+        actual = {each.name: each for each in self.built.tensors}
 
-    def run(self) -> Draft:
-        """Return a draft with which the built model passes the gate, by its closed form, else by its lock and budget.
+        def expect(draft: Draft) -> Inventory:
+            return self.examine(draft).expected or Inventory(())
 
-        :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
-        """
-        self.problem = self._describe_unknown()
-        why = self.problem or "no class of a known family is in it"
-        paths = [each.finished.path for each in self.backbones]
-        if unnamed := next((path for path in paths if path and not MODULE_PATH.fullmatch(path)), ""):
-            why = f"no table can name the path {printable(shown(unnamed))}"
-            self.problem = f"{why}: rename it with letters, digits and _"
-        elif self.backbones:
-            self._find_closed_form()
-            error = self.find_error(self._draft)
-            adapted = any(".base_layer." in name for name in self._actual) and PEFT_HAS_ADAPTED
-            self.problem = error and (adapted or self._find_nested() or self._describe_unsaid() or error)
-            if not error:
-                return replace(self._draft, limits=tuple(list_limits_of_parts(self.examine(self._draft))))
-            classes = ", ".join(dict.fromkeys(self._draft.backbones.values()))
-            why = f"{classes} and extra do not describe it"
-        if errors := self.review(self.examine(self._bare)).errors:
-            raise SettingsError(f"{self._bare.factory} is built, and would fail: {errors[0].sentence}")
-        return replace(self._bare, why=why, limits=tuple(self._limit_modules()))
+        def find_others(expected: Inventory) -> set[str]:
+            return {
+                name
+                for name, each in expected.by_name.items()
+                if name not in actual or actual[name].shape != each.shape
+            }
 
-    def _find_closed_form(self) -> None:
-        self._keep(backbones={each.finished.path: each.finished.architecture for each in self.backbones})
-        with_family = replace(self._draft, family=self.backbones[0].finished.family)
-        if self._draft.config and not self._expect().tensors and self.examine(with_family).expected:
-            self._draft = with_family
+        draft = replace(self._bare, backbones={each.finished.path: each.architecture.name for each in self.backbones})
+        if draft.config and not expect(draft).tensors:
+            with_family = replace(draft, family=self.backbones[0].finished.family)
+            draft = with_family if expect(with_family).tensors else draft
         usual = {name: value for each in self.backbones for name, value in each.architecture.options.items()}
         flips = product((False, True), repeat=len(usual))  # an argument with its default is left out
         options = [{name: not usual[name] for name, other in zip(usual, each, strict=True) if other} for each in flips]
-        self._keep(options=min(options, key=self._count_differences))
-        before = self._expect()
-        known = before.by_name
-        self._keep(without=tuple(name_modules({name for name, each in known.items() if self._is_other(each)}, known)))
-        self._keep(tied=dict(self._find_ties()))
-        self._keep(extra=tuple(self._find_extra(before)))
-        self._keep(frozen=tuple(self._find_frozen()))
-
-    def _keep(self, **found: Any) -> None:
-        self._draft = replace(self._draft, **found)
-
-    def examine(self, draft: Draft) -> Subject:
-        """Return the subject of a review: the model with the table ``draft``, but without limits."""
-        table = str(replace(draft, limits=()))
-        if table not in self._subjects:
-            settings = self.project.parse_beside(table)
-            model = settings.models[draft.name]
-            built = self.built if model.has_config_of_build else None
-            self._subjects[table] = examine(model, settings, self.registry, built=built)
-        return self._subjects[table]
-
-    def find_error(self, draft: Draft) -> str:
-        """Return the gate's error for a draft; ``""`` if the built model passes."""
-        return next((each.message for each in self.review(self.examine(draft)).errors), "")
-
-    def review(self, subject: Subject) -> Review:
-        """Review the built model with the parameters that torch does not see, which its lock will have."""
-        return conclude(subject, self.built._replace(hidden=()))
-
-    def _find_nested(self) -> str:
-        """Name a model of the library that is inside a backbone, but not in its closed form; ``""`` for none."""
-        known = self._expect().by_name
-        for each in self.built.finished if known else ():
-            is_part = any(f"{name}.".startswith(f"{each.path}.") for name in known)
-            if each.path and not is_part and self.registry.find(each.family, each.architecture):
-                kinds = f"{each.path} is a {each.architecture} in a class that is a model of the library itself"
-                return f"{kinds}; if a class has both as attributes, each of them has a closed form"
-        return ""
-
-    def _describe_unsaid(self) -> str:
-        """Name the modules outside the backbones that no row of ``extra`` describes; ``""`` if there are none."""
-        if self._draft.extra or not self._expect().tensors or not (beside := self._list_beside()):
-            return ""
-        modules = dict.fromkeys(each.name.rpartition(".")[0] or each.name for each in beside)
-        rows = f"{MOST_ROWS} rows of extra do not cover the modules beside its backbone: {listed([*modules], 4)}"
-        return self._describe_unknown() or rows
-
-    def _expect(self) -> Inventory:
-        """Return the tensors that the draft expects; none if the draft is unusable."""
-        return self.examine(self._draft).expected or Inventory(())
-
-    def _count_differences(self, options: Mapping[str, bool]) -> int:
-        expected = self.examine(replace(self._draft, options=options)).expected
-        return sum(map(self._is_other, expected.tensors)) if expected else len(self._actual) + 1
-
-    def _is_other(self, expected: Tensor) -> bool:
-        return expected.name not in self._actual or self._actual[expected.name].shape != expected.shape
-
-    def _find_ties(self) -> Iterator[tuple[str, str]]:
-        """Yield pairs of paths: a module of a backbone, and the other module whose tensors it shares."""
-        known = self._expect().by_name
-        tied = {
-            name: each.tied_to
-            for name, each in self._actual.items()
-            if each.tied_to in known and name in known and known[name].tied_to is None
+        drafts = [(replace(draft, options=each), expect(replace(draft, options=each))) for each in options]
+        draft, before = min(drafts, key=lambda each: len(find_others(each[1])) if each[1].tensors else len(actual) + 1)
+        draft = replace(draft, without=name_modules(find_others(before), before.by_name))
+        draft = replace(draft, tied=dict(_find_ties(actual, expect(draft).by_name)))
+        known = expect(draft)
+        beside = [
+            each
+            for each in inventory_of(self.built, known).tensors
+            if each.name not in known.by_name and each.tied_to not in known.by_name
+        ]
+        draft = replace(draft, extra=[*_add_components(propose_rows(beside, self.built.kinds), before)])
+        usually = (known := expect(draft)).by_name
+        own = {each.name: each for each in inventory_of(self.built, known).tensors if each.tied_to is None}
+        frozen = {
+            name
+            for name, each in own.items()
+            if not each.trainable and not (name in usually and not usually[name].trainable)
         }
-        for path in name_modules(set(tied), known):
-            ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if f"{name}.".startswith(f"{path}.")}
-            if len(ends) == 1:
-                yield path, ends.pop()
-
-    def _find_extra(self, before: Inventory) -> Iterator[Row]:
-        """Yield a row for each module outside the backbones; if it replaces a backbone's module, with that component.
-
-        :param before: the backbones' tensors before the class deleted or replaced modules.
-        """
-        for row in propose_rows(self._list_beside(), self.built.kinds):
-            parts = {each.component for each in before.tensors if f"{each.name}.".startswith(f"{row.first}.")}
-            component = common(parts, "") if parts else ""
-            yield replace(row, arguments={**row.arguments, "component": component}) if component else row
-
-    def _list_beside(self) -> list[Tensor]:
-        """List the built tensors outside the backbones."""
-        expected = self._expect()
-        known = expected.by_name
-        actual = inventory_of(self.built, expected).tensors
-        return [each for each in actual if each.name not in known and each.tied_to not in known]
-
-    def _find_frozen(self) -> list[str]:
-        expected = self._expect()
-        usual = {each.name for each in expected.tensors if not each.trainable}
-        own = {each.name: each for each in inventory_of(self.built, expected).tensors if each.tied_to is None}
-        return name_modules({name for name, each in own.items() if not each.trainable and name not in usual}, own)
+        return replace(draft, frozen=name_modules(frozen, own))
 
     def _limit_modules(self) -> Iterator[tuple[str, str]]:
         actual = inventory_of(self.built)
@@ -282,6 +221,31 @@ class Discovery:
 
 def _is_in(path: str, outer: str) -> bool:
     return not outer or f"{path}.".startswith(f"{outer}.")
+
+
+def _find_ties(actual: Mapping[str, Tensor], known: Mapping[str, Tensor]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of paths: a module of a backbone, and the other module whose tensors it shares."""
+    tied = {
+        name: each.tied_to
+        for name, each in actual.items()
+        if each.tied_to in known and name in known and known[name].tied_to is None
+    }
+    for path in name_modules({*tied}, known):
+        ends = {str(tied[name])[: -len(name) + len(path)] for name in tied if f"{name}.".startswith(f"{path}.")}
+        if len(ends) == 1:
+            yield path, ends.pop()
+
+
+def _add_components(rows: Iterable[Row], before: Inventory) -> Iterator[Row]:
+    """Yield the rows; one that replaces a backbone's module gets the component of that module.
+
+    :param before: the backbones' tensors before the class deleted or replaced modules.
+    """
+    for row in rows:
+        first = f"{row.name.replace('*', '0')}."
+        parts = {each.component for each in before.tensors if f"{each.name}.".startswith(first)}
+        component = common(parts, "") if parts else ""
+        yield replace(row, arguments={**row.arguments, "component": component}) if component else row
 
 
 def list_limits_of_parts(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Add the proposed tables to the project's pyproject.toml; everything else in the file stays byte for byte."""
+"""The project's pyproject.toml: add the proposed tables; everything else in the file stays byte for byte."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import tomli
 from msgspec import Struct
@@ -17,17 +16,11 @@ from msgspec.structs import replace
 
 from pytest_bertsize.table.model import FOUND, TABLE
 from pytest_bertsize.table.settings import Settings, SettingsError, load, parse, tables_of_models
-from pytest_bertsize.table.toml import CannotReplace, find_braces, key, line_in_toml, quoted, replace_keys
-from pytest_bertsize.wording import shown
+from pytest_bertsize.table.toml import CannotReplace, key, replace_keys
 
-NEW = """\
-# The BERT-family models of this project and their limits, for pytest-bertsize: pytest --bert-budget
-
-[tool.pytest.ini_options]
-minversion = "8.2"
-"""
-NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
-"""The start of a new pyproject.toml without settings of pytest, which could override those of another file."""
+NEW = "# The BERT-family models of this project and their limits, for pytest-bertsize: pytest --bert-budget\n"
+ROOT = '\n[tool.pytest.ini_options]\nminversion = "8.2"\n'
+"""Settings that make the folder of a new pyproject.toml pytest's root, if no other file of the folder has settings."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -35,6 +28,7 @@ _OF_PYTEST = {
     ".pytest.ini": "",
     "tox.ini": r"^\[pytest\]",
     "setup.cfg": r"^\[tool:pytest\]",
+    "pyproject.toml": r"^\s*\[+\s*tool\s*\.\s*pytest\b",
 }
 """The section with pytest's settings in each file from which pytest reads them; ``""`` if it needs no section."""
 
@@ -54,9 +48,10 @@ class Project(Struct, frozen=True):
         return self.path.parent
 
     @property
-    def is_here(self) -> bool:
-        """Return whether init was started in this folder."""
-        return os.path.realpath(self.root) == os.path.realpath(os.curdir)
+    def option(self) -> str:
+        """The option that names this folder in a command; ``""`` if init was started in it."""
+        is_here = os.path.realpath(self.root) == os.path.realpath(os.curdir)
+        return "" if is_here else f" --project {shlex.quote(os.path.relpath(self.root))}"
 
     @property
     def is_new(self) -> bool:
@@ -64,8 +59,28 @@ class Project(Struct, frozen=True):
 
     @property
     def becomes_root(self) -> bool:
-        """Return whether the file is new and gets settings of pytest, because no other file of this folder has any."""
         return self.is_new and not self.is_root
+
+    @property
+    def next_command(self) -> str:
+        """The command to run next, which reads the table if the user starts it where init was started."""
+        is_read = self.is_root or self.becomes_root or not _find_root_above(self.root)
+        return "pytest --bert-budget pyproject.toml" if is_read and not self.option else f"bertsize check{self.option}"
+
+    def warn_of_roots(self) -> Iterator[str]:
+        """Yield a warning if the table makes its folder pytest's root, or if pytest does not read the table."""
+        above = _find_root_above(self.root)
+        if above is None or (self.is_root and not self.becomes_root):
+            return
+        here, there = map(_name_folder, (self.root, above))
+        no_longer = f"pytest's settings in {there} then no longer apply to {here}"
+        if self.becomes_root:
+            yield f"the new [tool.pytest.ini_options] makes {here} pytest's root: {no_longer}"
+        else:
+            yield (
+                f"pytest uses {there} as the root of {here}: for pytest to read this table, give pyproject.toml a "
+                f'[tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
+            )
 
     def parse_beside(self, tables: str) -> Settings:
         """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``.
@@ -75,41 +90,25 @@ class Project(Struct, frozen=True):
         of_all = ("interpreter", "transformers", "hub", "python_path", "closed_forms")
         return replace(parse(tables, self.path), **{name: getattr(self.settings, name) for name in of_all})
 
-    def add_tables(self, tables: Iterable[str], lock: str = "") -> str:
+    def add_tables(self, tables: Iterable[str], keys: Mapping[str, str] | None = None) -> str:
         """Return the file's text with the proposed tables at its end, in the file's line endings.
 
-        :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
-        :raises SettingsError: with the text to paste, if no table can be added at the end.
+        :param keys: keys of ``[tool.bertsize]`` to write, as TOML.
+        :raises SettingsError: with the text to paste, if the tables or keys cannot be added.
         """
-        return self._append(self.text or "", [*tables], lock)
+        head = f"{NEW}{ROOT if self.becomes_root else ''}" if self.is_new else ""
+        return self._add(f"{self.text or ''}{head}", [*tables], keys or {})
 
-    def _append(self, text: str, tables: list[str], lock: str) -> str:
-        headed = [write_lock(lock), *tables] if lock else tables
-        if self.is_new:
-            return "\n".join((f"{text}{NEW if self.becomes_root else NEW_BESIDE_SETTINGS}", *headed))
-        newline = "\r\n" if text.count("\r\n") > text.count("\n") / 2 else "\n"
-        text += "" if text.endswith("\n") else newline
-        for before, added in [(text, headed), *((each, tables) for each in _insert_lock(text, lock, newline))]:
-            after = before + "".join(f"\n{each}" for each in added).replace("\n", newline)
-            with suppress(tomli.TOMLDecodeError):
-                if tomli.loads(after)["tool"]["bertsize"].get("lock") == lock or not lock:
-                    parse(after, self.path)
-                    return after
-        rest = "run this again" if lock else "\n".join(("add\n", *tables))
-        raise SettingsError(f"{self.path.name}: {_explain_what_is_in_the_way(text)}, then {rest}")
-
-    def replace_table(self, name: str, keys: Mapping[str, str], lock: str = "") -> str:
+    def replace_model(self, name: str, keys: Mapping[str, str], of_all: Mapping[str, str]) -> str:
         """Return the file's text with new values for the keys that init finds; the model's other keys and budget stay.
 
         :param keys: the keys of the proposed table, as TOML.
-        :param lock: the lock to name in ``[tool.bertsize]``, if that names none yet.
-        :raises SettingsError: with the text to paste, if the keys cannot be replaced.
+        :param of_all: keys of ``[tool.bertsize]`` to write.
         """
         names = ("factory", "kwargs", "config", *FOUND, "build", "lock")
         place = self.settings.models[name].table_key
-        return self._append(
-            self.replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names}), [], lock
-        )
+        text = self.replace_keys(self.text or "", place, {each: keys.get(each, "") for each in names})
+        return self._add(text, [], of_all)
 
     def replace_keys(self, text: str, table: tuple[str, ...], values: Mapping[str, str]) -> str:
         """Return the text of the file with other values for keys in one of its tables.
@@ -117,34 +116,40 @@ class Project(Struct, frozen=True):
         :param values: the values as TOML, by key; ``""`` to remove a key.
         :raises SettingsError: with the text to write, if the keys cannot be replaced.
         """
+        crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
         try:
-            return replace_keys(text, table, values)
+            after = replace_keys(text.replace("\r\n", "\n") if crlf else text, table, values)
         except CannotReplace as error:
             lines = "\n".join(f"{key(name)} = {value}" for name, value in values.items() if value)
             raise SettingsError(f"{self.path.name}: {error}; write these lines into it yourself\n\n{lines}") from None
+        return after.replace("\n", "\r\n") if crlf else after
+
+    def _add(self, text: str, tables: list[str], keys: Mapping[str, str]) -> str:
+        """Add keys to ``[tool.bertsize]``, in its own table if it has a header or keys, else in a new one."""
+        headed = "".join((write_heading(), *(f"{name} = {value}\n" for name, value in keys.items())))
+        ways = [(text, [headed, *tables] if keys else tables)]
+        with suppress(SettingsError, KeyError):
+            ways += [(self.replace_keys(text, TABLE, keys), tables)] if keys else []
+        newline = "\r\n" if text.count("\r\n") > text.count("\n") / 2 else "\n"
+        for before, added in ways:
+            gap = "" if before.endswith("\n") or not added else newline
+            after = before + gap + "".join(f"\n{each}" for each in added).replace("\n", newline)
+            with suppress(tomli.TOMLDecodeError):
+                tomli.loads(after)
+                parse(after, self.path)
+                return after
+        what = "[tool.bertsize] cannot be extended: write it, and the tables in it, with a header each, then add"
+        raise SettingsError("\n".join((f"{self.path.name}: {what}\n", *ways[0][1])))
 
 
 def write_table(name: str, keys: Iterable[str], limits: Iterable[tuple[str, str]]) -> str:
     """Write the table of a model; without limits, its budget is ``"report-only"``."""
     budget = [f"budget.{key(component)} = {limit}" for component, limit in limits] or ['budget = "report-only"']
-    return "".join(f"{line}\n" for line in (write_heading(name), *keys, *budget))
+    return "".join((write_heading("models", name), *(f"{line}\n" for line in (*keys, *budget))))
 
 
-def write_heading(name: str) -> str:
-    return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
-
-
-def write_lock(file: str) -> str:
-    return f"[{'.'.join(TABLE)}]\nlock = {quoted(file)}\n"
-
-
-def _insert_lock(text: str, lock: str, newline: str) -> Iterator[str]:
-    """Yield the text with a line for the lock, below the header of ``[tool.bertsize]`` or above a dotted key of it."""
-    if lock and (line := line_in_toml(text, TABLE)) is not None:
-        lines = re.split(r"(?<=\n)", text)
-        for name, before in (("lock", 0), ("bertsize.lock", 1), ("tool.bertsize.lock", 1)):
-            written = f"{name} = {quoted(lock)}{newline}"
-            yield "".join((*lines[: line - before], written, *lines[line - before :]))
+def write_heading(*below: str) -> str:
+    return f"[{'.'.join((*TABLE, *map(key, below)))}]\n"
 
 
 def read_project(root: Path, *, is_named: bool = True) -> Project:
@@ -159,35 +164,19 @@ def read_project(root: Path, *, is_named: bool = True) -> Project:
         whole = f"bertsize init --project {shlex.quote(folder)}"
         raise SettingsError(f"{what}: run {whole} for that project, or bertsize init --project . for this folder alone")
     path = root / "pyproject.toml"
-    is_root = bool(find_settings_of_pytest(root))
-    if not os.path.lexists(path):
-        return Project(path, None, Settings(path, "", {}), is_root)
-    settings = load(path, needs_models=False)
-    return Project(path, settings.text, settings, is_root)
+    is_there = os.path.lexists(path)
+    settings = load(path, needs_models=False) if is_there else Settings(path, "", {})
+    return Project(path, settings.text if is_there else None, settings, _has_settings_of_pytest(root))
 
 
-def _explain_what_is_in_the_way(text: str) -> str:
-    """Explain why no table can be added at the end of a valid TOML file, with a fix."""
-    path, here = (*TABLE, "models"), tomli.loads(text)
-    for depth, part in enumerate(path, 1):
-        here = here.get(part, {})
-        if not isinstance(here, dict):
-            return f"{'.'.join(path[:depth])} is {shown(here)}, where a table has to be: remove it"
-    name = ".".join(outer := find_braces(text, path))
-    heading = f"[{name}.NAME]" if outer == path else f"[{name}]"
-    return f"{name} is in braces, and no table can be added to it: write it as {heading}"
+def _has_settings_of_pytest(folder: Path) -> bool:
+    def read(path: Path) -> str | None:
+        with suppress(OSError):
+            return path.read_text("utf-8", errors="replace") if path.is_file() else None
+        return None
 
-
-def find_settings_of_pytest(folder: Path) -> str:
-    """Return the name of the file in this folder that has pytest's settings; ``""`` if none has."""
-    for name, section in _OF_PYTEST.items():
-        text = _read_text(folder / name)
-        if text is not None and re.search(section, text, re.MULTILINE):
-            return name
-    with suppress(tomli.TOMLDecodeError, RecursionError):
-        tools: Any = tomli.loads(_read_text(folder / "pyproject.toml") or "").get("tool")
-        return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
-    return ""
+    texts = ((read(folder / name), section) for name, section in _OF_PYTEST.items())
+    return any(text is not None and re.search(section, text, re.MULTILINE) for text, section in texts)
 
 
 def _find_project_above(folder: Path) -> Path | None:
@@ -195,26 +184,24 @@ def _find_project_above(folder: Path) -> Path | None:
 
     That folder has a ``[tool.bertsize]``, settings of pytest, or a pyproject.toml while this folder has none.
     """
+
+    def is_project(folder: Path) -> bool:
+        return _has_settings_of_pytest(folder) or tables_of_models(folder / "pyproject.toml") is not None
+
     here = folder.absolute()
-    if find_settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
-        return None
     is_bare = not (here / "pyproject.toml").exists()
-    for inner, outer in pairwise((here, *here.parents)):
+    for inner, outer in pairwise(() if is_project(here) else (here, *here.parents)):
         if (inner / ".git").exists():
             return None
-        file = outer / "pyproject.toml"
-        if find_settings_of_pytest(outer) or tables_of_models(file) is not None or (is_bare and file.is_file()):
+        if is_project(outer) or (is_bare and (outer / "pyproject.toml").is_file()):
             return outer
     return None
 
 
-def find_root_above(folder: Path) -> Path | None:
+def _find_root_above(folder: Path) -> Path | None:
     """Find the nearest folder above with settings of pytest: pytest takes it as the root if this folder has none."""
-    return next((above for above in folder.absolute().parents if find_settings_of_pytest(above)), None)
+    return next((above for above in folder.absolute().parents if _has_settings_of_pytest(above)), None)
 
 
-def _read_text(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8", errors="replace") if path.is_file() else None
-    except OSError:
-        return None
+def _name_folder(folder: Path) -> str:
+    return "this folder" if (path := os.path.relpath(folder)) == os.curdir else path
