@@ -109,7 +109,7 @@ class Proposal:
         self.code = Code(self._files, registry)
         self._certain: list[Candidate] = []
         self._by_hand: dict[str, str] = {}
-        """By place, with ``:LINE`` for a line in it, the reason why no table is proposed, and the fix."""
+        """The reason why no table is proposed, with the fix, by place; ``:LINE`` is a line in a file."""
         self._unknown: dict[str, list[str]] = defaultdict(list)
         """Files of unknown families, by their model_type."""
         self._parts: set[str] = set()

@@ -134,4 +134,4 @@ _BLOCKS: Mapping[str, tuple[str, str, Callable[[Shape], Shape]]] = {
     "TransformerEncoderLayer": ("transformer_encoder_layer", "linear1.weight", _swap),
     "TransformerDecoderLayer": ("transformer_decoder_layer", "linear1.weight", _swap),
 }
-"""For each class of torch its block of ``extra``, the tensor that tells the block's sizes, and how its shape does."""
+"""The block of ``extra`` of each class of torch, the tensor that tells the block's sizes, and how its shape does."""
