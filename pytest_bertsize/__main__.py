@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -22,37 +22,60 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its status: 0 if all passes, 1 for a finding, 2 for an invalid table or command."""
     parser = make_parser()
     given = parser.parse_args(arguments)
-    if "run" not in given:
+    if given.version:
+        from pytest_bertsize import __version__
+
+        sys.stdout.write(f"pytest-bertsize {__version__}\n")
+    elif "run" not in given:
         parser.print_help()
-        return 0
-    status: int = given.run(given)
-    return status
+    else:
+        status: int = given.run(given)
+        return status
+    return 0
 
 
 def _run_init(given: argparse.Namespace) -> int:
-    root = given.project or Path.cwd()
+    root, is_named = given.project or Path.cwd(), given.project is not None
     if given.factory:
         from pytest_bertsize.builder.helper import Helper
         from pytest_bertsize.commands.init.factory import Wish, declare
 
-        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, given.project is not None)
+        wish = Wish(given.factory, given.name, given.config, given.kwargs, given.write, is_named)
         return declare(root, wish, Helper(), sys.stdout, sys.stderr)
-    from pytest_bertsize.commands.console import print_mistakes
     from pytest_bertsize.commands.init.command import start
 
     if idle := [f"--{option}" for option in ("name", "config", "kwargs") if vars(given)[option]]:
-        return print_mistakes([f"{idle[0]} is for one class or function: name it, as in module:function"], sys.stderr)
-    return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
+        return _refuse(f"{idle[0]} is for one class or function: name it, as in module:function")
+    return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=is_named)
+
+
+def _refuse(mistake: str) -> int:
+    sys.stderr.write(f"ERROR: {mistake}\n")
+    return 2
 
 
 def _run_check(given: argparse.Namespace) -> int:
+    """Check one project after the other, and return the worst status."""
+    projects = [*dict.fromkeys(given.project)]
+    if len(projects) < 2:  # noqa: PLR2004
+        return _check_project(given, projects[0] if projects else None)
+    if given.report or given.names:
+        what = "--report" if given.report else "a model's name"
+        return _refuse(f"{what} is for one project: run check once for each --project")
+    found = {}
+    for root in projects:
+        sys.stdout.write(f"{os.path.relpath(root)}:\n")
+        sys.stdout.flush()
+        found[root] = _check_project(given, root)
+    failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
+    sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
+    return max(found.values())
+
+
+def _check_project(given: argparse.Namespace, named: Path | None) -> int:
     from pytest_bertsize.builder.confined import collector_paused, keep_to_oneself
 
     keep_to_oneself()  # a factory could otherwise find the later questions here, and the place of the answers
-    given.project = [*dict.fromkeys(given.project)]
-    if len(given.project) > 1:
-        return _check_several(given)
-    named = given.project[0] if given.project else None
     memory = None if given.no_build or given.no_cache else _find_memory(named or Path.cwd(), given.cache)
     helper = None if given.no_build else _make_helper(named or Path.cwd(), given.python, memory)
     try:
@@ -82,22 +105,6 @@ def _run_accept(given: argparse.Namespace) -> int:
         helper.stop()
 
 
-def _check_several(given: argparse.Namespace) -> int:
-    """Check one project after the other, and return the worst status."""
-    for option, said in (("--report", given.report), ("a model's name", given.names)):
-        if said:
-            sys.stderr.write(f"ERROR: {option} is for one project: run check once for each --project\n")
-            return 2
-    found = {}
-    for root in given.project:
-        sys.stdout.write(f"{os.path.relpath(root)}:\n")
-        sys.stdout.flush()
-        found[root] = _run_check(argparse.Namespace(**{**vars(given), "project": [root]}))
-    failed = ", ".join(os.path.relpath(root) for root, status in found.items() if status)
-    sys.stdout.write(f"{len(found)} projects, {f'failed: {failed}' if failed else 'none failed'}\n")
-    return max(found.values())
-
-
 def _find_project() -> Path:
     from pytest_bertsize.table.settings import find_table
 
@@ -109,9 +116,8 @@ def _find_memory(root: Path, folder: str | None) -> Memory | None:
     from pytest_bertsize.builder.memory import FOLDER, Memory
     from pytest_bertsize.reports.ci import sign_of_ci
 
-    if not folder and sign_of_ci():
-        return None
-    return Memory(Path(folder) if folder else root / ".pytest_cache" / FOLDER)
+    is_kept = folder or not sign_of_ci()
+    return Memory(Path(folder) if folder else root / ".pytest_cache" / FOLDER) if is_kept else None
 
 
 def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -> Helper:
@@ -124,44 +130,40 @@ def _make_helper(root: Path, python: str | None, memory: Memory | None = None) -
     return helper
 
 
-def _show(write: Callable[[argparse.Namespace], str]) -> Callable[[argparse.Namespace], int]:
-    """Return a command that prints the text that ``write`` returns."""
-
-    def run_command(given: argparse.Namespace) -> int:
-        from pytest_bertsize.commands.console import show
-
-        return show(lambda: write(given))
-
-    return run_command
-
-
-def _write_explanation(given: argparse.Namespace) -> str:
+def _run_explain(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.explain.command import explain, write_what_if
 
-    named = _read_name(given.config, given)
     if given.page is not None:
-        return write_what_if(named, given.page)
-    return explain(named, given.format, names=given.names, tensors=given.tensors)
+        return _show(lambda: write_what_if(_read_name(given.config, given), given.page))
+    asked = {"names": given.names, "tensors": given.tensors}
+    return _show(lambda: explain(_read_name(given.config, given), given.format, **asked))
 
 
-def _write_diff(given: argparse.Namespace) -> str:
+def _run_diff(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.diff import diff
 
-    return diff(_read_name(given.a, given), _read_name(given.b, given), given.format)
+    return _show(lambda: diff(_read_name(given.a, given), _read_name(given.b, given), given.format))
 
 
-def _write_shapes(given: argparse.Namespace) -> str:
+def _run_fit(given: argparse.Namespace) -> int:
     from pytest_bertsize.closed_forms.shapes import Wish
     from pytest_bertsize.commands.fit import fit
 
     wish = Wish(frozenset(given.keep), given.multiple, given.head_width, given.seq_len)
-    return fit(_read_name(given.config, given), given.total, given.flops, wish, given.format)
+    return _show(lambda: fit(_read_name(given.config, given), given.total, given.flops, wish, given.format))
 
 
-def _write_log(given: argparse.Namespace) -> str:
+def _run_log(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.log import write_log
 
-    return write_log(given.project or _find_project(), given.name, given.commits, by_tag=given.tags, form=given.format)
+    root = given.project or _find_project()
+    return _show(lambda: write_log(root, given.name, given.commits, by_tag=given.tags, form=given.format))
+
+
+def _show(make_text: Callable[[], str]) -> int:
+    from pytest_bertsize.commands.console import show
+
+    return show(make_text)
 
 
 def _read_name(config: str, given: argparse.Namespace) -> Named:
@@ -192,16 +194,6 @@ def _read_arguments(written: str) -> dict[str, Any]:
     raise argparse.ArgumentTypeError(f"{written!r} is not a JSON object: write '{{\"labels\": 9}}', for example")
 
 
-class _Once(argparse.Action):
-    """An option that may be given once: a second value would silently replace the first."""
-
-    def __call__(self, parser: argparse.ArgumentParser, given: argparse.Namespace, value: object, *_: object) -> None:
-        if self.option_strings and self.dest in (said := vars(given).setdefault("once", {})):
-            parser.error(f"{self.option_strings[0]} is given twice: {said[self.dest]} and {value}")
-        vars(given).setdefault("once", {})[self.dest] = value
-        setattr(given, self.dest, value)
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser that names the option or command that was probably meant."""
 
@@ -222,22 +214,6 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}; did you mean {meant!r}?" if meant else message)
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from pytest_bertsize import __version__
-
-        sys.stdout.write(f"pytest-bertsize {__version__}\n")
-        parser.exit()
-
-
-class _Command(NamedTuple):
-    help: str
-    run: Callable[[argparse.Namespace], int]
-    arguments: Mapping[str, str]
-    """The help text of each argument, by its usage, such as ``--base REV``. In a usage, ``…`` means that the argument
-    may be repeated, and brackets that it may be left out."""
-
-
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "--project": {"type": _find_folder},
     "name": {"type": _read_test_id},
@@ -253,105 +229,81 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "-v/--verbose": {"action": "count", "default": 0},
 }
 """Settings for ``add_argument`` that do not follow from an argument's usage."""
-PROJECT = {"--project FOLDER": "the folder of pyproject.toml (default: the nearest with models, from here upwards)"}
-MODEL = {
-    "--architecture NAME": "the class (default: the only one that the file names)",
-    "--family NAME": "the model_type, if the file has none",
-    "--option NAME=BOOL…": "a constructor argument, as in add_pooling_layer=false",
-    "--keys NAME=KEY…": "the file's own name for a key, as in num_blks=num_hidden_layers",
-    "--format": "the format of the output (default: text)",
-}
-INIT = {
-    "--project FOLDER": "the folder of pyproject.toml (default: here)",
-    "factory [MODULE:CALLABLE]": 'a function, a class or a command such as "python train.py": build its model once, '
-    "and propose a table for it",
-    "--name NAME": "the name of that model (default: the function's name, or the one in check_model)",
-    "--config FILE": "the config that the function or class gets, a file or a folder",
-    "--kwargs JSON": "keyword arguments that the function or class gets, as in '{\"labels\": 9}'",
-    "--write": "add the tables to pyproject.toml (default: print them)",
-}
-CHECK = {
-    "names [NAME…]": "the models to check (default: all)",
-    "--project FOLDER…": PROJECT["--project FOLDER"],
-    "--report PATH…": "write a report, as JSON (.json), Markdown (.md) or a page (.html)",
-    "--base REV": "compare with this git revision, at the commit where this branch left it; --base=none compares "
-    "with nothing (default: in CI the base of the pull or merge request)",
-    "--no-build": "build nothing, and do not import torch: count each model by its closed form, else by its lock",
-    "--strict": "with --no-build: fail a model that is not counted, and a factory's model that only its lock counts",
-    "--python PATH": "build with this interpreter, in place of the table's",
-    "--no-cache": "build every model, also if an earlier run built it from the same files",
-    "--cache DIR": "keep builds in this folder for later runs (default: .pytest_cache; in CI none)",
-    "-v/--verbose": "show the parts of components (-v), and tensors (-vv)",
-}
-ACCEPT = {
-    "names [NAME…]": "the models to accept (default: all)",
-    "--reason WHY": "write this reason, such as 'ADR-12: wider', beside each raised budget",
-    **PROJECT,
-    "--base REV": "count growth from this git revision, and write the reason also for each limit that was loosened "
-    "since this revision (default: HEAD)",
-    "--python PATH": CHECK["--python PATH"],
-}
-EXPLAIN = {
-    "--names VOCABULARY": "name the lines as transformers, bert4keras or tensorflow does",
-    "--tensors": "show tensors and their shapes",
-    "--page PATH": "write a page (.html) with a slider for every size, in place of the text",
-}
-CONFIG = (
-    "a config: FILE or its folder, FILE#key.path, REV:FILE for the file at a git revision, or module:NAME; or a "
-    "declared model: NAME, pyproject.toml::NAME or REV:NAME"
-)
-FIT = {
-    "config CONFIG": "a config, as for explain",
-    "--total COUNT": "the most parameters, as in 110M (default: the budget of a declared model)",
-    "--flops NUMBER": "the most FLOPs of a forward pass, as in 22G",
-    "--seq-len TOKENS": "the tokens of that pass (default: 128)",
-    "--keep KEY…": "a key whose size does not change, such as vocab_size",
-    "--multiple N": "the number of which widths and vocabularies are multiples (default: 64)",
-    "--head-width N": "hidden units of one attention head (default: as in the config, or 64)",
-}
-LOG = {
-    "name [NAME]": "a model, by its present or a former name (default: all)",
-    "commits [REV..REV]": "the commits after the first revision, up to the second, such as v1..HEAD (default: all)",
-    "--tags": "show one row per tag, and the last commit",
-    "--format": "the format of the output (default: text)",
-}
 COMMANDS = {
-    "init": _Command(
-        "propose a table for each config of the project, or for one class, function or script, which runs once",
-        _run_init,
-        INIT,
-    ),
-    "check": _Command(
-        "check every model that pyproject.toml declares, without pytest, conftest or plugins",
-        _run_check,
-        CHECK,
-    ),
-    "accept": _Command(
-        "accept the counts: raise each limit that fails, and write the reason beside it; refused in CI",
-        _run_accept,
-        ACCEPT,
-    ),
-    "explain": _Command(
-        "show the closed form of a config: component, formula, numbers, parameters",
-        _show(_write_explanation),
-        {"config CONFIG": CONFIG, **MODEL, **EXPLAIN},
-    ),
-    "diff": _Command(
-        "show the differences between two configs, by component and by key",
-        _show(_write_diff),
-        {"a A": "a config, as for explain", "b B": "the other config", **MODEL},
-    ),
-    "fit": _Command(
-        "show the shapes that fit a budget and are nearest to today's, as overrides to paste",
-        _show(_write_shapes),
-        {**FIT, **MODEL},
-    ),
-    "log": _Command(
-        "show how each declared model grew, commit by commit, with the key that caused it",
-        _show(_write_log),
-        {**LOG, **PROJECT},
-    ),
+    "init": _run_init,
+    "check": _run_check,
+    "accept": _run_accept,
+    "explain": _run_explain,
+    "diff": _run_diff,
+    "fit": _run_fit,
+    "log": _run_log,
 }
+_PROJECT = "--project FOLDER  the folder of pyproject.toml (default: the nearest with models, from here upwards)"
+_MODEL = """\
+--architecture NAME  the class (default: the only one that the file names)
+  --family NAME  the model_type, if the file has none
+  --option NAME=BOOL…  a constructor argument, as in add_pooling_layer=false
+  --keys NAME=KEY…  the file's own name for a key, as in num_blks=num_hidden_layers
+  --format  the format of the output (default: text)"""
+USAGE = f"""\
+init  propose a table for each config of the project, or for one class, function or script, which runs once
+  --project FOLDER  the folder of pyproject.toml (default: here)
+  factory [MODULE:CALLABLE]  a function, a class or a command such as "python train.py": build its model once, and
+      propose a table for it
+  --name NAME  the name of that model (default: the function's name, or the one in check_model)
+  --config FILE  the config that the function or class gets, a file or a folder
+  --kwargs JSON  keyword arguments that the function or class gets, as in '{{"labels": 9}}'
+  --write  add the tables to pyproject.toml (default: print them)
+check  check every model that pyproject.toml declares, without pytest, conftest or plugins
+  names [NAME…]  the models to check (default: all)
+  {_PROJECT.replace("FOLDER", "FOLDER…")}
+  --report PATH…  write a report, as JSON (.json), Markdown (.md) or a page (.html)
+  --base REV  compare with this git revision, at the commit where this branch left it; --base=none compares with
+      nothing (default: in CI the base of the pull or merge request)
+  --no-build  build nothing, and do not import torch: count each model by its closed form, else by its lock
+  --strict  with --no-build: fail a model that is not counted, and a factory's model that only its lock counts
+  --python PATH  build with this interpreter, in place of the table's
+  --no-cache  build every model, also if an earlier run built it from the same files
+  --cache DIR  keep builds in this folder for later runs (default: .pytest_cache; in CI none)
+  -v/--verbose  show the parts of components (-v), and tensors (-vv)
+accept  accept the counts: raise each limit that fails, and write the reason beside it; refused in CI
+  names [NAME…]  the models to accept (default: all)
+  --reason WHY  write this reason, such as 'ADR-12: wider', beside each raised budget
+  {_PROJECT}
+  --base REV  count growth from this git revision, and write the reason also for each limit that was loosened since
+      this revision (default: HEAD)
+  --python PATH  build with this interpreter, in place of the table's
+explain  show the closed form of a config: component, formula, numbers, parameters
+  config CONFIG  a config: FILE or its folder, FILE#key.path, REV:FILE for the file at a git revision, or module:NAME;
+      or a declared model: NAME, pyproject.toml::NAME or REV:NAME
+  {_MODEL}
+  --names VOCABULARY  name the lines as transformers, bert4keras or tensorflow does
+  --tensors  show tensors and their shapes
+  --page PATH  write a page (.html) with a slider for every size, in place of the text
+diff  show the differences between two configs, by component and by key
+  a A  a config, as for explain
+  b B  the other config
+  {_MODEL}
+fit  show the shapes that fit a budget and are nearest to today's, as overrides to paste
+  config CONFIG  a config, as for explain
+  --total COUNT  the most parameters, as in 110M (default: the budget of a declared model)
+  --flops NUMBER  the most FLOPs of a forward pass, as in 22G
+  --seq-len TOKENS  the tokens of that pass (default: 128)
+  --keep KEY…  a key whose size does not change, such as vocab_size
+  --multiple N  the number of which widths and vocabularies are multiples (default: 64)
+  --head-width N  hidden units of one attention head (default: as in the config, or 64)
+  {_MODEL}
+log  show how each declared model grew, commit by commit, with the key that caused it
+  name [NAME]  a model, by its present or a former name (default: all)
+  commits [REV..REV]  the commits after the first revision, up to the second, such as v1..HEAD (default: all)
+  --tags  show one row per tag, and the last commit
+  --format  the format of the output (default: text)
+  {_PROJECT}
+"""
+"""The commands, and below each its arguments: the usage, two spaces, and the help text.
+
+In a usage, ``…`` means that the argument may be repeated, and brackets that it may be left out.
+"""
 
 
 def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> None:
@@ -364,8 +316,6 @@ def _add_argument(command: argparse.ArgumentParser, usage: str, text: str) -> No
         settings |= {"nargs": "*"} if value.endswith("…]") else {"nargs": "?", "default": ""}
     elif not value and not settings:
         settings["action"] = "store_true"
-    elif "action" not in settings:
-        settings["action"] = _Once
     if value:
         settings["metavar"] = value.strip("[…]")
     command.add_argument(*names.split("/"), help=text, **settings)
@@ -377,13 +327,16 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Compare BERT-family models with their closed form and their budget.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        added = commands.add_parser(name, allow_abbrev=False, help=command.help)
-        added.set_defaults(run=command.run)
-        for usage, text in command.arguments.items():
-            _add_argument(added, usage, text)
+    command: argparse.ArgumentParser = parser
+    for line in USAGE.replace("\n      ", " ").splitlines():
+        usage, _, text = line.strip().partition("  ")
+        if line.startswith(" "):
+            _add_argument(command, usage, text)
+        else:
+            command = commands.add_parser(usage, allow_abbrev=False, help=text)
+            command.set_defaults(run=COMMANDS[usage])
     return parser
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from pytest_bertsize.closed_forms.training import STEP, training_states
 from pytest_bertsize.commands.console import read_style, refuse
 from pytest_bertsize.commands.documents import draw_document, list_facts, make_table, write_json, write_source
 from pytest_bertsize.commands.explain.names import FAMILY, VOCABULARIES, list_by_names
-from pytest_bertsize.commands.explain.tree import NONE, TIED, Line, list_tree
+from pytest_bertsize.commands.explain.tree import Line, list_tree
 from pytest_bertsize.commands.named_model import Explained, Named, explain_model
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import TOTAL
@@ -110,71 +109,36 @@ COLUMNS = ("", "formula", "numbers", "parameters", "in all layers")
 LEFT = {"", "formula", "numbers"}
 DROPPED_FIRST = ("in all layers", "numbers")
 GAP = 2
-NARROWEST_NAME = 34
-"""The fewest cells to which a tensor's name is shortened; other names are never shortened."""
-NARROWEST_FORMULA = 16
-"""The fewest cells to which the sums of a formula are wrapped."""
+NARROWEST = {"": 34, "formula": 16}
+"""The fewest cells to which a tensor's name is shortened and a formula wrapped; other names are never shortened."""
 
 
 def draw_lines(lines: Sequence[Line], style: Style) -> Table:
     """Draw a row for each line; inside a layer, the row has the parameters of one layer and those of all layers."""
-    cells = []
+    rows = []
     for line in lines:
         texts = f"{'  ' * line.depth}{line.name}", powers(line.formula, style), powers(line.numbers, style)
-        in_all = "" if line.in_all is None else exact(line.in_all)
-        cells.append(dict(zip(COLUMNS, (*texts, exact(line.count), in_all), strict=True)))
-    widths = _choose_widths(lines, cells, style)
-    rows = []
-    for line, row in zip(lines, cells, strict=True):
-        row |= {"": fit(row[""], widths[""]), "formula": _wrap_sum(row["formula"], widths["formula"])}
-        colour = "dim" if line.minor else "bold" if line.depth == 0 else ""
-        rows.append((colour, [row[column] for column in widths]))
-    headers = [column.ljust(width) if column in LEFT else column for column, width in widths.items()]
-    return make_table(headers, rows, left=len(widths.keys() & LEFT), sections=[len(rows) - 1])
-
-
-def _choose_widths(lines: Sequence[Line], rows: Sequence[Mapping[str, str]], style: Style) -> dict[str, int]:
-    """Return the width of each column that is drawn; on a narrow terminal, columns are narrowed or dropped."""
-    natural = {
-        column: max(len(column), *(cell_len(row[column]) for row in rows))
-        for column in COLUMNS
-        if column not in DROPPED_FIRST or any(row[column] for row in rows)
+        rows.append([*texts, exact(line.count), "" if line.in_all is None else exact(line.in_all)])
+    widths = {
+        column: max(cell_len(column), *map(cell_len, cells))
+        for column, cells in zip(COLUMNS, zip(*rows, strict=True), strict=True)
+        if column not in DROPPED_FIRST or any(cells)
     }
-    names = [
-        min(cell_len(row[""]), NARROWEST_NAME if line.tensor else sys.maxsize)
-        for line, row in zip(lines, rows, strict=True)
-    ]
-    sums = [_wrap_sum(row["formula"], NARROWEST_FORMULA) for row in rows]
-    least = {"": max(names), "formula": max(cell_len(line) for text in sums for line in text.split("\n"))}
-    tight = {**natural, **least} if any(line.tensor for line in lines) else natural
-    needed = {column: width + GAP for column, width in tight.items()}
-    widths = {column: natural[column] for column in drop_columns(needed, DROPPED_FIRST, usable(style) + GAP)}
-    for column, lowest in (("formula", least["formula"]), ("", least[""]), ("", 0)):
-        over = max(sum(widths.values()) + GAP * (len(widths) - 1) - usable(style), 0)
-        widths[column] = max(widths[column] - over, min(widths[column], lowest))
-    return widths
-
-
-def _wrap_sum(text: str, width: int) -> str:
-    """Wrap a sum before the signs between its terms, and a long term between its factors."""
-    if cell_len(text) > width and text.startswith(TIED):
-        return f"{TIED.strip()}\n{fit(text.removeprefix(TIED), width)}"
-    if cell_len(text) > width and text.startswith(NONE):
-        return NONE.partition(" ")[0]
-    terms = re.split(r"(?<= )(?=[+-] )", text)
-    lines = _fill_lines((part for term in terms for part in _fill_lines(re.split("(?<=·)", term), width)), width)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _fill_lines(parts: Iterable[str], width: int) -> list[str]:
-    """Join the pieces of a text to as few lines as possible; no piece is broken."""
-    lines = [""]
-    for part in parts:
-        if lines[-1] and cell_len((lines[-1] + part).rstrip()) > width:
-            lines.append(part)
-        else:
-            lines[-1] += part
-    return lines
+    needed = {column: width + GAP for column, width in widths.items()}
+    if any(line.tensor for line in lines):  # whose names and formulas are long
+        names = (cell_len(row[0]) for line, row in zip(lines, rows, strict=True) if not line.tensor)
+        least = {"": max(NARROWEST[""], *names), "formula": NARROWEST["formula"]}
+        needed |= {column: min(needed[column], width + GAP) for column, width in least.items()}
+    shown = drop_columns(needed, DROPPED_FIRST, usable(style) + GAP)
+    room = usable(style) - sum(needed[column] for column in shown if column) - GAP
+    cells = []
+    for line, row in zip(lines, rows, strict=True):
+        row[0] = fit(row[0], max(needed[""] - GAP, room))
+        colour = "dim" if line.minor else "bold" if line.depth == 0 else ""
+        cells.append((colour, [cell for column, cell in zip(COLUMNS, row, strict=True) if column in shown]))
+    table = make_table(shown, cells, left=len(LEFT.intersection(shown)), sections=[len(rows) - 1])
+    table.columns[shown.index("formula")].no_wrap = False
+    return table
 
 
 # common mistakes of a count by hand

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from pytest_bertsize.closed_forms.symbols import ONE
 from pytest_bertsize.commands.explain.tree import TIED, Leaf, Line, Tensors, group_by, write_shape, write_sums
 from pytest_bertsize.inventory import TOTAL, parents_first
-from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -72,64 +69,50 @@ def rename(name: str, vocabulary: str, architecture: str) -> str:
 
 def list_by_names(form: ClosedForm, vocabulary: str) -> list[Line]:
     """List a line for every layer or tensor, each component's sum under its lines, and the total."""
-    naming = _Naming(Tensors(form), vocabulary)
-    tops = naming.of.by_component
-    lines = [line for name in parents_first(tops) for line in naming.list_component(name, tops[name])]
-    if vocabulary == "bert4keras":
-        lines.append(Line(0, "dropout and add layers", minor=True))
-    return [*lines, Line(0, TOTAL, count=form.total)]
+    naming = _Naming(form, vocabulary)
+    lines = [line for name in parents_first(naming.by_component) for line in naming.list_component(name)]
+    rest = [Line(0, "dropout and add layers", minor=True)] if naming.has_layers else []
+    return [*lines, *rest, Line(0, TOTAL, count=form.total)]
 
 
-class _Naming(Struct, frozen=True):
-    of: Tensors
-    vocabulary: str
+class _Naming(Tensors):
+    def __init__(self, form: ClosedForm, vocabulary: str) -> None:
+        super().__init__(form)
+        self.vocabulary = vocabulary
+        self.has_layers = vocabulary == "bert4keras"
+        """True if each line is a layer of Keras; else it is a tensor."""
 
-    @property
-    def has_layers(self) -> bool:
-        """Return whether each line is a layer of Keras; else it is a tensor."""
-        return self.vocabulary == "bert4keras"
-
-    def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
+    def list_component(self, name: str) -> list[Line]:
+        members = self.by_component[name]
         lines: list[Line] = []
         groups = group_by(members, lambda leaf: leaf.repeats)
         for repeats, group in groups.items():
             times = None if repeats == ONE else group[0].times
-            lines += self._list_names(group, times)
+            named = group_by(group, self._find_name)
+            in_order = sorted(named, key=lambda each: ORDER.get(each, len(NAMES))) if self.has_layers else named
+            lines += [self._make_line(each, named[each], times) for each in in_order]
             if times is not None:
                 one = "one Transformer" if self.has_layers else "one layer"
-                lines.append(self.of.make_sum_line(0, f"{one} of {times:,}", group, times))
+                lines.append(self.make_sum_line(0, f"{one} of {times:,}", group, times))
         return (
-            lines
-            if len(lines) == 1
-            else [*lines, self.of.make_component_line(name, members, write_sums(groups.values()))]
+            lines if len(lines) == 1 else [*lines, self.make_component_line(name, members, write_sums(groups.values()))]
         )
 
-    def _list_names(self, members: list[Leaf], times: int | None) -> list[Line]:
-        groups = group_by(members, self._find_name)
-        in_order = sorted(groups, key=lambda name: ORDER.get(name, len(NAMES))) if self.has_layers else groups
-        return [self._make_line(name, groups[name], times) for name in in_order]
-
     def _find_name(self, leaf: Leaf) -> str:
-        architecture = self.of.form.architecture
+        architecture = self.form.architecture
         held = leaf.name.removeprefix(f"{architecture.added.get('backbone', '')}.")
         if found := rename(held, self.vocabulary, architecture.name):
             return found
-        if self.has_layers and held == leaf.name and architecture.added:
-            return leaf.module  # a layer of the class itself
-        return leaf.name.replace(".*.", ".k.")
+        is_own = self.has_layers and held == leaf.name and architecture.added  # a layer of the class itself
+        return leaf.module if is_own else leaf.name.replace(".*.", ".k.")
 
     def _make_line(self, name: str, group: list[Leaf], times: int | None) -> Line:
-        shape = group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape  # a row for each input
+        shape = write_shape(
+            group[0].shape[::-1] if name.endswith("/kernel") else group[0].shape
+        )  # a row for each input
         if all(leaf.tied_to for leaf in group):
             source = group[0].tied_to or ""
-            owner = self._find_name(self.of.by_name[source]) if source in self.of.by_name else source
-            return Line(1, name, f"{TIED}{owner}", write_shape(shape), 0, times and 0, minor=True, tensor=True)
-        numbers = self._write_parts(group) if self.has_layers else write_shape(shape)
-        return self.of.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)
-
-    def _write_parts(self, group: list[Leaf]) -> str:
-        """Write the parameters of each module in a layer; if there is only one module, its formula in numbers."""
-        counts = [sum(leaf.owned for leaf in those) for those in group_by(group, lambda leaf: leaf.module).values()]
-        if len(counts) == 1:
-            return self.of.write_numbers(group)
-        return f"{len(counts)}·{exact(counts[0])}" if len({*counts}) == 1 else " + ".join(map(exact, counts))
+            owner = self._find_name(self.by_name[source]) if source in self.by_name else source
+            return Line(1, name, f"{TIED}{owner}", shape, 0, times and 0, minor=True, tensor=True)
+        numbers = self.write_numbers(group) if self.has_layers else shape
+        return self.make_sum_line(1, name, group, times, numbers=numbers, tensor=not self.has_layers)

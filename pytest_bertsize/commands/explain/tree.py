@@ -160,53 +160,50 @@ def list_tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> lis
 
     :param tensors: whether to list each tensor, in place of sums of weights, biases and norms.
     """
-    layers = frozenset(size.symbol for size in family.keys.sizes if size.repeats)
-    tree = _Tree(Tensors(form), layers, tensors=tensors)
-    tops = tree.of.by_component
+    tree = _Tree(form)
+    layers = {size.symbol for size in family.keys.sizes if size.repeats}
     absent = [name for name in family.component_names(form.dims) if "." not in name]
     lines: list[Line] = []
-    for name in parents_first({**tops, **dict.fromkeys(absent)}):
-        if name in tops:
-            lines += tree.list_component(name, tops[name])
+    for name in parents_first({**tree.by_component, **dict.fromkeys(absent)}):
+        if name in tree.by_component:
+            lines += tree.list_component(name, layers, tensors=tensors)
         else:
             lines.append(Line(0, name, f"{NONE}{form.architecture.name}", minor=True))
     return [*lines, Line(0, TOTAL, count=form.total)]
 
 
-class _Tree(Struct, frozen=True):
-    of: Tensors
-    layers: frozenset[str]
-    """The symbols of the family's sizes that are numbers of layers."""
-    tensors: bool
+class _Tree(Tensors):
+    def list_component(self, name: str, layers: set[str], *, tensors: bool) -> list[Line]:
+        """List a component, then the modules in it; of layers that repeat, list one.
 
-    def list_component(self, name: str, members: list[Leaf]) -> list[Line]:
-        """List a component, then the modules in it; of layers that repeat, list one."""
+        :param layers: the symbols of the family's sizes that are numbers of layers.
+        """
+        members = self.by_component[name]
         groups = group_by(members, lambda leaf: leaf.repeats)
         below: list[Line] = []
         for repeats, group in groups.items():
-            times = group[0].times
+            times, passes = group[0].times, group[0].passes
             if repeats == ONE:
-                below += self._list_inside(name, group, 1, None)
+                below += self._list_inside(name, group, 1, None, tensors=tensors)
             elif times:
-                below.append(self.of.make_sum_line(1, self._write_label(name, repeats, group[0]), group, times))
-                below += self._list_inside(name, group, 2, times)
-        return [self.of.make_component_line(name, members, write_sums(groups.values()) if below else None), *below]
+                of_layers = (len(repeats) > 1 or repeats[0].number == 1) and symbols_of(repeats) <= layers
+                one = "one layer" if name in STACKS and of_layers else "one"
+                label = f"{one} of {times:,}" + (f", used {passes:,} times" if passes != times else "")
+                below.append(self.make_sum_line(1, label, group, times))
+                below += self._list_inside(name, group, 2, times, tensors=tensors)
+        return [self.make_component_line(name, members, write_sums(groups.values()) if below else None), *below]
 
-    def _write_label(self, name: str, repeats: Sum, leaf: Leaf) -> str:
-        of_layers = (len(repeats) > 1 or repeats[0].number == 1) and symbols_of(repeats) <= self.layers
-        what = "one layer" if name in STACKS and of_layers else "one"
-        used = f", used {leaf.passes:,} times" if leaf.passes != leaf.times else ""
-        return f"{what} of {leaf.times:,}{used}"
-
-    def _list_inside(self, path: str, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
+    def _list_inside(
+        self, path: str, members: list[Leaf], depth: int, times: int | None, *, tensors: bool
+    ) -> list[Line]:
         """List the components below ``path`` and the tensors directly in it, with the parameters of a single layer."""
         lines: list[Line] = []
         for level, group in group_by(members, lambda leaf: leaf.component[len(path) + 1 :].partition(".")[0]).items():
             if level:
-                below = self._list_inside(f"{path}.{level}", group, depth + 1, times)
-                numbers = "" if below else self.of.write_numbers(group)
-                lines += [self.of.make_sum_line(depth, level, group, times, numbers=numbers), *below]
-            elif self.tensors:
+                below = self._list_inside(f"{path}.{level}", group, depth + 1, times, tensors=tensors)
+                numbers = "" if below else self.write_numbers(group)
+                lines += [self.make_sum_line(depth, level, group, times, numbers=numbers), *below]
+            elif tensors:
                 lines += [self._tensor_line(leaf, depth, times) for leaf in group]
             else:
                 lines += self._list_kinds(group, depth, times)
@@ -216,7 +213,7 @@ class _Tree(Struct, frozen=True):
         """List weights, biases and norms if at least two of them occur, and tensors tied to another component."""
         kinds = group_by((leaf for leaf in members if not leaf.tied_to), _find_kind)
         lines = [
-            self.of.make_sum_line(depth, kind, group, times, numbers=self.of.write_numbers(group), minor=True)
+            self.make_sum_line(depth, kind, group, times, numbers=self.write_numbers(group), minor=True)
             for kind, group in kinds.items()
             if len(kinds) > 1
         ]
@@ -228,7 +225,7 @@ class _Tree(Struct, frozen=True):
 
     def _find_tie(self, leaf: Leaf) -> str:
         """Find the other component that owns a tensor; ``""`` for a tie inside a component."""
-        source = self.of.by_name.get(leaf.tied_to or "")
+        source = self.by_name.get(leaf.tied_to or "")
         component = source.component if source else leaf.tied_to or ""
         return "" if component == leaf.component else component
 
@@ -239,7 +236,7 @@ class _Tree(Struct, frozen=True):
             return Line(depth, name, tie, shape, 0, times and 0, minor=True, tensor=True)
         if leaf.frozen:
             shape += ", frozen" + (f" in {leaf.frozen} of {leaf.times}" if leaf.frozen < leaf.times else "")
-        return self.of.make_sum_line(depth, name, [leaf], times, numbers=shape, minor=True, tensor=True)
+        return self.make_sum_line(depth, name, [leaf], times, numbers=shape, minor=True, tensor=True)
 
 
 def _find_kind(leaf: Leaf) -> str:
