@@ -27,7 +27,6 @@ DISTINCT = 4
 MOST_SHAPES = 2
 """The most tensors of a module that are shown with their shapes; of a larger module, only their number is shown."""
 MOST_NAMED = 3
-AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
 class Difference(Struct, frozen=True):
@@ -74,18 +73,21 @@ def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]
     return sorted(_Comparison(_Side(before), _Side(after)).find_all(), key=lambda each: -abs(each.count))
 
 
+def fold_modules(inventory: Inventory, names: Collection[str]) -> dict[str, int]:
+    """Return the parameters of the outermost modules whose tensors are all in ``names``, with layers folded."""
+    side = _Side(inventory)
+    folded = _fold_paths(side.find_roots(names), side.signature)
+    return {name: sum(map(side.count_owned, paths)) for name, paths in folded}
+
+
 class _Side:
     def __init__(self, inventory: Inventory) -> None:
         self.tensors = inventory.by_name
-
-    @cached_property
-    def paths(self) -> dict[str, list[Tensor]]:
+        self.paths: dict[str, list[Tensor]] = {}
         """The tensors inside each module, by the module's path; a tensor's own name is such a path too."""
-        found: dict[str, list[Tensor]] = {}
-        for tensor in self.tensors.values():
+        for tensor in inventory.tensors:
             for path in levels(tensor.name):
-                found.setdefault(path, []).append(tensor)
-        return found
+                self.paths.setdefault(path, []).append(tensor)
 
     @cached_property
     def modules_in(self) -> dict[str, list[str]]:
@@ -127,13 +129,12 @@ class _Side:
         for each in self.tensors.values():
             if each.tied_to in leaving and each.name not in leaving:
                 heirs.setdefault(str(each.tied_to), each.name)
-        if not heirs:
-            return self
-        found = []
-        for each in self.tensors.values():
+
+        def inherit(each: Tensor) -> Tensor:
             heir = heirs.get(each.tied_to or each.name)
-            found.append(each._replace(tied_to=heir if heir != each.name else None) if heir else each)
-        return _Side(Inventory(tuple(found)))
+            return each._replace(tied_to=heir if heir != each.name else None) if heir else each
+
+        return _Side(Inventory(tuple(map(inherit, self.tensors.values())))) if heirs else self
 
 
 class _Comparison:
@@ -215,58 +216,49 @@ class _Comparison:
                         alike.append(path)
         asked = deque(self.before.find_roots(self.gone) if waiting else ())
         taken: set[str] = set()
-        around: set[str] = set()  # the modules that are taken, and those that these are in
         while asked:
             old = asked.popleft()
             signature = self.before.signature(old)
-            for place in (split_indices(old)[1], None):  # in the same layer, else in any
-                free = (
-                    each
-                    for each in waiting.get((signature, place), ())
-                    if each not in around and taken.isdisjoint(_outer_modules(each)) and self._is_same(old, each)
-                )
-                if fitting := [*free]:
-                    new = max(fitting, key=lambda each: _count_common_parts(old, each))
-                    taken.add(new)
-                    around.update(levels(new))
-                    yield old, new
-                    break
+            alike = (waiting.get((signature, place), []) for place in (split_indices(old)[1], None))  # or in any layer
+            free = ([each for each in those if self._is_same(old, each, taken)] for those in alike)
+            if fitting := next(filter(None, free), []):
+                new = max(fitting, key=lambda each: _count_common_parts(old, each))
+                taken.update(self.after.names_within([new]))
+                yield old, new
             else:
                 asked.extend(self.before.modules_in.get(old, ()))
 
-    def _is_same(self, old: str, new: str) -> bool:
+    def _is_same(self, old: str, new: str, taken: Collection[str]) -> bool:
         """Return whether two modules of equal shapes count as one that was renamed.
 
         They do if they share a name or a parent, if one contains the other, or if they have many tensors.
         """
         (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
         is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
-        return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
+        is_known = is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
+        return is_known and not any(each.name in taken for each in self.after.paths[new])
 
     # tensors of both sides
 
     def _find_resized(self) -> Iterator[Difference]:
-        groups: dict[tuple[str, str], list[tuple[str, Tensor, Tensor]]] = {}
+        groups: dict[tuple[str, str], list[tuple[Tensor, Tensor]]] = {}
         for name in self.stay:
             old, new = self.before.tensors[name], self.after.tensors[name]
             if old.shape != new.shape:
-                axis, sizes = _describe_resizing(old.shape, new.shape)
-                groups.setdefault((new.component, sizes), []).append((axis, old, new))
+                groups.setdefault((new.component, _describe_resizing(old.shape, new.shape)), []).append((old, new))
         for (_, sizes), resized in groups.items():
-            # a tied tensor counts as untied
-            count = sum(new.size - old.size for _, old, new in resized if not old.tied_to)
-            tensors = tuple(new.name for *_, new in resized)
+            count = sum(
+                new.size - old.size for old, new in resized if not old.tied_to
+            )  # a tied tensor counts as untied
+            tensors = tuple(new.name for _, new in resized)
             names = [each for each, _ in fold_names(tensors)]
-            outermost = dict.fromkeys(name.partition(".")[0] for name in names)
             parts_of = zip(*(each.split(".") for each in names), strict=False)
-            shared = takewhile(lambda parts: len({*parts}) == 1, parts_of)
-            where = ".".join(parts[0] for parts in shared) or listed([*outermost], MOST_NAMED)
+            shared = [parts[0] for parts in takewhile(lambda parts: len({*parts}) == 1, parts_of)]
+            where = ".".join(shared) or listed([*dict.fromkeys(name.partition(".")[0] for name in names)], MOST_NAMED)
             inside = [printable(name.removeprefix(f"{where}.")) for name in names]
             many = plural(len(resized), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
-            (first, *_), *others = resized
-            axis = first if all(each == first for each, *_ in others) else ""
-            detail = f"{axis} {sizes}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
-            yield Difference("resized", where, count, tensors, detail.lstrip())
+            detail = f"{sizes}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
+            yield Difference("resized", where, count, tensors, detail)
 
     def _find_ties(self, kind: Literal["tied", "untied"], there: _Side, elsewhere: _Side) -> Iterator[Difference]:
         """Find tensors that are tied ``there``, and that ``elsewhere`` are not tied, or are tied to another tensor."""
@@ -356,12 +348,9 @@ def write_shape(shape: tuple[int, ...]) -> str:
     return "×".join(map(exact, shape)) or "one number"
 
 
-def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[str, str]:
-    """Return the changed axis (``""`` for several) and ``old → new``: sizes, or shapes if the axes do not match."""
+def _describe_resizing(old: tuple[int, ...], new: tuple[int, ...]) -> str:
+    """Return ``old → new``: the sizes that changed, or whole shapes if the axes do not match."""
     if len(old) != len(new) or sorted(old) == sorted(new):
-        return "", f"{write_shape(old)} → {write_shape(new)}"
-    changed = {axis: sizes for axis, sizes in enumerate(zip(old, new, strict=True)) if len({*sizes}) > 1}
-    sizes = " and ".join(f"{exact(was)} → {exact(now)}" for was, now in sorted({*changed.values()}))
-    first, *others = changed
-    known = AXES.get(len(old))
-    return "" if others else known[first] if known else f"axis {first}", sizes
+        return f"{write_shape(old)} → {write_shape(new)}"
+    changed = sorted({(was, now) for was, now in zip(old, new, strict=True) if was != now})
+    return " and ".join(f"{exact(was)} → {exact(now)}" for was, now in changed)

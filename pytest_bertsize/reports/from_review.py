@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from pytest_bertsize.differences import fold_modules
 from pytest_bertsize.findings import BROKEN
-from pytest_bertsize.folding import group_indices
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, Tensor, pattern
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, Tensor
 from pytest_bertsize.reports import headline, report
-from pytest_bertsize.wording import listed, number, printable
+from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline, Left
@@ -184,8 +184,7 @@ def _held_to(name: str, review: Review) -> dict[str, Any]:
 
 def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[report.FoldedTensor]:
     """Return the tensors of the closed form and of the build, also those that only one of the two has."""
-    theirs = {_key(row): row for row in expected.folded} if expected else {}
-    ours = {_key(row): row for row in actual.folded} if actual else {}
+    theirs, ours = ({row._replace(owned=0): row for row in side.folded} if side else {} for side in (expected, actual))
     return [
         _copy(
             report.FoldedTensor,
@@ -200,92 +199,49 @@ def _list_tensors(expected: Inventory | None, actual: Inventory | None) -> list[
     ]
 
 
-def _key(row: Fold) -> tuple[object, ...]:
-    return row.pattern, row.component, row.shape, row.tied_to, row.trainable, row.times
-
-
-# layers in which base, closed form and build differ, and layers that do not train
+# layers in which base, closed form and build differ, and parts that do not train
 
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
+_SIDES = ("base", "expected", "actual")
 
 
-def list_differing_layers(
-    base: Inventory | None, expected: Inventory | None, actual: Inventory | None
-) -> list[report.Layer]:
+def list_differing_layers(*inventories: Inventory | None) -> list[report.Layer]:
     """Compare base, closed form and build: return a row for each differing layer, or for alike neighbours."""
-    inventories = (base, expected, actual)
-    sides = [_find_stacks(side) if side else {} for side in inventories]
-    known = [place for place, side in enumerate(inventories) if side]
-    rows = []
-    for stack in sorted({stack for side in sides for stack in side}):
-        runs: list[tuple[report.Layer, list[int]]] = []
-        for index in sorted({index for side in sides for index in side.get(stack, ())}):
-            row = _compare_layer([side.get(stack, {}).get(index, {}) for side in sides], known)
-            if row and runs and runs[-1][0] == row and runs[-1][1][-1] == index - 1:
-                runs[-1][1].append(index)
-            elif row:
-                runs.append((row, [index]))
-        for row, run in runs:
-            name = f"{stack}.{run[0]}" + (f"-{run[-1]}" if run[1:] else "")
-            rows.append(replace(row, name=printable(name), times=len(run)))
+    layers: dict[tuple[str, int], dict[str, dict[str, Tensor]]] = {}
+    known = [side for side, inventory in zip(_SIDES, inventories, strict=True) if inventory]
+    for side, inventory in zip(_SIDES, inventories, strict=True):
+        for tensor in inventory.tensors if inventory else ():
+            if named := _LAYER.fullmatch(tensor.name):
+                layer = layers.setdefault((named["stack"], int(named["index"])), {each: {} for each in _SIDES})
+                layer[side][named["inside"]] = tensor
+    rows: list[report.Layer] = []
+    first, last = ("", 0), ("", 0)
+    for place in sorted(layers):
+        if not (row := _compare_layer(layers[place], known)):
+            continue
+        is_alike = bool(rows) and last == (place[0], place[1] - 1) and replace(rows[-1], name="", times=1) == row
+        first, last = first if is_alike else place, place
+        name = f"{first[0]}.{first[1]}{f'-{place[1]}' if is_alike else ''}"
+        named_row = replace(row, name=printable(name), times=last[1] - first[1] + 1)
+        rows[len(rows) - is_alike :] = [named_row]
     return rows
 
 
-def _find_stacks(inventory: Inventory) -> dict[str, dict[int, dict[str, Tensor]]]:
-    """Group tensors by the path of a list of layers, then by the layer's index, then by the name inside the layer."""
-    found: dict[str, dict[int, dict[str, Tensor]]] = {}
-    for tensor in inventory.tensors:
-        if named := _LAYER.fullmatch(tensor.name):
-            found.setdefault(named["stack"], {}).setdefault(int(named["index"]), {})[named["inside"]] = tensor
-    return found
-
-
-def _compare_layer(sides: Sequence[Mapping[str, Tensor]], known: Sequence[int]) -> report.Layer | None:
-    """Return how a layer differs between the ``sides`` whose indices are ``known``; ``None`` if it does not differ."""
-    tensors, columns = [], ("base", "expected", "actual")
-    for name in dict.fromkeys(name for place in known for name in sides[place]):
-        found = [sides[place].get(name) for place in known]
-        if len({each and (each.shape, each.tied_to) for each in found}) > 1:
-            shapes = (list(side[name].shape) if name in side else None for side in sides)
-            tensors.append(report.LayerTensor(name=printable(name), **dict(zip(columns, shapes, strict=True))))
-    counts = (sum(tensor.owned for tensor in side.values()) if side else None for side in sides)
-    return (
-        report.Layer(name="", times=1, tensors=tensors, **dict(zip(columns, counts, strict=True))) if tensors else None
-    )
+def _compare_layer(sides: Mapping[str, Mapping[str, Tensor]], known: Sequence[str]) -> report.Layer | None:
+    """Return how a layer differs between the ``known`` sides; ``None`` if it does not differ."""
+    tensors = []
+    for name in dict.fromkeys(name for side in known for name in sides[side]):
+        found = {side: sides[side].get(name) for side in _SIDES}
+        if len({tensor and (tensor.shape, tensor.tied_to) for side, tensor in found.items() if side in known}) > 1:
+            shapes = {side: tensor and list(tensor.shape) for side, tensor in found.items()}
+            tensors.append(report.LayerTensor(name=printable(name), **shapes))
+    counts = {side: sum(each.owned for each in inside.values()) if inside else None for side, inside in sides.items()}
+    return report.Layer(name="", times=1, tensors=tensors, **counts) if tensors else None
 
 
 def describe_frozen(inventory: Inventory) -> list[str]:
-    """Return lines for frozen components, then for other frozen layers, then for other frozen tensors."""
-    if inventory.trainable == inventory.unique:
-        return []
-    rest = {tensor.name: tensor for tensor in inventory.tensors if not tensor.trainable}
-
-    def take(tensors: Iterable[Tensor]) -> int:
-        """Remove ``tensors`` from ``rest``, and return the number of parameters that are removed."""
-        return sum(rest.pop(tensor.name).owned for tensor in tensors if tensor.name in rest)
-
-    lines = []
-    for component in inventory.components:  # outermost first
-        own = [*inventory.under(component)]
-        if all(tensor.name in rest for tensor in own) and (count := take(own)):
-            lines.append(f"{component}: {number(count)}")
-    for stack, layers in _find_stacks(inventory).items():
-        frozen = {
-            index: own
-            for index, own in sorted(layers.items())
-            if not any(tensor.trainable for tensor in own.values()) and any(each.name in rest for each in own.values())
-        }
-        if frozen:
-            runs = (run for (run,) in group_indices((index,) for index in frozen))
-            named = ", ".join(f"{run.start} to {run[-1]}" if len(run) > 1 else str(run.start) for run in runs)
-            count = take(tensor for own in frozen.values() for tensor in own.values())
-            lines.append(f"{printable(stack)} {named} of {len(layers)}: {number(count)}")
-    by_component: dict[str, list[Tensor]] = {}
-    for tensor in rest.values():
-        if tensor.owned:
-            by_component.setdefault(tensor.component, []).append(tensor)
-    for component, own in by_component.items():
-        patterns = listed([*dict.fromkeys(printable(pattern(tensor.name)) for tensor in own)], 1)
-        lines.append(f"{component or 'model'} in part: {number(take(own))} ({patterns})")
-    return lines
+    """Return lines such as ``bert.encoder.layer[0:6]: 42,527,232`` for the outermost modules that do not train."""
+    frozen = [tensor.name for tensor in inventory.tensors if not tensor.trainable]
+    counts = fold_modules(inventory, frozen) if inventory.trainable < inventory.unique else {}
+    return [f"{printable(name)}: {number(count)}" for name, count in counts.items() if count]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import UNCHECKED
@@ -12,28 +12,9 @@ from pytest_bertsize.reports.sentences import name_change, pick_deepest, short_r
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
-    from pytest_bertsize.findings import Kind
     from pytest_bertsize.reports.report import Base, Component, ModelReport, RunReport
 
 MOST_NAMED = 3  # the most names in a line; further ones are counted
-LONGEST = 140  # the most characters of a headline about several models, which names as many failed ones as fit
-_SHORT: Mapping[Kind, str] = {
-    "config-refused": "its config is refused",
-    "config-invalid": "its config or table is invalid",
-    "unknown-closed-form": "no closed form",
-    "build-failed": "not built",
-    "read-otherwise": "its config is read differently",
-    "off-closed-form": "not equal to its closed form",
-    "untied": "a tie is missing",
-    "over-budget": "over its budget",
-    "under-budget": "under its budget",
-    "over-growth": "its growth exceeds its limit",
-    "differs-from-lock": "not equal to its lock",
-    "checkpoint-differs": "not equal to its checkpoint",
-    "budget-loosened": "a loosened budget",
-    "not-compared": "not compared with the base",
-}
-"""Words for each kind of error, the most urgent kind first."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise", "off-closed-form"}
 """Errors that matter more than an exceeded limit."""
 
@@ -50,7 +31,15 @@ def describe_model(model: ModelReport, verdict: str, failure: str) -> str:
     size = f"{exact(count)} parameters" if base is None else _describe_change(base, count, model)
     whose = "its" if model.counted_by == "lock" else "the"
     not_built = "" if model.built else f"{',' if base else ''} by {whose} {model.counted_by}, not built"
-    return f"{model.name}: {size}{not_built}; {_describe_verdict(model, failure)}"
+    if model.verdict == "passed":
+        judged = _describe_pass(model)
+    elif model.total_row is None or names_error(model):
+        judged = failure
+    else:
+        rest = sum(finding.severity == "error" for finding in model.findings) - 1
+        more = f"; {plural(rest, 'more finding')}" if rest > 0 else ""
+        judged = f"{_name_side(model.total_row)} its {_name_limit(model.total_row)}{_describe_debt(model, TOTAL)}{more}"
+    return f"{model.name}: {size}{not_built}; {judged}"
 
 
 def has_way_out(model: ModelReport) -> bool:
@@ -82,34 +71,26 @@ def _describe_change(base: Base, count: int, model: ModelReport) -> str:
 
 def _find_cause(base: Base, model: ModelReport) -> str:
     """Name the changed key with the largest effect, else the largest change of tensors, else of a component."""
-    changes = (row for row in base.changes if row.key != "together")
-    if keys := sorted(changes, key=lambda row: -abs(row.total)):
-        return f"{name_change(keys[0])}{_count_rest(keys)}"
-    if tensors := sorted(base.tensors, key=lambda row: -abs(row.count)):
-        return f"{tensors[0].kind} {tensors[0].name}{_count_rest(tensors)}"
     moved = {row.name: row.base_delta for row in model.components if row.base_delta}
     lowest = pick_deepest(name for name in moved if name not in {TOTAL, TRAINABLE})
-    lowest.sort(key=lambda name: -abs(moved[name]))
-    return f"{lowest[0]} {signed(moved[lowest[0]])}{_count_rest(lowest)}" if lowest else ""
-
-
-def _count_rest(those: Sequence[object]) -> str:
-    return f" and {exact(len(those) - 1)} more" if those[1:] else ""
-
-
-def _describe_verdict(model: ModelReport, failure: str) -> str:
-    whole = model.total_row
-    if model.verdict == "passed":
-        return _describe_pass(model, whole)
-    if whole is None or names_error(model):
-        return failure
-    count = sum(finding.severity == "error" for finding in model.findings)
-    more = f"; {plural(count - 1, 'more finding')}" if count > 1 else ""
-    return f"{_name_side(whole)} its {_name_limit(whole)}{_describe_debt(model, TOTAL)}{more}"
+    for causes in (
+        [(row.total, name_change(row)) for row in base.changes if row.key != "together"],
+        [(row.count, f"{row.kind} {row.name}") for row in base.tensors],
+        [(moved[name], f"{name} {signed(moved[name])}") for name in lowest],
+    ):
+        if causes:
+            rest = f" and {exact(len(causes) - 1)} more" if causes[1:] else ""
+            return f"{max(causes, key=lambda cause: abs(cause[0]))[1]}{rest}"
+    return ""
 
 
 def _name_side(row: Component) -> str:
     return "under" if row.min is not None and (row.known_count or 0) < row.min else "over"
+
+
+def _name_limit(row: Component) -> str:
+    """Return the limit as its author wrote it, without the leading ``=`` or ``≥`` that a table shows."""
+    return (row.limit or "").lstrip("=≥")
 
 
 def _describe_debt(model: ModelReport, component: str) -> str:
@@ -120,11 +101,10 @@ def _describe_debt(model: ModelReport, component: str) -> str:
     return f", already {exact(found.base - found.limit)} over at {model.base.revision}"
 
 
-def _describe_pass(model: ModelReport, whole: Component | None) -> str:
+def _describe_pass(model: ModelReport) -> str:
     """Describe a passed model: it is within its budget, or over a limit that the base already exceeded."""
-    held = "within its budget"
-    passing = [each.component for each in model.findings if each.kind == "over-budget" and each.component]
-    if passing:
+    held, whole = "within its budget", model.total_row
+    if passing := [each.component for each in model.findings if each.kind == "over-budget" and each.component]:
         component = TOTAL if TOTAL in passing else passing[0]
         broken = _name_limit(whole) if whole and component == TOTAL else f"limit of {component}"
         held = f"over its {broken}{_describe_debt(model, component)}"
@@ -140,15 +120,9 @@ def _describe_pass(model: ModelReport, whole: Component | None) -> str:
 def _describe_loosening(model: ModelReport) -> str:
     """Name the components whose limits are looser than at the base; ``""`` if there are none."""
     found = [each.component for each in model.findings if each.kind == "budget-loosened"]
-    named = [name for name in found if name]
-    if len(named) < len(found):
+    if None in found:
         return "its budget is loosened here"
-    return f"loosened here: {listed(named, MOST_NAMED)}" if named else ""
-
-
-def _name_limit(row: Component) -> str:
-    """Return the limit as its author wrote it, without the leading ``=`` or ``≥`` that a table shows."""
-    return (row.limit or "").lstrip("=≥")
+    return f"loosened here: {listed([str(each) for each in found], MOST_NAMED)}" if found else ""
 
 
 # the run
@@ -156,19 +130,28 @@ def _name_limit(row: Component) -> str:
 
 def describe_run(report: RunReport) -> str:
     """Return ``2 of 5 models failed: cls, lora (worst: cls, 967K over 37.5M)``; for only one model its headline."""
+    base, configured = report.base, exact(report.configured)
     if only := report.only_model:
-        missing = [f"not compared with {report.base.revision}"] if report.base and report.base.problem else []
-        return "; ".join([only.headline, *missing])
-    before, failed, after = [], [], [*_describe_others(report)]
+        return "; ".join([only.headline, *([f"not compared with {base.revision}"] if base and base.problem else [])])
+    said = []
     if not report.complete:
-        missing_models = len(report.not_checked)
-        were = "was" if missing_models == 1 else "were"
-        which = f"{exact(missing_models)} of {exact(report.configured)} models {were} not checked"
-        before = [f"INCOMPLETE: {which if missing_models else 'this run did not finish'}"]
-    if models := [model for model in report.models if model.verdict == "failed"]:
-        room = LONGEST - sum(len(f"{each}; ") for each in (*before, *after))
-        failed = [_name_failed(models, report, room)]
-    return "; ".join([*before, *failed, *after])
+        left_out = len(report.not_checked)
+        which = f"{exact(left_out)} of {configured} models {'was' if left_out == 1 else 'were'} not checked"
+        said.append(f"INCOMPLETE: {which if left_out else 'this run did not finish'}")
+    if failed := [model for model in report.models if model.verdict == "failed"]:
+        worst = max(failed, key=lambda model: -_find_room(model))
+        why = f"{f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)}"
+        named = listed([model.name for model in failed], MOST_NAMED)
+        said.append(f"{exact(len(failed))} of {configured} models failed: {named} ({why})")
+    if base and (left := base.left_unexplained):
+        said.append(f"{plural(len(left), 'model')} left the table without a reason: {listed(left, MOST_NAMED)}")
+    uncounted = report.not_counted
+    if report.complete and not report.failed and report.models:
+        passed = f"{exact(len(report.models) - len(uncounted))} of" if uncounted else "All"
+        said.append(f"{passed} {configured} models passed")
+    if uncounted:
+        said.append(f"{exact(len(uncounted))} not counted: {listed(uncounted, MOST_NAMED)}")
+    return "; ".join(said) or "No model was checked"
 
 
 def describe_news(report: RunReport) -> str:
@@ -184,33 +167,10 @@ def describe_news(report: RunReport) -> str:
     if report.mode == "no-build":
         by = {each.counted_by for each in report.models if each.parameter_count is not None} - {"build"}
         found.append(f"by the {' or the '.join(sorted(by)) or 'closed form'}: nothing was built")
-    most = [max(changed, key=lambda model: abs(model.base_delta))] if changed else []
+    if changed:
+        return "; ".join([*found, max(changed, key=lambda model: abs(model.base_delta)).headline])
     loosened = [f"{model.name}: {said}" for model in report.models if (said := _describe_loosening(model))]
-    return "; ".join([*found, *(loosened if not changed else []), *(model.headline for model in most)])
-
-
-def _describe_others(report: RunReport) -> Iterator[str]:
-    """Name models that left the table or were not counted, and say that the others passed if none failed."""
-    models, left = report.models, report.base.left_unexplained if report.base else []
-    configured = exact(report.configured)
-    if left:
-        yield f"{plural(len(left), 'model')} left the table without a reason: {listed(left, MOST_NAMED)}"
-    if uncounted := report.not_counted:
-        if report.complete and not report.failed:
-            yield f"{exact(len(models) - len(uncounted))} of {configured} models passed"
-        yield f"{exact(len(uncounted))} not counted: {listed(uncounted, MOST_NAMED)}"
-    elif report.complete and not report.failed:
-        yield f"All {configured} models passed" if models else "No model was checked"
-
-
-def _name_failed(failed: Sequence[ModelReport], report: RunReport, room: int) -> str:
-    """Name as many failed models as fit in ``room`` characters, and describe the worst one."""
-    count = f"{exact(len(failed))} of {exact(report.configured)} models failed"
-    worst = max(failed, key=lambda model: -_find_room(model))
-    why = f" ({f'worst: {worst.name}, ' if failed[1:] else ''}{_describe_worst(worst)})"
-    names = [model.name for model in failed]
-    lines = [f"{count}: {listed(names, most)}{why}" for most in range(len(names), 0, -1)]
-    return next((line for line in [*lines, f"{count}{why}"] if len(line) <= room), count)
+    return "; ".join([*found, *loosened])
 
 
 def _find_room(model: ModelReport) -> int:
@@ -221,12 +181,13 @@ def _find_room(model: ModelReport) -> int:
 
 
 def _describe_worst(model: ModelReport) -> str:
-    """Return ``967K over 37.5M`` or ``head 2.5K over 1K``, else the kind of the worst error in words."""
+    """Return ``967K over 37.5M`` or ``head 2.5K over 1K``, else the kind of an error, as on the page of findings."""
     room = _find_room(model)
     row = next((row for row in reversed(model.components) if row.room_left == room), None)
     errors = [each.kind for each in model.findings if each.severity == "error"]
-    if row is None or room >= 0 or _BEFORE_A_LIMIT & {*errors}:
-        return next((said for kind, said in _SHORT.items() if kind in errors), "not counted")
+    before = [kind for kind in errors if kind in _BEFORE_A_LIMIT]
+    if row is None or room >= 0 or before:
+        return next(iter([*before, *errors]), "not counted")
     name = "" if row.name == TOTAL else f"{row.name} "
     return f"{name}{compact_left(room).removeprefix('-')} {_name_side(row)} {_name_limit(row)}"
 
@@ -243,12 +204,12 @@ def _describe_changes(report: RunReport) -> Iterator[str]:
         is_counted = all(model.parameter_count is not None for model in models)
         yield f"{'none changed' if is_counted else f'{exact(len(compared))} unchanged'} since {base.revision}"
     absent = [model.name for model in models if model.base and model.base.config is None]
-    new = [name for name in absent if name not in base.not_compared]
-    removed = len(base.removed) - len(base.left_unexplained)
-    not_compared = f"not compared with {base.revision}"
-    for count, said in (len(new), "new"), (removed, "removed"), (len(base.not_compared), not_compared):
-        if count:
-            yield f"{exact(count)} {said}"
+    counts = {
+        "new": len([name for name in absent if name not in base.not_compared]),
+        "removed": len(base.removed) - len(base.left_unexplained),
+        f"not compared with {base.revision}": len(base.not_compared),
+    }
+    yield from (f"{exact(count)} {said}" for said, count in counts.items() if count)
 
 
 def has_news(report: RunReport) -> bool:

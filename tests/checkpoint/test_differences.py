@@ -196,7 +196,7 @@ def test_another_number_of_words_has_the_key_that_says_it(tmp_path: Path, rows: 
     save(tmp_path, bert(vocab_size=rows))
     found = compare(tmp_path, bert())
     assert said(found) == (
-        f"embeddings.word_embeddings.weight: rows 30 → {rows}, {8 * (rows - 30):+} → write vocab_size = {rows} in the "
+        f"embeddings.word_embeddings.weight: 30 → {rows}, {8 * (rows - 30):+} → write vocab_size = {rows} in the "
         "config, or save the model with 30 rows"
     )
     assert found[0].component == "embeddings.word"
@@ -207,7 +207,7 @@ def test_a_converted_tensor_that_does_not_fit_is_still_said(tmp_path: Path) -> N
     model = make("NomicBertModel")
     save(tmp_path, model, lambda file: file.update({"encoder.layers.0.attn.Wqkv.weight": torch.zeros(36, 16)}))
     inside = "q_proj.weight, k_proj.weight, v_proj.weight"
-    assert said(compare(tmp_path, model)) == f"layers.0.self_attn: rows 16 → 12 in {inside}, -192 → {OTHER_CONFIG}"
+    assert said(compare(tmp_path, model)) == f"layers.0.self_attn: 16 → 12 in {inside}, -192 → {OTHER_CONFIG}"
 
 
 # ties

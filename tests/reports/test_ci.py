@@ -69,7 +69,7 @@ def commands(report: RunReport, folder: str = "") -> list[str]:
 def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
     told = list_commands(run(failing(), complete=False, not_checked=["a"]), "")
     assert told[0].startswith(
-        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (not equal to its closed form)"
+        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed: encoder (off-closed-form)"
     )
     assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
     assert told[1] == "::error title=bertsize::NOT CHECKED: a"

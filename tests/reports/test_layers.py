@@ -9,7 +9,7 @@ import pytest
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.reports.from_review import describe_frozen, list_differing_layers
+from pytest_bertsize.reports.from_review import list_differing_layers
 from tests.support.bert_reviews import SIZES, changed, chinese
 
 LAYER = 7_087_872
@@ -102,12 +102,3 @@ def test_a_tensor_that_is_tied_on_one_side_alone_differs() -> None:
 def test_two_stacks_are_never_one_row() -> None:
     two = Inventory(tuple(Tensor(f"{stack}.0.weight", (3,), "encoder") for stack in ("a.layers", "b.layers")))
     assert [row.name for row in list_differing_layers(Inventory(()), two, two)] == ["a.layers.0", "b.layers.0"]
-
-
-def test_what_a_frozen_component_has_is_not_counted_again_with_its_layer() -> None:
-    frozen = [f"{STACK}.0.", "LayerNorm"]
-    found = edited(lambda tensor: tensor._replace(trainable=not any(part in tensor.name for part in frozen)))
-    norms = 2 * 2 * 768
-    lines = dict(line.rsplit(": ", 1) for line in describe_frozen(found))
-    assert lines["encoder.norm"] == f"{12 * norms:,}"
-    assert lines[f"{STACK} 0 of 12"] == f"{LAYER - norms:,}"

@@ -178,7 +178,7 @@ def test_a_missing_a_new_and_a_resized_tensor_are_named() -> None:
     actual = changed(**{name: resized, missing: None, "crf": new})
     assert {finding.component: finding.message for finding in reviewed(actual).errors} == {
         "embeddings.position": f"embeddings.position is +393,216 off the closed form P·D = 393,216: {name}: "
-        "rows 512 → 1,024, +393,216",
+        "512 → 1,024, +393,216",
         "head.transform": f"head.transform is -768 off the closed form D² + 3·D = 592,128: {missing} is gone: 768 (768)",
         "unexpected": "unexpected is +324, and the closed form has none: crf is new: 324 (transitions 18×18)",
     }
