@@ -219,8 +219,8 @@ class _Comparison:
         while asked:
             old = asked.popleft()
             signature = self.before.signature(old)
-            alike = (waiting.get((signature, place), []) for place in (split_indices(old)[1], None))  # or in any layer
-            free = ([each for each in those if self._is_same(old, each, taken)] for those in alike)
+            known = (waiting.get((signature, place), []) for place in (split_indices(old)[1], None))  # or in any layer
+            free = ([each for each in those if self._is_same(old, each, taken)] for those in known)
             if fitting := next(filter(None, free), []):
                 new = max(fitting, key=lambda each: _count_common_parts(old, each))
                 taken.update(self.after.names_within([new]))

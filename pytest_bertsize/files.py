@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -87,17 +86,15 @@ class Place(Struct, frozen=True, dict=True):
         try:
             if not folder.is_dir():
                 return self
-            found = [name for name in names if there(folder / name)]
+            found = [self.entry(name) for name in names if there(folder / name)]
         except OSError as error:  # a name that is too long, a folder that may not be looked into
             self._fail_to_follow(error)
         if not found:
             self.fail(f"the folder holds neither {' nor '.join(names)}", otherwise)
-        one = self.entry(found[0])
         if found[1:]:
-            fix = f'name one: {self.what} = "{one.file}"'
-            both = f"the folder holds both {' and '.join(names)}"
-            self.fail(both, fix, elsewhere=f"name one of them, as in {found[0]}")
-        return one
+            message, fix = f"the folder holds both {' and '.join(names)}", f'name one: {self.what} = "{found[0].file}"'
+            self.fail(message, fix, elsewhere=f"name one of them, as in {names[0]}")
+        return found[0]
 
     def entry(self, name: str) -> Place:
         """Return the place of a file in this folder."""
@@ -110,17 +107,15 @@ class Place(Struct, frozen=True, dict=True):
     def opened(self) -> BinaryIO:
         """Open the file; raise :class:`Unusable` if it is missing, empty, not a regular file, or a git-LFS pointer."""
         stream = self.opened_unread()
-        try:
-            start = stream.read(len(LFS_POINTER))
-            if not start:
-                self.fail("the file is empty", f"write the {self.what} again")
-            if start == LFS_POINTER:
-                message = f"this is a git-LFS pointer, not the {self.what}"
-                self.fail(message, "run git lfs pull; in CI, give actions/checkout lfs: true")
-            stream.seek(0)
-        except BaseException:
+        start = stream.read(len(LFS_POINTER))
+        stream.seek(0)
+        if not start or start == LFS_POINTER:
             stream.close()
-            raise
+        if not start:
+            self.fail("the file is empty", f"write the {self.what} again")
+        if start == LFS_POINTER:
+            message = f"this is a git-LFS pointer, not the {self.what}"
+            self.fail(message, "run git lfs pull; in CI, give actions/checkout lfs: true")
         return stream
 
     def opened_unread(self) -> BinaryIO:
@@ -134,10 +129,9 @@ class Place(Struct, frozen=True, dict=True):
             if self.table_key:
                 found = found._replace(message=f"{self.file}: {message}", file=None, table_key=(self.table_key,))
             raise Unusable(found._replace(elsewhere=(f"{fix}, from the current folder",))) from None
-        except NotRegular:
-            self.fail("this is not a regular file", "name a file")
-        except IsADirectoryError:
-            self.fail("this is a folder", "name a file")
+        except (NotRegular, IsADirectoryError) as error:
+            folder = isinstance(error, IsADirectoryError)
+            self.fail("this is a folder" if folder else "this is not a regular file", "name a file")
         except (OSError, ValueError) as error:
             self.fail(f"the file cannot be read: {reason(error)}", "make it readable")
 
@@ -168,10 +162,9 @@ class Place(Struct, frozen=True, dict=True):
             self.fail(f"one object has the key {shown(error.args[0])} twice", "keep one of them")
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
-        except RecursionError:
-            self.fail("not JSON: nested too deeply", "correct the file")
-        except ValueError as error:
-            self.fail(f"not JSON: {reason(error)}", "correct the file")
+        except (RecursionError, ValueError) as error:
+            said = "nested too deeply" if isinstance(error, RecursionError) else reason(error)
+            self.fail(f"not JSON: {said}", "correct the file")
 
     def _fail_to_follow(self, error: Exception) -> NoReturn:
         self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
@@ -194,26 +187,6 @@ def refuse_repeated_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, objec
             raise RepeatedKey(key)
         found[key] = value
     return found
-
-
-_MARK_OF_CONFLICT = r"(<{7}|={7}|>{7}|\|{7})(?![<=>|])"
-_CURLY = "([\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE HIGH-REVERSED-9 QUOTATION MARK}])"
-_NO_MARKS = r"[\w.\"-]+[ \t]*=[ \t]*([0-9][0-9.,_]*[A-Za-z]+)[ \t]*(?:#|$)"
-
-
-def name_slip(text: str, position: int) -> tuple[str, str] | None:
-    """Return a message about a common slip at the place where a parser of TOML or JSON fails, and the fix."""
-    line, comma = text.rfind("\n", 0, position) + 1, max(text.rfind(",", 0, position + 1), 0)
-    for pattern, start, message, fix in (
-        (_MARK_OF_CONFLICT, line, "{} is left over from a merge conflict", "keep one side"),
-        (_CURLY, position, "{} is not a quotation mark", 'write "'),
-        (r",\s*([]}])", comma, "a comma is before {}", "remove it"),
-        (_NO_MARKS, line, "{} has no quotation marks", 'write "{}"'),
-    ):
-        found = re.compile(pattern, re.MULTILINE).match(text, start)
-        if found and found.end() >= position:
-            return message.format(found[1]), fix.format(found[1])
-    return None
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -244,15 +217,15 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
     :param owner: the user and the group that the file gets, if this process may set them.
     :raises OSError: if it cannot be written.
     """
-    handle, temporary, is_named = _part_of(path)
+    import tempfile
+
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-            if not is_named:
-                # Python follows the link only with a folder's descriptor, although an absolute path needs none
-                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
         if owner:
             with contextlib.suppress(OSError, AttributeError):  # root in a container writes a file of another user
                 os.chown(temporary, *owner)
@@ -261,16 +234,3 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _part_of(path: Path) -> tuple[int, Path, bool]:
-    """Open a new file beside ``path``, without a name if the system can: a killed process then leaves no file."""
-    import tempfile
-
-    with contextlib.suppress(AttributeError, OSError):
-        handle = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
-        if os.path.exists(f"/proc/self/fd/{handle}"):  # noqa: PTH110  (procfs, not a path of ours)
-            return handle, path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"), False
-        os.close(handle)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    return handle, Path(temporary), True

@@ -85,16 +85,11 @@ class Quantity(Struct, frozen=True, dict=True):
 
     def _name_near_miss(self, text: str) -> str:
         """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
-        bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
-        bare = re.sub(r"_(?![0-9]{3}(?![0-9]))", ".", bare)  # 41_5M is no mark of thousands
-        if not re.match(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])", bare):
-            bare = bare.replace(",", ".")  # 37,5M
-        elif not re.fullmatch(r"[0-9]+,[0-9]+[A-Z]+", bare):  # 1,500M has two readings
+        bare = re.sub(rf"\s|(?:{self.left_out})$", "", text.upper())
+        if re.fullmatch(r"[0-9]{1,3}(,[0-9]{3})+", bare):  # 1,500M and 37,5M have two readings
             bare = bare.replace(",", "")
-        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", bare)
-        if not match or not (match["unit"] or "." not in match["digits"]):
-            return ""
-        meant = [repr(f"{match['digits']}{unit}") for unit in self.meant.get(match["unit"], ())]
+        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", bare) if len(text) <= LONGEST else None
+        meant = [repr(f"{match['digits']}{unit}") for unit in self.meant.get(match["unit"], ())] if match else []
         return f"; did you mean {' or '.join(meant)}?" if meant else ""
 
 
@@ -183,43 +178,30 @@ def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
     ``86_000_000`` → ``'113_123_456'``. A number with more digits than ``like`` (or than three, if
     ``like`` has fewer) loses decimals: ``125_985_792`` like ``"85.1M"`` → ``'"126M"'``. If its whole part is still too
-    long, it takes the next unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``.
+    long, it takes the next unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``. KiB, MiB and so on get no decimals.
     """
     match = quantity.match(like) if isinstance(like, str) and bound != "exact" else None
-    unit = match["unit"] if match else ""
-    if match is None or quantity.scales[unit] == 1:
+    if match is None or quantity.scales[match["unit"]] == 1:
+        unit = match["unit"] if match else ""
         return f'"{count:_}{unit}"' if unit else f"{count:_}"
-    rounding = ROUND_FLOOR if bound == "min" else ROUND_CEILING
-    write = _write_in_halves if quantity.scales[unit].bit_count() == 1 else _write_in_digits
-    with localcontext(prec=_PRECISION):
-        return f'"{write(count, match["digits"], unit, quantity, rounding)}"'
-
-
-def _write_in_digits(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write the count with no more digits than ``digits`` has, or with no more than three if ``digits`` has fewer."""
+    unit, digits = match["unit"], match["digits"]
     whole, _, behind = digits.replace("_", "").lstrip("0").partition(".")
     scale, places = quantity.scales[unit], len(behind)
-    most = max(_FEW_DIGITS, len(f"{whole}{behind}".lstrip("0")))
-    while (steps := (Decimal(count) / scale).scaleb(places).to_integral_value(rounding)) >= 10**most:
-        places -= 1
-    larger = {quantity.scales[each]: each for each in quantity.shown}
-    while steps.scaleb(-places) >= 10 ** max(_FEW_DIGITS, len(whole)) and scale * 1000 in larger:
-        scale, unit, places = scale * 1000, larger[scale * 1000], places + 3
-    return _mark_thousands(steps.scaleb(-places), min(max(places, 0), _MOST_DECIMALS), digits) + unit
-
-
-def _write_in_halves(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
-    """Write the count in KiB, MiB or so, in steps of 1/2 for one decimal and 1/4 for two: these are whole bytes."""
-    scale, places = quantity.scales[unit], len(digits.partition(".")[2])
-    step = Decimal(1) / 2 ** min(places, scale.bit_length() - 1)
-    steps = (Decimal(count) / scale / step).to_integral_value(rounding)
-    return _mark_thousands(steps * step, places, digits) + unit
-
-
-def _mark_thousands(number: Decimal, places: int, like: str) -> str:
-    """Separate thousands with ``_`` if ``like`` has a ``_``, or if there are five digits or more."""
+    rounding = ROUND_FLOOR if bound == "min" else ROUND_CEILING
+    if scale.bit_count() == 1:
+        number, places = Decimal(count // scale if bound == "min" else -(-count // scale)), 0
+    else:
+        larger = {quantity.scales[each]: each for each in quantity.shown}
+        most = max(_FEW_DIGITS, len(f"{whole}{behind}".lstrip("0")))
+        with localcontext(prec=_PRECISION):
+            while (steps := (Decimal(count) / scale).scaleb(places).to_integral_value(rounding)) >= 10**most:
+                places -= 1
+            while steps.scaleb(-places) >= 10 ** max(_FEW_DIGITS, len(whole)) and scale * 1000 in larger:
+                scale, unit, places = scale * 1000, larger[scale * 1000], places + 3
+            number, places = steps.scaleb(-places), min(max(places, 0), _MOST_DECIMALS)
     text = f"{number:,.{places}f}"
-    return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > len("9,999") else "")
+    is_marked = "_" in digits or len(text.partition(".")[0]) > len("9,999")
+    return f'"{text.replace(",", "_" if is_marked else "")}{unit}"'
 
 
 parse_count, parse_bytes = PARAMETERS.parse, BYTES.parse

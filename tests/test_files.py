@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 from pathlib import Path
 
@@ -51,28 +50,6 @@ def test_the_owner_is_given_before_the_mode_and_not_where_none_is_asked_for(
     replace_file(path, b"after", 0o640, (12, 34))
     assert given == [(12, 34)]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the system has no files without a name")
-def test_a_kill_while_it_is_written_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fsync", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-    writer = os.fork()
-    if not writer:
-        replace_file(path, b"after")
-        os._exit(0)  # which it does not live to see
-    assert os.waitpid(writer, 0)[1] == signal.SIGKILL
-    assert [*path.parent.iterdir()] == [path]
-    assert path.read_bytes() == b"before"
-
-
-def test_where_a_file_cannot_be_without_a_name_it_has_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some file systems have no such files; macOS has no such flag."""
-    monkeypatch.setattr("os.O_TMPFILE", os.O_DIRECTORY, raising=False)  # no file is opened by that
-    replace_file(path, b"after")
-    assert ([*path.parent.iterdir()], path.read_bytes()) == ([path], b"after")
-    monkeypatch.delattr("os.O_TMPFILE")
-    replace_file(path, b"again")
-    assert ([*path.parent.iterdir()], path.read_bytes()) == ([path], b"again")
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "os.fdopen", "pathlib.Path.chmod", "pathlib.Path.replace"])

@@ -25,7 +25,7 @@ from pytest_bertsize.config.model_config import (
     not_plain,
     value_at,
 )
-from pytest_bertsize.files import LFS_POINTER, RepeatedKey, name_slip, refuse_repeated_keys
+from pytest_bertsize.files import LFS_POINTER, RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, reason, shown
 
@@ -74,8 +74,7 @@ def _load_json(text: str, file: str) -> object:
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
             fail(file, "not JSON: it has a comment", "remove it", error.lineno)
-        said, fix = name_slip(text, error.pos) or (f"{error.msg} at column {error.colno}", "correct the file")
-        fail(file, f"not JSON: {said}", fix, error.lineno)
+        fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
     except RecursionError:
         fail(file, f"nested more than {DEEPEST} deep", ONE_MODEL)
     except ValueError as error:
@@ -142,8 +141,7 @@ def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
     try:
         whole = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        said, fix = name_slip(text, error.pos) or (printable(error.msg), "correct the file")
-        fail(file, f"not TOML: {said}", fix, error.lineno)
+        fail(file, f"not TOML: {printable(error.msg)}", "correct the file", error.lineno)
     except (ValueError, RecursionError) as error:
         fail(file, f"not TOML: {printable(str(error))}", "correct the file")
 

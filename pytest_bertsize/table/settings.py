@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tomli
 from msgspec import Struct
 
-from pytest_bertsize.files import NotRegular, name_slip, open_regular
+from pytest_bertsize.files import NotRegular, open_regular
 from pytest_bertsize.table.globs import expand_model, find_matches, refuse_same_name
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.limits import ALREADY_OVER, FLOPS, GROWTH, REPORT_ONLY, AsBytes, Limit, Training, read_limit
@@ -373,7 +373,8 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
             key = printable(text.splitlines()[error.lineno - 1].partition("=")[0].strip(" \t[]"))
             message = f"{path.name}:{error.lineno}: {key} is already defined by a line above: keep one of the two"
             raise SettingsError(message) from None
-        said = ": ".join(name_slip(text, error.pos) or [f"{printable(error.msg)} at column {error.colno}"])
+        broken = text.split("\n")[error.lineno - 1]
+        said = f"{printable(error.msg)} at column {error.colno} of {shown(broken)}"
         raise SettingsError(f"{path.name}:{error.lineno}: not TOML: {said}") from None
     except (RecursionError, ValueError) as error:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None

@@ -180,9 +180,10 @@ def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> No
     [
         ('name = "é"'.encode("latin-1"), ": cannot be read: 'utf-8' codec can't decode byte 0xe9 in position 8"),
         (b"[project]\nname = \n", ":2: not TOML: Invalid value at column 8"),
-        (b"<<<<<<< HEAD\n[project]\n", ":1: not TOML: <<<<<<< is left over from a merge conflict: keep one side"),
-        (b"[a]\nbudget.total = 41.5M # most\n", ':2: not TOML: 41.5M has no quotation marks: write "41.5M"'),
-        ("a = \u201c1M\u201d\n".encode(), ':1: not TOML: \u201c is not a quotation mark: write "'),
+        (
+            b"[a]\nbudget.total = 41.5M\n",
+            ":2: not TOML: Expected newline or end of document after a statement at column",
+        ),
         (b"a = " + b"[" * 5_000, ": not TOML: TOML inline arrays/tables are nested more than"),
         (b"a = " + b"9" * 5_000, ": not TOML: a number with thousands of digits"),
     ],
