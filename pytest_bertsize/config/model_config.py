@@ -206,17 +206,21 @@ class NotPlain(NamedTuple):
 def not_plain(value: object) -> NotPlain | None:
     """Return why a value is not a config: it is too large, or JSON cannot hold it; ``None`` if it is one."""
     waiting: list[tuple[object, KeyPath, int]] = [(value, (), 0)]
-    containers = 0
+    containers = size = 0
     while waiting:
         node, path, depth = waiting.pop()
-        if found := _odd_keys(node, path) if isinstance(node, dict) else _odd_scalar(node, path):
-            return found
-        if isinstance(node, dict | list):
-            containers += 1
-            if depth >= DEEPEST:
-                return NotPlain(path, f"nested more than {DEEPEST} deep", ONE_MODEL)
-            if containers > MOST_CONTAINERS:
-                return NotPlain(path, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
+        is_container = isinstance(node, dict | list)
+        containers += is_container
+        size += 1 + (len(node) if isinstance(node, str) else 0)
+        for most, found, what in (
+            (DEEPEST, depth + is_container, f"nested more than {DEEPEST} deep"),
+            (MOST_CONTAINERS, containers, f"more than {MOST_CONTAINERS:,} objects and lists"),
+            (LARGEST, size, f"the config is larger than {LARGEST:,} bytes"),  # YAML's aliases repeat what stands once
+        ):
+            if found > most:
+                return NotPlain(path, what, ONE_MODEL)
+        if found_odd := _find_odd(node, path):
+            return found_odd
         if isinstance(node, dict):
             waiting += [(inner, (*path, key), depth + 1) for key, inner in reversed(node.items())]
         elif isinstance(node, list):
@@ -224,29 +228,20 @@ def not_plain(value: object) -> NotPlain | None:
     return None
 
 
-def _odd_scalar(node: object, path: KeyPath) -> NotPlain | None:
+def _find_odd(node: object, path: KeyPath) -> NotPlain | None:
     where = printable(".".join(path)) or "it"
-    if type(node) is float and not math.isfinite(node):
-        return NotPlain(path, f"{where} is {node}, which JSON cannot hold", "write a number")
-    if type(node) is float and str(node) == "-0.0":  # equal to 0 and to false, and neither to a config class
-        return NotPlain(path, f"{where} is -0.0, a negative zero", "write the value that the model has")
+    if isinstance(node, dict) and not (path and path[-1] in NAMED_BY_LABELS):
+        if len(node) > MOST_KEYS:
+            return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL)
+        if (long := next((key for key in node if len(key) > LONGEST_KEY), None)) is not None:
+            message = f"the key {shown(long[:20])} and so on has {len(long):,} characters, more than {LONGEST_KEY}"
+            return NotPlain((*path, long), message, "remove it")
     if type(node) is int and node.bit_length() > LONGEST_INTEGER:
         return NotPlain(path, f"{where} is a number with thousands of digits", "write a number")
-    if type(node) in {list, str, int, float, bool, type(None)}:
-        return None
-    return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot hold", "write it as a string")
-
-
-def _odd_keys(node: dict[str, object], path: KeyPath) -> NotPlain | None:
-    if path and path[-1] in NAMED_BY_LABELS:
-        return None
-    if len(node) > MOST_KEYS:
-        return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", ONE_MODEL)
-    long = next((key for key in node if len(key) > LONGEST_KEY), None)
-    if long is None:
-        return None
-    message = f"the key {shown(long[:20])} and so on has {len(long):,} characters, more than {LONGEST_KEY}"
-    return NotPlain((*path, long), message, "remove it")
+    is_odd = type(node) is float and (not math.isfinite(node) or str(node) == "-0.0")  # -0.0 equals 0 and false
+    if is_odd or type(node) not in {dict, list, str, int, float, bool, type(None)}:
+        return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot hold", "write a plain value")
+    return None
 
 
 def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
 from functools import cache
-from itertools import islice
+from typing import Any
 
 import tomli
 
@@ -22,10 +20,9 @@ from pytest_bertsize.config.model_config import (
     describe_kind,
     fail,
     keys_of,
-    not_plain,
-    value_at,
 )
 from pytest_bertsize.files import LFS_POINTER, RepeatedKey, refuse_repeated_keys
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, reason, shown
 
@@ -51,8 +48,24 @@ def decode_text(content: bytes, file: str) -> str:
 def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
     """Return the object at ``inner`` in the bytes of a JSON file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
-    lines = cache(lambda: lines_in_json(text))
-    return config_at(_load_json(text, file), file, keys_of(inner), lambda path: lines().get(path), content)
+    compose = cache(lambda: _compose(text))
+
+    def line_of(path: KeyPath) -> int | None:
+        from pytest_bertsize.config.yaml import find_line
+
+        return find_line(root, path) if (root := compose()) else None
+
+    return config_at(_load_json(text, file), file, keys_of(inner), line_of, content)
+
+
+def _compose(text: str) -> Any:
+    """Return PyYAML's node of a JSON text, which knows all lines; ``None`` for one of the few that are no YAML."""
+    from pytest_bertsize.config import yaml
+
+    try:
+        return yaml.compose(text.replace("\t", " "), "")
+    except Unusable:
+        return None
 
 
 def parse_json_list(content: bytes, file: str) -> list[object]:
@@ -67,9 +80,12 @@ def _load_json(text: str, file: str) -> object:
     if not text.strip():
         fail(file, "the file is empty", "write the model's config")
     try:
-        value = json.loads(text, object_pairs_hook=refuse_repeated_keys)
+        return json.loads(text, object_pairs_hook=refuse_repeated_keys)
     except RepeatedKey as error:
-        key, line = repeated_in_json(text) or (error.args[0], None)
+        from pytest_bertsize.config.yaml import find_repeated
+
+        node = find_repeated(root) if (root := _compose(text)) else None
+        key, line = (node.value, node.start_mark.line + 1) if node else (error.args[0], None)
         fail(file, f"one object has the key {shown(key)} twice", "keep one of them", line)
     except json.JSONDecodeError as error:
         if text.startswith(("//", "/*", "#"), error.pos):
@@ -79,57 +95,6 @@ def _load_json(text: str, file: str) -> object:
         fail(file, f"nested more than {DEEPEST} deep", ONE_MODEL)
     except ValueError as error:
         fail(file, f"not JSON: {reason(error)}", "correct the file")
-    if found := not_plain(value):
-        fail(file, found.message, found.fix, lines_in_json(text).get(found.path))
-    return value
-
-
-MOST_TOKENS = 50_000
-"""The most brackets and strings of a JSON file to search for keys; later keys have no line."""
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
-
-
-def lines_in_json(text: str) -> dict[KeyPath, int]:
-    """Return the 1-based line of every key by its path (``"[]"`` for a list); for a repeated key, its last line."""
-    return {path: line for line, path, _ in _list_keys(text)}
-
-
-def repeated_in_json(text: str) -> tuple[str, int] | None:
-    """Return the first key that an object has twice, and the 1-based line of its repetition."""
-    seen: set[tuple[int, str]] = set()
-    for line, (*_, key), opened_at in _list_keys(text):
-        if (opened_at, key) in seen:
-            return key, line
-        seen.add((opened_at, key))
-    return None
-
-
-def _list_keys(text: str) -> Iterator[tuple[int, KeyPath, int]]:
-    """Yield line and full path of every key, and the position of its object; ``[]`` stands for a list's items."""
-    path: list[str] = []
-    opened: list[int] = []
-    line, counted = 1, 0
-    for token in islice(_TOKEN.finditer(text), MOST_TOKENS):
-        symbol = token[0]
-        if symbol in {"{", "["}:
-            opened.append(token.start())
-            path.append("[]")
-        elif symbol in {"}", "]"}:
-            if opened:
-                opened.pop()
-                path.pop()
-        elif symbol[-1] == ":" and opened and text[opened[-1]] == "{":
-            line += text.count("\n", counted, token.start())
-            counted = token.start()
-            path[-1] = _unquote_key(symbol[:-1].rstrip())
-            yield line, tuple(path), opened[-1]
-
-
-def _unquote_key(token: str) -> str:
-    try:
-        return str(json.loads(token)) if "\\" in token else token[1:-1]
-    except json.JSONDecodeError:
-        return token
 
 
 # TOML
@@ -144,12 +109,4 @@ def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
         fail(file, f"not TOML: {printable(error.msg)}", "correct the file", error.lineno)
     except (ValueError, RecursionError) as error:
         fail(file, f"not TOML: {printable(str(error))}", "correct the file")
-
-    def line_of(path: KeyPath) -> int | None:
-        try:
-            value_at(whole, path)
-        except KeyError:
-            return None
-        return line_in_toml(text, path)
-
-    return config_at(whole, file, keys_of(inner), line_of, content, pair=IN_TOML)
+    return config_at(whole, file, keys_of(inner), lambda path: line_in_toml(text, path), content, pair=IN_TOML)

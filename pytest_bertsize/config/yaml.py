@@ -1,14 +1,15 @@
-"""An untrusted YAML file as a config: the values that PyYAML reads, with the line of each key.
+"""Read YAML as PyYAML reads it, and find the lines of its keys and of JSON's.
 
-PyYAML reads it because training code nearly always reads the same file with PyYAML: ``1e-12`` is a string, ``no``
-is false and ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and
-OmegaConf itself resolves ``${…}``. Only the requested object is read: a date or a tag elsewhere does no harm.
+PyYAML, because training code nearly always reads the same file with PyYAML: ``1e-12`` is a string, ``no`` is false and
+``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string, and OmegaConf itself
+resolves ``${…}``. Only the requested object is read: a date or a tag elsewhere does no harm.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import yaml
@@ -19,7 +20,6 @@ from pytest_bertsize.builder.own_process import Lost, answer_of
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,
-    MOST_CONTAINERS,
     ONE_MODEL,
     KeyPath,
     ModelConfig,
@@ -30,32 +30,97 @@ from pytest_bertsize.config.model_config import (
     refuse_missing_key,
 )
 from pytest_bertsize.config.text_files import decode_text
-from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
-from pytest_bertsize.wording import printable, reason, shown
+from pytest_bertsize.wording import printable, shown
 
 SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
 """The most characters of a number; Python reads no more digits from a text."""
 MOST_EVENTS = 200_000
-"""The most events in a file: keys, values, beginnings and ends of objects and lists; PyYAML takes 10 µs for each."""
-
+"""The most keys, values, beginnings and ends of objects and lists in a file; PyYAML takes 10 µs for each."""
 _TAG = "tag:yaml.org,2002:"
-_MAP, _SEQUENCE, _STRING, _MERGE = (f"{_TAG}{each}" for each in ("map", "seq", "str", "merge"))
-_SCALARS = {f"{_TAG}{each}" for each in ("int", "float", "null", "bool", "str")}
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """Return the object at ``inner`` in the bytes of a YAML file; raise :class:`Unusable` for the first mistake."""
     text = decode_text(content, file)
-    document = _Document(file, is_omegaconf=_MARKS.search(text) is not None)
-    key_path = keys_of(inner)
-    root = document.compose(text)
-    document.refuse_composed(root)
-    value = document.read(document.find(root, key_path), key_path)
+    is_omegaconf, key_path = _MARKS.search(text) is not None, keys_of(inner)
+    root, reading = compose(text, file, is_omegaconf=is_omegaconf), _Reading(file)
+    _refuse_composed(reading.list_entries(root), reading)
+    node: Any = root
     unknown: Mapping[KeyPath, tuple[str, str]] = {}
-    if document.is_omegaconf:
+    for depth, key in enumerate(key_path):
+        if is_omegaconf and isinstance(node, yaml.ScalarNode) and "${" in node.value:
+            break
+        entries = reading.list_entries(node)
+        if key not in entries:
+            refuse_missing_key(key_path[: depth + 1], entries if node.id == "mapping" else None, file)
+        _, node = entries[key]
+    value = reading.read(node)
+    if is_omegaconf:
         value, unknown = resolve(text, value, key_path, file)
-    return config_at(nest(value, key_path), file, key_path, document.lines.get, content, unknown=unknown)
+    value = nest(value, key_path)
+    return config_at(value, file, key_path, lambda path: find_line(root, path), content, unknown=unknown)
+
+
+def compose(text: str, file: str, *, is_omegaconf: bool = False) -> Any:
+    """Return the root of the file's only document; too deep nesting is refused before C code composes it."""
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    if is_omegaconf:
+        kinds = {
+            first: [(tag, pattern) for tag, pattern in each if tag != f"{_TAG}timestamp"]
+            for first, each in loader.yaml_implicit_resolvers.items()
+        }
+        loader = type("OmegaConfLoader", (loader,), {"yaml_implicit_resolvers": kinds})
+        loader.add_implicit_resolver(f"{_TAG}float", _NUMBER, [*"-+0123456789"])
+    depth = documents = 0
+    try:
+        for seen, event in enumerate(yaml.parse(text, Loader=loader)):
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            line = event.start_mark.line + 1
+            if seen > MOST_EVENTS:
+                fail(file, f"more than {MOST_EVENTS:,} keys and values", ONE_MODEL, line)
+            if documents > 1:
+                fail(file, "the file holds more than one document", "keep one, without a second ---", line)
+            if depth > DEEPEST:
+                fail(file, f"nested more than {DEEPEST} deep", ONE_MODEL, line)
+        node = yaml.compose(text, Loader=loader)
+    except (yaml.YAMLError, ValueError) as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        said = printable(str(problem).partition("\n")[0])
+        fail(file, f"not YAML: {said}", "correct the file", mark and mark.line + 1)
+    if node is None:
+        fail(file, "the file is empty", "write the model's config")
+    return node
+
+
+def find_line(root: Any, path: KeyPath) -> int | None:
+    """Return the line of a key, or of the nearest key above it; keys of an alias have their lines at the anchor."""
+    line = None
+    for key in path:
+        pairs = root.value if root.id == "mapping" else ()
+        found = next((pair for pair in reversed(pairs) if pair[0].value == key), None)
+        if found is None:
+            break
+        line, root = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def find_repeated(node: Any) -> Any:
+    """Return the node of the first key that an object has twice, in this object or below; ``None`` if there is none."""
+    if node.id == "scalar":
+        return None
+    inner = [value for _, value in node.value] if node.id == "mapping" else node.value
+    return _find_repeated_here(node) or next(filter(None, map(find_repeated, inner)), None)
+
+
+def _find_repeated_here(node: Any) -> Any:
+    seen: set[str] = set()
+    for key, _ in node.value if node.id == "mapping" else ():
+        if key.id == "scalar" and key.value in seen:
+            return key
+        seen.add(str(key.value))
+    return None
 
 
 def write_number(text: str) -> str:
@@ -66,160 +131,74 @@ def write_number(text: str) -> str:
     return f"{digits if '.' in digits else f'{digits}.0'}e{power if power[0] in '+-' else f'+{power}'}"
 
 
-class _Document:
-    """The nodes of one file; aliases are written out, up to the size of the largest config."""
+class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
+    """PyYAML's own constructor of values, which refuses repeated keys and what would take the machine's memory."""
 
-    def __init__(self, file: str, *, is_omegaconf: bool) -> None:
+    def __init__(self, file: str) -> None:
+        super().__init__()
         self.file = file
-        self.is_omegaconf = is_omegaconf
-        self.lines: dict[KeyPath, int] = {}
-        """The line of each key that was read, by its full path; keys of an alias have their lines at the anchor."""
-        self._containers = self._characters = 0
+        self._seen: set[int] = set()
+        self._merged = 0
 
-    def compose(self, text: str) -> Any:
-        """Return the root of the file's only document; too deep nesting is refused before C code composes it."""
-        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            self._check_events(yaml.parse(text, Loader=loader))
-            node = yaml.compose(text, Loader=loader)
+            yield
         except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line if error.problem_mark else 0
-            if "nesting depth" in str(error.problem):  # a limit of libyaml's own, which is higher
-                fail(self.file, f"nested more than {DEEPEST} deep", ONE_MODEL, line + 1)
-            if re.match(r" *\t", (*text.split("\n"), "")[line]):
-                fail(self.file, "not YAML: the line is indented by a tab", "indent it by spaces", line + 1)
-            fail(self.file, f"not YAML: {printable(str(error.problem))}", "correct the file", line + 1)
-        except yaml.reader.ReaderError as error:
-            character, line = text[error.position], text.count("\n", 0, error.position) + 1
-            fail(self.file, f"not YAML: it has the character U+{ord(character):04X}", "remove it", line)
-        except (yaml.YAMLError, ValueError) as error:
-            fail(self.file, f"not YAML: {reason(error)}", "correct the file")
-        if node is None:
-            fail(self.file, "the file is empty", "write the model's config")
-        return node
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            fail(self.file, f"it is not plain data: {printable(str(error.problem))}", "write plain values", line)
+        except RecursionError:
+            fail(self.file, f"nested more than {DEEPEST} deep", ONE_MODEL)
+        except (ValueError, LookupError, AttributeError) as error:  # a text that does not fit its tag
+            fail(self.file, f"a value does not fit its tag: {printable(str(error))}", "remove the tag")
 
-    def _check_events(self, events: Iterator[Any]) -> None:
-        depth = documents = 0
-        for seen, event in enumerate(events):
-            documents += isinstance(event, yaml.DocumentStartEvent)
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if seen > MOST_EVENTS:
-                self._fail_at(event, f"more than {MOST_EVENTS:,} keys and values", ONE_MODEL)
-            if documents > 1:
-                self._fail_at(event, "the file holds more than one document", "keep one, without a second ---")
-            if depth > DEEPEST:
-                self._fail_at(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
+    def read(self, node: Any) -> object:
+        with self._explained():
+            return self.construct_document(node)
 
-    def find(self, node: Any, key_path: KeyPath) -> Any:
-        """Return the node to which ``key_path`` leads, or the node of a ``${…}`` on the way there."""
-        for depth, key in enumerate(key_path):
-            if self.is_omegaconf and node.id == "scalar" and "${" in node.value:
-                return node
-            entries = self._list_entries(node, key_path[:depth]) if node.tag == _MAP else None
-            if not entries or key not in entries:
-                refuse_missing_key(key_path[: depth + 1], entries, self.file)
-            self.lines[key_path[: depth + 1]], node = entries[key]
-        return node
+    def list_entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """Return the nodes of an object's keys and values by key; those that ``<<`` merges into it come first."""
+        if node.id != "mapping":
+            return {}
+        with self._explained():
+            self.flatten_mapping(node)
+        return {key.value: (key, value) for key, value in node.value if key.id == "scalar"}
 
-    def read(self, node: Any, path: KeyPath) -> object:
-        """Return the value of a node; ``path`` has the keys that lead to it, and ``[]`` for a list's items."""
-        self._count(node, len(path), containers=node.id != "scalar", characters=1)
-        if node.id == "scalar":
-            return self._read_scalar(node, path)
-        if node.tag == _SEQUENCE:
-            return [self.read(each, (*path, "[]")) for each in node.value]
-        if node.tag != _MAP:
-            self._refuse_tag(node, path)
-        found: dict[str, object] = {}
-        for key, (line, inner) in self._list_entries(node, path).items():
-            self.lines[*path, key] = line
-            found[key] = self.read(inner, (*path, key))
-        return found
+    def flatten_mapping(self, node: Any) -> None:
+        if id(node) not in self._seen:
+            self._seen.add(id(node))
+            if key := _find_repeated_here(node):
+                self._fail_at(key, f"one object has the key {shown(key.value)} twice", "keep one of them")
+        self._merged += len(node.value)
+        if self._merged > MOST_EVENTS:
+            self._fail_at(node, f"with every << written out, it has more than {MOST_EVENTS:,} keys", ONE_MODEL)
+        super().flatten_mapping(node)
 
-    def refuse_composed(self, root: Any) -> None:
-        """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
-        entry = self._list_entries(root, ()).get("defaults") if root.tag == _MAP else None
-        line, node = entry or (0, None)
-        for each in node.value if node and node.tag == _SEQUENCE else ():
-            value = self.read(each, ("defaults", "[]"))
-            if isinstance(value, str | dict) and value != "_self_":
-                message = f"its defaults name {shown(value)}, and only hydra composes such files"
-                fail(self.file, message, COMPOSE, line)
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002  (PyYAML's)
+        found = super().construct_mapping(node, deep)
+        for key, _ in node.value:
+            if key.tag not in {f"{_TAG}str", f"{_TAG}int"}:
+                message = f"the key {printable(str(key.value))} is not a string in YAML"
+                self._fail_at(key, message, f"write {shown(key.value)}, in quotes")
+        return {str(key): value for key, value in found.items()}
 
-    def _read_scalar(self, node: Any, path: KeyPath) -> object:
-        tag = node.tag
-        if self.is_omegaconf and not node.style:  # without quotes
-            is_number = tag == _STRING and _NUMBER.fullmatch(node.value)
-            tag = f"{_TAG}float" if is_number else tag.replace("timestamp", "str")
-        if tag not in _SCALARS:
-            self._refuse_tag(node, path)
-        self._count(node, len(path), characters=len(node.value))
-        if tag in {f"{_TAG}int", f"{_TAG}float"} and len(node.value) > LONGEST_NUMBER:
-            self._fail_at(node, f"{_name_path(path)} is a number with thousands of digits", "write the number")
-        try:
-            return yaml.constructor.SafeConstructor().construct_object(yaml.ScalarNode(tag, node.value))
-        except (ValueError, KeyError, IndexError):
-            message = f"{_name_path(path)} is {shown(node.value)}, and its tag is {_shorten_tag(tag)}"
-            self._fail_at(node, message, "remove the tag")
-
-    def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, tuple[int, Any]]:
-        """Return lines and values of a mapping by key: its own entries win over those that ``<<`` merges into it."""
-        self._count(node, merges, containers=merges > 0)  # an anchor that merges itself as well
-        own: dict[str, tuple[int, Any]] = {}
-        merged: list[Any] | None = None
-        for key_node, value_node in node.value:
-            is_merge = key_node.tag == _MERGE
-            key = "<<" if is_merge else self._read_key(key_node, path)
-            if key in own or (is_merge and merged is not None):
-                self._fail_at(key_node, f"one object has the key {shown(key)} twice", "keep one of them")
-            if is_merge:
-                merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
-            else:
-                own[key] = (key_node.start_mark.line + 1, value_node)
-        found: dict[str, tuple[int, Any]] = {}
-        for each in reversed(merged or []):  # the first of a list wins
-            if each.tag != _MAP:
-                self._fail_at(each, f"<< in {_name_path(path)} is not an object", "write an alias of an object")
-            found |= self._list_entries(each, path, merges + 1)
-        return found | own
-
-    def _read_key(self, node: Any, path: KeyPath) -> str:
-        is_label = node.tag == f"{_TAG}int" and bool(path) and path[-1] in NAMED_BY_LABELS
-        if node.id != "scalar":
-            self._fail_at(node, f"a key of {_name_path(path)} is an object or a list", "write a string")
-        if node.tag != _STRING and not is_label:
-            message = f"the key {printable(node.value)} is not a string in YAML, but {_shorten_tag(node.tag)}"
-            self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
-        return str(self._read_scalar(node, path))
-
-    def _refuse_tag(self, node: Any, path: KeyPath) -> NoReturn:
-        if node.tag == f"{_TAG}timestamp":
-            message = f"{_name_path(path)} is the date {printable(node.value)}, which JSON cannot hold"
-            self._fail_at(node, message, f"write {shown(node.value)}, in quotes")
-        message = f"{_name_path(path)} has the tag {_shorten_tag(node.tag)}, which is not read"
-        self._fail_at(node, message, "write a plain value")
-
-    def _count(self, place: Any, depth: int, *, containers: int = 0, characters: int = 0) -> None:
-        """Refuse a file whose aliases make it larger than any config."""
-        self._containers += containers
-        self._characters += characters
-        if depth > DEEPEST:
-            self._fail_at(place, f"nested more than {DEEPEST} deep", ONE_MODEL)
-        if self._containers > MOST_CONTAINERS:
-            self._fail_at(place, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
-        if self._characters > LARGEST:
-            self._fail_at(place, f"with every alias written out, this is larger than {LARGEST:,} bytes", ONE_MODEL)
+    def construct_scalar(self, node: Any) -> Any:
+        if node.id == "scalar" and not node.tag.endswith(":str") and len(node.value) > LONGEST_NUMBER:
+            self._fail_at(node, "a number with thousands of digits", "write the number")
+        return super().construct_scalar(node)
 
     def _fail_at(self, place: Any, message: str, fix: str) -> NoReturn:
         fail(self.file, message, fix, place.start_mark.line + 1)
 
 
-def _shorten_tag(tag: str) -> str:
-    return printable(re.sub(f"^{re.escape(_TAG)}", "!!", tag))
-
-
-def _name_path(path: Sequence[str]) -> str:
-    return printable(".".join(path).replace(".[]", "[]")) or "the file"
+def _refuse_composed(entries: Mapping[str, tuple[Any, Any]], reading: _Reading) -> None:
+    """:raises Unusable: if hydra's list ``defaults`` in the file names another file."""
+    key, node = entries.get("defaults", (None, None))
+    named = reading.read(node) if node and node.id == "sequence" else ()
+    for each in named if isinstance(named, list) else ():
+        if isinstance(each, str | dict) and each != "_self_":
+            message = f"its defaults name {shown(each)}, and only hydra composes such files"
+            fail(reading.file, message, COMPOSE, key.start_mark.line + 1)
 
 
 # OmegaConf and hydra

@@ -175,22 +175,3 @@ TOML_PIECES = st.sampled_from(
     ]
 )
 TOML_TEXTS = edited(TABLES, TOML_PIECES) | st.text(max_size=40)
-
-
-# layouts, for lines
-
-KEYS = st.sampled_from(["a", "b", "c d", "e.f", "[]", "", ":", "}", '"', "\\", "é", "\n", "#", "'", "[a]", "a = 1"])
-JSON_LAYOUTS = st.builds(
-    json.dumps,
-    st.dictionaries(
-        KEYS,
-        st.recursive(
-            KEYS | st.sampled_from(['{"a":', '"b": 1', "],", -0.5e3, True, None]),
-            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-        ),
-        max_size=3,
-    ),
-    ensure_ascii=st.booleans(),
-    indent=st.none() | st.integers(0, 2),
-    separators=st.tuples(st.sampled_from([",", ",\n", "  ,\r\n"]), st.sampled_from([":", " : ", ":\n", ": \n\n"])),
-)
