@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
@@ -35,8 +34,6 @@ LABEL = 24
 """The most characters of a commit's or tag's name."""
 DAY = len("2026-11-22")
 INDENT = "  "
-LEAST = 12
-"""The fewest cells for a commit's subject; with less space it is left out."""
 COLUMNS = ("commit", "date", "subject", "cause", "parameters", "change")
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
 
@@ -89,10 +86,6 @@ def _list_sentences(row: Row) -> list[str]:
     return [*row.said, *([since] if row.since else []), *([merge] if is_merge else [])]
 
 
-def _list_causes(row: Row) -> list[str]:
-    return [*(describe_change(each) for each in row.moved), *_list_sentences(row)]
-
-
 def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
     """Return the notes that concern all rows."""
     rows = [row for model in models for row in model.rows]
@@ -131,14 +124,12 @@ def _draw_model(model: ModelHistory, style: Style) -> Iterator[RenderableType]:
     cells = [(printable(row.commit.label, LABEL), *_show_numbers(row, same="=")) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, (label, total, moved) in zip(rows, cells, strict=True):
-        numbers = f"{total:>{widths[1]}}  {moved:>{widths[2]}}"
-        head = f"{INDENT}{label:<{widths[0]}}  {row.commit.date[:DAY]:{DAY}}  {numbers}"
-        room = usable(style) - cell_len(head) - len(INDENT)
-        subject = printable(row.commit.subject) if room >= LEAST else ""
-        while cell_len(subject) > room >= LEAST:
-            subject = f"{subject.removesuffix('…')[:-1]}…"
-        yield Text.assemble(head, *([(f"{INDENT}{subject}", "dim")] if room >= LEAST else []))
-        yield from (hanging(INDENT * 2, "", each, style) for each in _list_causes(row))
+        head = f"{label:<{widths[0]}}  {row.commit.date[:DAY]:{DAY}}  {total:>{widths[1]}}  {moved:>{widths[2]}}"
+        line = Text.assemble(INDENT, head, (f"{INDENT}{printable(row.commit.subject)}", "dim"))
+        line.truncate(usable(style), overflow="ellipsis")
+        yield line
+        causes = (*map(describe_change, row.moved), *_list_sentences(row))
+        yield from (hanging(INDENT * 2, "", each, style) for each in causes)
 
 
 # Markdown and JSON, with every row
@@ -149,7 +140,8 @@ def _write_markdown(history: History, models: Sequence[ModelHistory], versions: 
     for model in models:
         cells = []
         for row in model.rows:
-            commit, causes = row.commit, "<br>".join(map(text, _list_causes(row)))
+            commit = row.commit
+            causes = "<br>".join(map(text, (*map(describe_change, row.moved), *_list_sentences(row))))
             cells.append((code(commit.label), commit.date[:DAY], text(commit.subject), causes, *_show_numbers(row)))
         sections.append(f"**{text(_write_headline(model))}**\n\n{table(COLUMNS, cells, left=4)}")
     tools = ", ".join(f"{name.replace('_', '-')} {text(each)}" for name, each in versions.items())
@@ -157,33 +149,35 @@ def _write_markdown(history: History, models: Sequence[ModelHistory], versions: 
 
 
 def _write_json(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
-    span, listed_models = history.span, []
-    for model in models:
-        rows = [*map(_make_row, model.rows)]
-        listed_models.append({"name": model.name, "names": [*model.names], "declared": not model.is_left, "rows": rows})
-    document = {
-        "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
-        "commits_read": history.commits_read,
-        "models": listed_models,
-        "notes": _list_notes(history, models),
-        "versions": versions,
-    }
-    return write_json(document)
+    span = history.span
+    return write_json(
+        {
+            "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
+            "commits_read": history.commits_read,
+            "models": [
+                {
+                    "name": each.name,
+                    "names": [*each.names],
+                    "declared": not each.is_left,
+                    "rows": [*map(_report, each.rows)],
+                }
+                for each in models
+            ],
+            "notes": _list_notes(history, models),
+            "versions": versions,
+        }
+    )
 
 
-def _make_row(row: Row) -> dict[str, Any]:
-    commit = row.commit
+def _report(row: Row) -> dict[str, Any]:
+    commit = {name: getattr(row.commit, name) for name in ("tags", "parents", "date", "subject")}
+    counted = {"total": row.total, "by": row.by or None, "change": row.change, "since": row.since or None}
+    keys = [to_plain(report_change(each)) for each in row.moved]
     return {
-        "commit": commit.name,
-        "tags": [*commit.tags],
-        "parents": [*commit.parents],
-        "date": commit.date,
-        "subject": commit.subject,
-        "total": row.total,
-        "by": row.by or None,
-        "change": row.change,
-        "since": row.since or None,
-        "keys": [to_plain(report_change(each)) for each in row.moved],
+        "commit": row.commit.name,
+        **commit,
+        **counted,
+        "keys": keys,
         "method": row.method,
         "said": _list_sentences(row),
     }

@@ -85,10 +85,8 @@ def test_a_pair_in_markdown_and_json(changed: Change, bertsize: Bertsize) -> Non
     lines = bertsize.printed("diff", *pair, "--format", "md").splitlines()
     assert lines[0] == "| component | A | B | change |"
     assert "| `total` | 102,290,312 | 109,378,184 | +7,087,872 |" in lines
-    assert "| `head width` | 64 | 64 |  |" in lines
     assert "- net +7,087,872" in lines
     said = bertsize.json("diff", *pair)
     assert [model["total"] for model in said["models"]] == [102_290_312, 109_378_184]
     assert said["components"][-1]["changes"] == [0, 7_087_872]
-    assert [model["inner_by_width"] for model in said["models"]] == [4, 4]
     assert [each[-1] for each in said["explanations"]] == ["net +7,087,872"]
