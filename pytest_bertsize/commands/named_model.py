@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.lock import find_sizes, read_lock, refuse_untrue
+from pytest_bertsize.base import NoRevision
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
+from pytest_bertsize.base.git import resolve_commit
+from pytest_bertsize.base.lock import find_sizes, read_lock, read_lock_at, refuse_untrue
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import choose, derive
-from pytest_bertsize.commands.at_revision import TABLE, is_declared_at, is_revision, read_config_at, read_model_at
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -31,12 +35,17 @@ from pytest_bertsize.table.settings import Settings, SettingsError, find_table, 
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
 
 
+TABLE = "pyproject.toml"
+ALWAYS_REVISIONS = ("HEAD", "main", "master")
+"""Names that are always taken for a revision: if there is no such revision, an error says so."""
 DECLARED = "::"
 """The separator between a pyproject.toml and the name of a model that it declares."""
 
@@ -68,13 +77,6 @@ class Explained(Struct, frozen=True):
     @property
     def form(self) -> ClosedForm:
         return self.derivation.form
-
-
-class _Declaration(NamedTuple):
-    revision: str
-    """The revision of the table; ``""`` for the present one."""
-    file: str
-    name: str
 
 
 def closed_form(
@@ -134,7 +136,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
     :raises Unusable: with fixes that ``in_words`` rewrote or, for a declared model, with fixes for its table.
     """
     if declaration := _find_declaration(named.config):
-        return _explain_declared(named, declaration)
+        return _explain_declared(named, *declaration)
     registry = _read_registry(None)
     try:
         model = Model(
@@ -144,8 +146,7 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
             options=dict(named.options),
             budget=Budget(),
         )
-        config = _read_config(model)
-        config = rename_keys(config, named.keys) if named.keys else config
+        config = rename_keys(_read_config(model), named.keys)
         return Explained(model, config, derive(model, config, choose(model, config, registry)))
     except Unusable as unusable:
         raise Unusable(*map(in_words, unusable.findings)) from None
@@ -158,23 +159,26 @@ def explain_model(named: Named, in_words: Callable[[Finding], Finding] = Finding
 # declared models
 
 
-def _find_declaration(written: str) -> _Declaration | None:
-    """Return the declaration that a text such as ``tagger`` or ``main:pyproject.toml::tagger`` names, else ``None``."""
+def _find_declaration(written: str) -> tuple[str, str, str] | None:
+    """Return revision (``""`` for the present), table and name of the declaration that a text names, else ``None``.
+
+    The text is like ``tagger``, ``pyproject.toml::tagger``, ``main:tagger`` or ``main:pyproject.toml::tagger``.
+    """
     revision, _, inside = written.partition(":")
     is_path = os.path.lexists(written) or os.path.lexists(revision)
     if revision and inside and not inside.startswith(":") and not is_path:
         name = inside.removeprefix(f"{TABLE}{DECLARED}")
-        if name != inside or is_declared_at(revision, name):
-            return _Declaration(revision, TABLE, name)
+        if name != inside or (_is_revision(revision) and _is_declared_at(revision, name)):
+            return revision, TABLE, name
     file, mark, name = written.partition(DECLARED)
     if mark:
-        return _Declaration("", file, name)
+        return "", file, name
     table, path = find_table(Path()), Path(written)
     is_bare = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
     is_bare = is_bare and not any(os.path.lexists(path / each) for each in (*NAMES, MODULES))
     if (os.path.lexists(path) and not is_bare) or not os.path.lexists(table):
         return None  # the name of a config here; a folder without one, as of the model's own code, has no say
-    return _Declaration("", str(table), written) if written in _list_declared(table) else None
+    return ("", str(table), written) if written in _list_declared(table) else None
 
 
 def _list_declared(table: Path) -> Sequence[str]:
@@ -185,18 +189,21 @@ def _list_declared(table: Path) -> Sequence[str]:
         return [*(tables_of_models(table) or ())]
 
 
-def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
+def _explain_declared(named: Named, revision: str, file: str, name: str) -> Explained:
     if named.architecture or named.family or named.options or named.keys:
-        name = printable(named.config.rpartition(DECLARED)[2])
-        message = f"{name} is a declared model: its table has the family, architecture and options"
+        given = printable(named.config.rpartition(DECLARED)[2])
+        message = f"{given} is a declared model: its table has the family, architecture and options"
         raise refuse(message, "name the path of its config in place of its name, or leave the options out")
     settings = None
-    if declaration.revision:
-        model, config, adapter, locked = read_model_at(declaration.revision, declaration.name)
+    if revision:
+        model, config, adapter, locked = _read_model_at(revision, name)
     else:
         try:
-            settings = load(Path(declaration.file))
-            model = _find_model(declaration, settings)
+            settings = load(Path(file))
+            if (found := settings.models.get(name)) is None:
+                fix = did_you_mean(name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
+                raise refuse(f"{printable(file)} declares no model {shown(name)}", fix)
+            model = found
             locked = find_sizes(read_lock(settings), model) if model.has_config_of_build else None
         except SettingsError as error:
             raise refuse(str(error)) from None
@@ -217,13 +224,6 @@ def _explain_declared(named: Named, declaration: _Declaration) -> Explained:
     return Explained(model, config, derivation, settings)
 
 
-def _find_model(declaration: _Declaration, settings: Settings) -> Model:
-    if model := settings.models.get(declaration.name):
-        return model
-    fix = did_you_mean(declaration.name, settings.names, f"it declares {listed(settings.names, MOST_NAMED)}")
-    raise refuse(f"{printable(declaration.file)} declares no model {shown(declaration.name)}", fix)
-
-
 def _read_registry(declaring: Settings | None) -> Registry:
     """Read the closed forms of the table that declares a model.
 
@@ -231,8 +231,7 @@ def _read_registry(declaring: Settings | None) -> Registry:
     """
     settings = declaring
     with suppress(SettingsError):
-        table = find_table(Path())
-        there = None if declaring or not table.exists() else load(table)
+        there = None if declaring else load(find_table(Path()))
         settings = there if there and there.closed_forms else declaring
     try:
         return registry_of(settings, asked_about(settings).release)
@@ -247,8 +246,8 @@ def _read_config(model: Model) -> ModelConfig:
     """Read the config that the command line names: a file, a file at a revision, code that makes it, a hub name."""
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
-        if ":" in location and (not model.is_made_by_code or is_revision(location.partition(":")[0])):
-            return read_config_at(model.config)
+        if ":" in location and (not model.is_made_by_code or _is_revision(location.partition(":")[0])):
+            return _read_config_at(model.config)
         if model.is_made_by_code:  # by code at the nearest table's root or import paths, or in this folder
             table = find_table(Path.cwd())
             settings = Settings(table, "", {})
@@ -267,12 +266,12 @@ def _read_on_disk(reference: str) -> ModelConfig:
     refuse_code(reference)
     location, hash_sign, inner = reference.partition("#")
     path = Path(location)
-    if is_hub_name(location) and not os.path.lexists(path):
-        try:
-            return read_file(Path(), reference)
-        except Unusable as unusable:
-            raise _suggest_declared(location, unusable) from None
     if not os.path.lexists(path):
+        if is_hub_name(location):
+            try:
+                return read_file(Path(), reference)
+            except Unusable as unusable:
+                raise _suggest_declared(location, unusable) from None
         Disk(Path()).refuse_near(location, "config", NAMES)
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
@@ -286,16 +285,13 @@ def _read_on_disk(reference: str) -> ModelConfig:
     try:
         config = read_file(root, f"./{name}{hash_sign}{inner}")  # a path, and no name of the hub
     except Unusable as unusable:
-        found = unusable.findings
         named = f"{printable(name)}: "  # the beginning of a message that has the table's line in a run
-        raise Unusable(
-            *(each._replace(file=given, message=each.message.removeprefix(named)) for each in found)
-        ) from None
+        found = [each._replace(file=given, message=each.message.removeprefix(named)) for each in unusable.findings]
+        raise Unusable(*found) from None
     if "model_type" not in config.data and is_file and (real.parent.parent / MODULES).is_file():
         folder = printable(str(path.parent.parent))
         raise refuse(f"{given} is one module of a sentence-transformers model", f"name the model's folder, {folder}")
-    whole = f"{given}/{MODULES}" if config.modules else config.whole
-    return replace(config, file=given, whole=whole)
+    return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
 
 
 def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
@@ -303,11 +299,87 @@ def _suggest_declared(name: str, unknown: Unusable) -> Unusable:
     if "/" in name:
         return unknown
     table = find_table(Path())
-    names = _list_declared(table)
-    unfound = unknown.findings[0]
+    names, unfound = _list_declared(table), unknown.findings[0]
     if not names:
         message = f"{unfound.message}, and no pyproject.toml from here upwards declares a model"
         return refuse(message, f"{unfound.fix}; or run bertsize init, which proposes tables")
     known = f"it declares {listed(names, MOST_NAMED)}"
     message = f"{unfound.message}, and {printable(str(table))} declares no such model: {known}"
     return refuse(message, did_you_mean(name, names, unfound.fix))
+
+
+# at a git revision
+
+
+def _is_revision(written: str) -> bool:
+    """Return whether a name means a git revision; it does not if a Python module or a folder here has the same name."""
+    top = written.partition(".")[0]
+    if Path(f"{top}.py").exists() or Path(top).is_dir():
+        return False
+    if written in ALWAYS_REVISIONS:
+        return True
+    try:
+        resolve_commit(Path.cwd(), written)
+    except NoRevision:
+        return False
+    return True
+
+
+@contextmanager
+def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[CommitFiles]:
+    """Open the files of a commit.
+
+    :param where_else: the fix for a path that does not exist.
+    :raises Unusable: for a revision or a file that is missing or cannot be read.
+    """
+    try:
+        with CommitFiles(folder, resolve_commit(folder, revision)) as files:
+            yield files
+    except NoRevision as error:
+        raise refuse(str(error)) from None
+    except Missing as missing:
+        raise refuse(str(missing), where_else) from None
+    except Unreadable as unread:
+        raise refuse(str(unread), unread.fix) from None
+
+
+def _read_config_at(reference: str) -> ModelConfig:
+    """Read a config at a commit, as in ``main:models/config.json``; the path is relative to the current folder."""
+    revision, _, inside = reference.partition(":")
+    location, hash_sign, inner = inside.partition("#")
+    folder, parts = Path.cwd(), posixpath.normpath(location).split("/")
+    while parts[1:] and parts[0] == "..":
+        folder, parts = folder.parent, parts[1:]
+    where_else = "write its path from the current folder, or the name of a declared model"
+    with _open_files(folder, revision, where_else) as files:
+        return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")
+
+
+def _is_declared_at(revision: str, name: str) -> bool:
+    here = Settings(find_table(Path.cwd()), "", {})
+    try:
+        with _open_files(here.root, revision) as files:
+            return name in read_table(files, here, revision, is_base=False).models
+    except Unusable:
+        return False
+
+
+def _read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None, Locked | None]:
+    """Read a model as the table of the current folder declares it at a commit.
+
+    The last value is the model's block in that commit's lock; ``None`` if it has no sizes, or the table names a config.
+    """
+    here = Settings(find_table(Path.cwd()), "", {})
+    with _open_files(here.root, revision) as files:
+        then = read_table(files, here, revision, is_base=False)
+        if name in then.wrong:
+            raise refuse(f"at {printable(revision)}, {then.wrong[name]}")
+        if name not in then.models:
+            names = f"it declares {', '.join(then.models) or 'none'}"
+            message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
+            raise refuse(message, did_you_mean(name, then.models, names))
+        reader = AtCommit(files, revision, then.values.get("hub", {}))
+        model = then.models[name]
+        locked = find_sizes(read_lock_at(files, then.values.get("lock")), model)
+        config = source.read_locked(model, locked.sizes) if locked else source.read(model, here, reader)
+        return model, config, adapter_of(model, here, config, reader), locked
