@@ -12,14 +12,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import find_renames
-from pytest_bertsize.base.project_at_commit import (
-    Candidate,
-    ModelAtCommit,
-    ProjectAtCommit,
-    ProjectReader,
-    list_candidates,
-    match_models,
-)
+from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit, ProjectReader, Side, match_models
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.settings import Apart, Settings
@@ -119,12 +112,8 @@ def read_baseline(found: Baseline, today: Settings, registry: Registry) -> Basel
 
 def _match_today(today: Settings, then: ProjectAtCommit, files: CommitFiles) -> dict[str, str]:
     """Return the name that each model of today had at the base."""
-    now = {
-        name: Candidate(model, partial(_is_there, today.root), partial(_read_config, today, model))
-        for name, model in today.models.items()
-    }
-    before = list_candidates(then.models, files.may_have)
-    return match_models(now, before, partial(find_renames, today.root, files.commit))
+    now = Side(today.models, partial(_is_there, today.root), partial(_read_config, today))
+    return match_models(now, then.to_side(files.may_have), partial(find_renames, today.root, files.commit))
 
 
 def _is_there(root: Path, path: str) -> bool:

@@ -6,10 +6,10 @@ to the growth of the model.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,24 +17,22 @@ from msgspec import Struct
 
 from pytest_bertsize.base import NoRevision
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.git import LONGEST_PATH, ask_git, find_renames, list_lines, resolve_commit
-from pytest_bertsize.base.project_at_commit import ProjectReader, list_candidates, match_models
+from pytest_bertsize.base.git import ask_git, find_renames, list_lines, resolve_commit
+from pytest_bertsize.base.project_at_commit import ProjectReader, Side, match_models
 from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.table.settings import Settings
 
 DOTS = ".."
-MOST_PLACES = 100
-"""The most paths that one command of git gets; if there are more, it gets their folders."""
-MOST_NAMES = 1_000
-"""The most tags or commits that one command of git gets, because the length of a command line is limited."""
 MOST_TENSORS = 6
 """The most changes of tensors that a row names if it compares two locks."""
 SHORT = 10
@@ -68,17 +66,10 @@ class Span(NamedTuple):
     """The range as the user wrote it: ``v1..HEAD``; ``""`` for all commits."""
     end: str
     """The last commit."""
-    without: str | None
-    """The commit whose history the range leaves out; ``None`` for all commits."""
     start: str | None
     """The commit before the range; ``None`` if the first commit has no parent."""
     first: str
     """The first commit; :attr:`end` if the range is empty."""
-
-    @property
-    def ends(self) -> list[str]:
-        """Arguments for git to walk the commits."""
-        return [self.end, *([f"^{self.without}"] if self.without else [])]
 
 
 class Row(NamedTuple):
@@ -144,109 +135,56 @@ def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: boo
     :param by_tag: whether a step goes from tag to tag.
     :raises NoRevision: if there is no such range, or git does not answer.
     """
-    span = find_span(today.root, asked)
+    root = today.root
+    low, dots, high = asked.partition(DOTS)
+    if asked and (not dots or high.startswith(".") or not low):
+        raise NoRevision(f"{shown(asked)} is not a range of commits; write one, as in v1..HEAD")
+    end = resolve_commit(root, high or "HEAD")
+    ends = (end, *([f"^{resolve_commit(root, low)}"] if low else []))
+    steps = _list_commits(root, "--first-parent", *ends)
+    start = next(iter(steps[0].parents), None) if steps else end
+    span = Span(asked, end, start, steps[0].name if steps else end)
+    shallow = ask_git(root, "rev-parse", "--is-shallow-repository") if start is None else None
+    is_cut = shallow is not None and shallow.stdout.strip() == b"true"
+    if by_tag:
+        tags = _find_tags(root)
+        every = _list_commits(root, "--topo-order", *ends)
+        steps = [each._replace(tags=tags.get(each.name, ())) for each in every if each.name in {*tags, end}]
+    if start:
+        steps = [*_list_commits(root, "--no-walk", start), *steps]
+    beginning = {start, *([span.first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
     try:
-        with CommitFiles(today.root, span.end) as files:
-            steps, projects = _read_steps(files, today, registry, span, by_tag=by_tag)
-            first = ask_git(today.root, "cat-file", "commit", span.first) if span.start is None else None
-            # the parents of a commit that a shallow clone lacks, which git rev-list does not list
-            is_cut = first is not None and b"\nparent " in first.stdout.partition(b"\n\n")[0]
-            beginning = {span.start, *([span.first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
-            follower = _Follower(today, files, has_all_rows=by_tag)
+        with CommitFiles(root, end) as files:
+            reader = ProjectReader(files, today, registry)
+            follower = _Follower(root, files, has_all_rows=by_tag)
             for commit in steps:
-                follower.take_step(commit, projects[commit.name], is_start=commit.name in beginning)
+                files.commit = commit.name
+                try:
+                    project: ProjectAtCommit | str = reader.read_project()
+                except Unreadable as unread:
+                    project = str(unread)
+                follower.take_step(commit, project, is_start=commit.name in beginning)
     except (OSError, ValueError, Unreadable):
         raise NoRevision("this clone lacks commits, or is damaged; clone without --filter, or run git fsck") from None
     return History(span, follower.models, len(steps), is_cut)
 
 
-# which commits
-
-
-def find_span(folder: Path, asked: str) -> Span:
-    """Return the commits of a range.
-
-    :param asked: ``v1..HEAD``, ``v1..``; ``""`` for all up to the commit that is checked out.
-    :raises NoRevision: if ``asked`` is not a range.
-    """
-    low, dots, high = asked.partition(DOTS)
-    if asked and (not dots or high.startswith(".") or not low):
-        raise NoRevision(f"{shown(asked)} is not a range of commits; write one, as in v1..HEAD")
-    end = resolve_commit(folder, high or "HEAD")
-    without = resolve_commit(folder, low) if low else None
-    found = Span(asked, end, without, end, end)
-    line = list_lines(folder, "rev-list", "--first-parent", "--parents", *found.ends)
-    if not line:
-        return found
-    first, *parents = line[-1].split()
-    return found._replace(start=parents[0] if parents else None, first=first)
-
-
-def _read_steps(
-    files: CommitFiles, today: Settings, registry: Registry, span: Span, *, by_tag: bool
-) -> tuple[list[Commit], dict[str, ProjectAtCommit | str]]:
-    """Return the commits to report on, the oldest first, and each commit's project or why it cannot be read.
-
-    A table that is read may name new files: the commits that touch these files are read next, until no file is new.
-    """
-    reader = ProjectReader(files, today, registry)
-    start = _describe_commits(today.root, [span.start] if span.start else [])
-    found: dict[str, ProjectAtCommit | str] = {}
-    files.places.add(b"/".join((*files.prefix, today.file.encode())))
-    while True:
-        places = {*files.places}
-        steps = [*start, *(_list_tagged(today.root, span) if by_tag else _list_touching(today.root, span, places))]
-        for commit in steps:
-            if commit.name not in found:
-                files.move_to(commit.name)
-                try:
-                    found[commit.name] = reader.read_project()
-                except Unreadable as unread:
-                    found[commit.name] = str(unread)
-        if by_tag or files.places <= places:
-            return steps, found
-
-
-def _list_touching(folder: Path, span: Span, places: set[bytes]) -> list[Commit]:
-    """Return the commits of a range that touch a path of ``places``, below the repository's root, the oldest first."""
-    found = {path for path in places if len(path) <= LONGEST_PATH}
-    while len(found) > MOST_PLACES:
-        found = {path.rpartition(b"/")[0] for path in found}
-    found -= {path for path in found if any(path.startswith(other + b"/") for other in found)}
-    paths = sorted(path.decode("utf-8", "surrogateescape") for path in found)
-    which = [] if "" in paths else ["--", *paths]
-    return _parse_commits(list_lines(folder, "rev-list", "--first-parent", *_FIELDS, *span.ends, *which))[::-1]
-
-
-def _list_tagged(folder: Path, span: Span) -> list[Commit]:
-    """Return the commits of a range that have tags, and the last commit of the range, parents first."""
-    reached = [f"--merged={span.end}", *([f"--no-merged={span.without}"] if span.without else [])]
-    names = list_lines(folder, "for-each-ref", *reached, "--sort=version:refname", "--format=%(refname)", "refs/tags")
-    tags: dict[str, list[str]] = {}
-    commits = _list_in_parts(folder, ["rev-parse"], [f"{name}^{{commit}}" for name in names])
-    for name, commit in zip(names, commits, strict=True):
-        tags.setdefault(commit, []).append(name.removeprefix("refs/tags/"))
-    order = list_lines(folder, "rev-list", "--topo-order", "--reverse", *span.ends)
-    found = _describe_commits(folder, [name for name in order if name in tags or name == span.end])
-    return [each._replace(tags=tuple(tags.get(each.name, ()))) for each in found]
-
-
-def _describe_commits(folder: Path, names: Sequence[str]) -> list[Commit]:
-    return _parse_commits(_list_in_parts(folder, ["rev-list", "--no-walk=unsorted", *_FIELDS], names))
-
-
-def _list_in_parts(folder: Path, command: Sequence[str], names: Sequence[str]) -> list[str]:
-    parts = (names[at : at + MOST_NAMES] for at in range(0, len(names), MOST_NAMES))
-    return [line for part in parts for line in list_lines(folder, *command, *part)]
-
-
-def _parse_commits(lines: Sequence[str]) -> list[Commit]:
-    """Return the commits that git lists in two lines each: first ``commit`` and a name, then the fields."""
+def _list_commits(folder: Path, *which: str) -> list[Commit]:
+    """Return commits, the oldest first: git lists each in two lines, first ``commit`` and a name, then the fields."""
+    lines = list_lines(folder, "rev-list", "--reverse", *_FIELDS, *which)
     fields = (line.split("\0") for line in lines[1::2])
     return [
         Commit(name, tuple(parents.split()), date if _DATE.match(date) else "", subject)
         for name, parents, date, subject in fields
     ]
+
+
+def _find_tags(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return the names of the tags of each commit; git lists an annotated tag twice, at last with its commit."""
+    answer = ask_git(folder, "show-ref", "--tags", "--dereference")
+    lines = os.fsdecode(answer.stdout).splitlines() if answer else []
+    commits = {name.removeprefix("refs/tags/").removesuffix("^{}"): commit for commit, name in map(str.split, lines)}
+    return {commit: tuple(name for name in commits if commits[name] == commit) for commit in {*commits.values()}}
 
 
 # what became of each model
@@ -255,10 +193,10 @@ def _parse_commits(lines: Sequence[str]) -> list[Commit]:
 class _Follower:
     """Follows every model from commit to commit."""
 
-    def __init__(self, today: Settings, files: CommitFiles, *, has_all_rows: bool) -> None:
+    def __init__(self, root: Path, files: CommitFiles, *, has_all_rows: bool) -> None:
         """:param has_all_rows: whether a model has a row for every commit, changed or not."""
         self.models: list[ModelHistory] = []
-        self._today = today
+        self._root = root
         self._files = files
         self._has_all_rows = has_all_rows
         self._last = ""
@@ -273,66 +211,59 @@ class _Follower:
             for each in alive:
                 self._add_uncounted(each, commit, (), project)
             return
-        became = self._match_models(commit, project.models, alive)
+        became = self._match_models(commit, project, {each.name: each.then for each in alive if each.then})
         self._last = commit.name
-        stay = set()
+        new = "at the start of these commits" if is_start else "new"
+        new = new if is_start or commit.parents else "new, in the repository's first commit"
+        stay = []
         for name, then in project.models.items():
-            known = next((each for each in alive if each.name == became.get(name)), None)
-            model, said = (known, ()) if known else self._begin_history(name, commit, is_start=is_start)
-            stay.add(id(model))
-            self._take_model(model, commit, then, said)
+            model = next((each for each in alive if each.name == became.get(name)), None)
+            said = tuple(_describe_move(model.then, then)) if model and model.then else ()
+            if model is None:
+                model, said = self._begin_history(name, new)
+            stay.append(model)
+            model.name, model.is_left, model.names[name] = name, False, None
+            if then.by:
+                self._add_counted(model, commit, said, then)
+            else:
+                why = "; ".join(filter(None, (then.problem, then.why_not_locked if then.has_no_form else "")))
+                self._add_uncounted(model, commit, said, why)
+            model.then = then
         for name, why in project.declared.wrong.items():
-            mistaken = [each for each in alive if name in each.known_as] or [self._begin_history(name, commit)[0]]
-            stay |= {id(each) for each in mistaken}
-            for each in mistaken:
+            for each in [each for each in alive if name in each.known_as] or [self._begin_history(name, new)[0]]:
+                stay.append(each)
                 each.is_left = False
                 self._add_uncounted(each, commit, (), f"its table cannot be read: {why}")
         for each in alive:
-            if id(each) not in stay:
+            if not any(each is other for other in stay):
                 reason = project.read_text("removed", each.name)
                 each.then, each.why, each.is_left = None, "", True
                 why = f": {printable(reason)}" if reason else ""
                 each.rows.append(Row(commit, said=(f"removed from the table{why}",)))
 
     def _match_models(
-        self, commit: Commit, now: Mapping[str, ModelAtCommit], alive: Iterable[ModelHistory]
-    ) -> Mapping[str, str]:
+        self, commit: Commit, project: ProjectAtCommit, before: dict[str, ModelAtCommit]
+    ) -> dict[str, str]:
         """Return the name that each model had in the commit before."""
-        before = {each.name: each.then for each in alive if each.then}
-        if before.keys() == now.keys():
+        if before.keys() == project.models.keys():
             return {name: name for name in before}
         last = self._last or commit.name
-        later, earlier = (
-            list_candidates(side, partial(self._may_have, at)) for at, side in ((commit.name, now), (last, before))
-        )
-        return match_models(later, earlier, partial(find_renames, self._today.root, last, after=commit.name))
+        models = {name: each.model for name, each in before.items()}
+        earlier = Side(models, partial(self._may_have, last), lambda model: before[model.name].config)
+        later = project.to_side(partial(self._may_have, commit.name))
+        return match_models(later, earlier, partial(find_renames, self._root, last, after=commit.name))
 
     def _may_have(self, commit: str, path: str) -> bool:
-        self._files.move_to(commit)
+        self._files.commit = commit
         return self._files.may_have(path)
 
-    def _begin_history(
-        self, name: str, commit: Commit, *, is_start: bool = False
-    ) -> tuple[ModelHistory, tuple[str, ...]]:
+    def _begin_history(self, name: str, new: str) -> tuple[ModelHistory, tuple[str, ...]]:
         """Return the history of a model that matches none in the commit before, and notes for its row."""
         again = next((each for each in self.models if each.name == name and each.then is None), None)
         if again:
             return again, ("declared again",) if again.is_left else ()
         self.models.append(ModelHistory(name, {name: None}))
-        new = "new" if commit.parents else "new, in the repository's first commit"
-        return self.models[-1], ("at the start of these commits" if is_start else new,)
-
-    def _take_model(self, model: ModelHistory, commit: Commit, then: ModelAtCommit, said: tuple[str, ...]) -> None:
-        if model.then:
-            said = (*_describe_move(model.then, then),)
-        model.name, model.is_left = then.model.name, False
-        model.names[model.name] = None
-        if then.by:
-            self._add_counted(model, commit, said, then)
-        else:
-            why = "; ".join(filter(None, (then.problem, then.why_not_locked if then.has_no_form else "")))
-            self._add_uncounted(model, commit, said, why)
-        model.then = then
+        return self.models[-1], (new,)
 
     def _add_uncounted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], why: str) -> None:
         if why != model.why or said or self._has_all_rows:

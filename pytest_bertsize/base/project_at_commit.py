@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import PurePosixPath
 from posixpath import join, normpath
 from types import MappingProxyType
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 6
 """The most files that a sentence names; it gives the number of the others."""
-GIT_RENAME = "git rename"
 ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
 
 
@@ -97,9 +96,14 @@ class ProjectAtCommit(NamedTuple):
             found = found.get(key) if isinstance(found, dict) else None
         return found if isinstance(found, str) else ""
 
+    def to_side(self, is_file: Callable[[str], bool]) -> Side:
+        """Return the models for :func:`match_models`."""
+        models = {name: each.model for name, each in self.models.items()}
+        return Side(models, is_file, lambda model: self.models[model.name].config)
+
 
 class ProjectReader:
-    """Reads one commit after another; equal files are read and counted once."""
+    """Reads one commit after another; a model whose files are those of the commit before is counted once."""
 
     def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
         """Read nothing yet.
@@ -114,7 +118,7 @@ class ProjectReader:
         self._registry = registry
         self._base = base
         self._changed_forms: set[str] = set()
-        self._known: dict[object, list[tuple[dict[Any, Any], Any]]] = {}
+        self._known: dict[object, tuple[Mapping[str, bytes], Any]] = {}
 
     def read_project(self) -> ProjectAtCommit:
         """Read the project in the commit that ``files`` reads now.
@@ -139,20 +143,12 @@ class ProjectReader:
         return ProjectAtCommit(models, apart, lock)
 
     def _make_once(self, what: object, make: Callable[[], Any]) -> Any:
-        """Return an earlier result if it was made from the same files, else the result of ``make``.
-
-        A result depends only on ``what`` and on the files that ``make`` looks at, one after another: if all of these
-        are unchanged, ``make`` would look at the same files again.
-        """
-        files = self._files
-        with files.explain_lack(self._today.file):
-            known = self._known.setdefault((*files.prefix, what), [])
-        for looked, found in reversed(known):
-            if files.leads_as_before(looked):
-                return found
-        files.looked = {}
-        found = make()
-        known.append((files.looked, found))
+        """Return the last result for ``what`` if the files that it was made from are unchanged, else a new one."""
+        looked, found = self._known.get(what, (None, None))
+        if looked is None or not self._files.has_same(looked):
+            self._files.looked = {}
+            found = make()
+            self._known[what] = self._files.looked, found
         return found
 
     def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
@@ -269,7 +265,7 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
     at = f" at {revision}" if revision else ""
     file = f"{today.file}{at}"
     content = files.read(today.file)
-    if content is None and files.is_link(today.file):
+    if content is None and any(name == today.file for name, *_ in files.list_folder("")):
         raise Unreadable(f"{file} is a symlink that leads to no file of the repository", ANOTHER_COMMIT)
 
     def match_files(pattern: str) -> list[str]:
@@ -291,89 +287,62 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
 # matching the models of two commits
 
 
-class Candidate(Struct, frozen=True, dict=True):
-    """A model in one of two states of the project, which may match a model in the other state."""
+class Side(NamedTuple):
+    """The models of one of two states of the project, whose models are matched."""
 
-    model: Model
+    models: Mapping[str, Model]
     is_file: Callable[[str], bool]
     """Tells whether this state of the project has a file of a given name."""
-    read_config: Callable[[], ModelConfig | None]
+    read_config: Callable[[Model], ModelConfig | None]
 
-    @cached_property
-    def file(self) -> str:
-        """The config file and the object in it, however the table spells them; without a file, the model's identity."""
-        if not self.model.file:
-            return self.model.identity
-        location, _, inner = self.model.config.partition("#")
+    def find_file(self, model: Model) -> tuple[str, str]:
+        """Return the config file and the object in it, however the table spells them; else the model's identity."""
+        if not model.file:
+            return "", model.identity
+        location, _, inner = model.config.partition("#")
         path = normpath(location)
-        found = next(filter(self.is_file, (path, *(join(path, name) for name in NAMES))), path)
-        return f"{found}#{inner}"
+        return next(filter(self.is_file, (path, *(join(path, name) for name in NAMES))), path), inner
 
-    @property
-    def how(self) -> str:
-        """A text that differs if the class, factory, overrides, options or adapter of two models of one file differ."""
-        model = self.model
-        return _join_parts(model.architecture, model.factory, model.overrides, model.options, model.adapter)
+    def find_content(self, model: Model) -> str | None:
+        """Return a text that is equal for equal configs and factories; ``None`` without a config."""
+        config = self.read_config(model)
+        return None if config is None else _join_parts(model.factory, config.data)
 
-    @cached_property
-    def content(self) -> str | None:
-        """A text that is equal for equal configs and factories, whatever the file's name; ``None`` without a config."""
-        config = self.read_config()
-        return None if config is None else _join_parts(self.model.factory, config.data)
+    def describe(self, model: Model) -> str:
+        """Return a text that differs if two models of one file are built differently."""
+        how = (model.architecture, model.factory, model.overrides, model.options, model.adapter)
+        return _join_parts(self.find_file(model), how)
 
 
-KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
-    "name": lambda each: each.model.name,
-    "file and options": lambda each: _join_parts(each.file, each.how),
-    "file": lambda each: each.file,
-    "content": lambda each: each.content,
-    GIT_RENAME: lambda each: each.file,
-    "table": lambda each: _join_parts(*each.model.table_key),
-}
-"""The keys by which models match, the surest first; ``table`` matches models of one table that declares several."""
-
-
-def list_candidates(models: Mapping[str, ModelAtCommit], is_file: Callable[[str], bool]) -> dict[str, Candidate]:
-    return {name: Candidate(each.model, is_file, partial(getattr, each, "config")) for name, each in models.items()}
-
-
-def match_models(
-    now: Mapping[str, Candidate],
-    before: Mapping[str, Candidate],
-    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
-) -> dict[str, str]:
+def match_models(now: Side, before: Side, find_renames: Callable[[Iterable[str]], Mapping[str, str]]) -> dict[str, str]:
     """Return the earlier name of each model; if several earlier models have the same key, the first declared matches.
 
     :param find_renames: returns the old names of files by their names now.
     """
-    now, before = dict(now), dict(before)
+    new, old = dict(now.models), dict(before.models)
     became: dict[str, str] = {}
-    for kind, key in KEYS.items():
-        if not now or not before:
-            break
-        waiting: dict[str | None, list[str]] = {}
-        for name, candidate in before.items():
-            waiting.setdefault(key(candidate), []).append(name)
-        renamed = _rename_files(now, before, find_renames) if kind == GIT_RENAME else None
-        for name, candidate in [*now.items()]:
-            found = key(candidate) if renamed is None else renamed.get(candidate.file)
+
+    def match(key: Callable[[Side, Model], object], key_before: Callable[[Side, Model], object] | None = None) -> None:
+        waiting: dict[object, list[str]] = {}
+        for name, model in old.items() if new else ():
+            waiting.setdefault((key_before or key)(before, model), []).append(name)
+        for name, model in [*new.items()] if waiting else ():
+            found = key(now, model)
             if found is not None and waiting.get(found):
                 became[name] = waiting[found].pop(0)
-                del now[name], before[became[name]]
+                del new[name], old[became[name]]
+
+    match(lambda _, model: model.name)  # the surest key first
+    match(Side.describe)
+    match(Side.find_file)
+    match(Side.find_content)
+    if new and old:
+        sides = ((now, new), (before, old))
+        paths = {side.find_file(model)[0] for side, models in sides for model in models.values()} - {""}
+        renames = find_renames(sorted(paths)) if paths else {}
+        match(lambda side, model: (renames.get(side.find_file(model)[0]), side.find_file(model)[1]), Side.find_file)
+    match(lambda _, model: model.table_key)  # models of one table that declares several
     return became
-
-
-def _rename_files(
-    now: Mapping[str, Candidate],
-    before: Mapping[str, Candidate],
-    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
-) -> Mapping[str, str]:
-    """Return the old file of each new file that git detects as renamed."""
-    was, became = (
-        {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file} for side in (before, now)
-    )
-    found = find_renames([*was, *became]) if was and became else {}
-    return {became[new]: was[old] for new, old in found.items() if new in became and old in was}
 
 
 def _join_parts(*parts: object) -> str:

@@ -93,8 +93,7 @@ def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
     if history.span.start == history.span.end:
         found.append(f"{printable(history.span.asked)} contains no commit")
     elif quiet := history.commits_read - len({row.commit.name for row in rows}):
-        touch = "touches" if quiet == 1 else "touch"
-        found.append(f"{plural(quiet, 'other commit')} {touch} the table or its files without a change of these counts")
+        found.append(f"{plural(quiet, 'other commit')} without a change of these counts")
     if history.is_cut:
         found.append(f"this clone is shallow: it lacks commits before {history.span.first[:SHORT]}; {UNSHALLOW}")
     return found

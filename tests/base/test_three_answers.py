@@ -251,17 +251,15 @@ def test_what_is_no_file_of_the_commit_is_not_there(project: GitProject) -> None
 
 def test_what_is_a_file_of_the_commit_is_read(tmp_path: Path) -> None:
     project = repository(tmp_path)
-    for name in ("a file", "a\nb", "ü", "a\udcff"):
+    for name in ("a file", "ü", "a\udcff"):
         (tmp_path / os.fsencode(name).decode("utf-8", "surrogateescape")).write_bytes(b"x\n")
     project.write("folder/inner/file", "x\n")
     for link, target in {"folder/up": "../a file", "linked": "folder/up", "link": "folder/inner"}.items():
         (tmp_path / link).symlink_to(target)
     (tmp_path / "far").symlink_to("link/../../linked")
-    links = {"linked", "far", "folder/up"}
     with CommitFiles(tmp_path, project.commit()) as files:
-        for path in ("a file", "a\nb", "ü", "folder/../a file", "./a file", "a\udcff", *links):
+        for path in ("a file", "ü", "folder/../a file", "./a file", "a\udcff", "linked", "far", "folder/up"):
             assert files.read(path) == b"x\n", path
-            assert files.is_link(path) == (path in links)
 
 
 def test_a_git_that_has_died_has_said_nothing(project: GitProject) -> None:
@@ -270,17 +268,11 @@ def test_a_git_that_has_died_has_said_nothing(project: GitProject) -> None:
         files._process.kill()
         files._process.wait()
         for path in ("config.json", "tests/nothing", "pyproject.toml"):
-            files._tree.cache_clear()
             with pytest.raises(Unreadable, match=r"cannot be read, because this clone lacks it or is damaged"):
                 files.read(path)
-        with pytest.raises(Unreadable):
-            files.is_link("config.json")
 
 
-ANSWERS = (
-    *("", "\n", "NAME missing\n", "NAME blob 12\n100644 a\0xxxx\n", "NAME tree x\n\n", "NAME tree 99\n"),
-    *("NAME tree 11\n100644 name\n", "NAME tree 1\nx", "NAME tree 1\nx\n"),
-)
+ANSWERS = (*("", "\n", "NAME missing\n", "NAME blob\n", "NAME blob x\n\n", "NAME blob 99\n", "NAME blob 1\nx"),)
 
 
 def test_an_answer_of_git_that_is_cut_off_is_none(
@@ -332,6 +324,7 @@ def test_a_symlink_to_the_project_makes_no_new_one(
     if before == now:
         found.folder.rename(found.folder.with_name(target))
     (whole.folder / now).symlink_to(target)
+    whole.git("add", "--all")
     linked = GitProject(whole.folder / now)
     linked.declare(LOOSE)
     (error,) = linked.errors()
