@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import json
 import os
 import sys
 import types
@@ -24,12 +25,13 @@ from pytest_bertsize.builder.confined import (
     find_place,
     limit_memory,
 )
-from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER, nest
-from pytest_bertsize.wording import BadValue, did_you_mean, printable, shown
+from pytest_bertsize.config.model_config import nest
+from pytest_bertsize.wording import BadValue, did_you_mean, printable, reason
 
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
 RETURN = "return a dict with the keys of config.json, or a name of the hub"
+PLAIN = "make it a plain number, string, list or dict"
 
 
 class NoConfig(BadValue):
@@ -55,17 +57,40 @@ def _answer_question(asked: Any) -> dict[str, Any]:
 def _make_config(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     """Return the config that ``reference`` names or makes; only the part to which ``inner`` leads is converted."""
     path = reference.partition(":")[2]
-    found = _find_named(reference)
+    made, is_strict = _find_named(reference), False
     limit_memory()
-    if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config_or_name(found):
-        return _describe_config(found, inner, root, is_strict=False)
-    if not callable(found):
-        raise NoConfig(f"{path} is {_name_kind(found)}, which is not a config and cannot be called", RETURN)
-    _refuse_arguments(found, path)
-    made = found()
-    if not _is_config_or_name(made):
-        raise NoConfig(f"it returned {_name_kind(made)}, not a config", RETURN)
-    return _describe_config(made, inner, root, is_strict=isinstance(made, Mapping))
+    if isinstance(made, type) or inspect.isroutine(made) or not _is_config_or_name(made, root):
+        if not callable(made):
+            raise NoConfig(f"{path} is {_name_kind(made)}, which is not a config and cannot be called", RETURN)
+        _refuse_arguments(made, path)
+        made = made()
+        if not _is_config_or_name(made, root):
+            raise NoConfig(f"it returned {_name_kind(made)}, not a config", RETURN)
+        is_strict = isinstance(made, Mapping)
+    return _describe_config(made, root, inner, is_strict=is_strict)
+
+
+def _describe_config(made: Any, root: str, inner: list[str], *, is_strict: bool) -> dict[str, Any]:
+    """:param is_strict: whether each value has to be plain data; else one that is not matters only where it is read."""
+    for depth, key in enumerate(inner):
+        within = _list_items(made, root, is_whole=True) or {}
+        if key not in within:
+            return {"config": nest({str(name): None for name in within}, inner[:depth])}
+        made = within[key]
+    if isinstance(made, str):
+        return {"name": str.__str__(made)}
+    items = _list_items(made, root, is_whole=True)
+    if items is None:
+        return {"config": nest(_to_plain(made, ".".join(inner), root), inner)}
+    found, odd = {}, {}
+    for key, value in items.items():
+        try:
+            found[str(key)] = _to_plain(value, str(key), root)
+        except NoConfig as refused:
+            if is_strict:
+                raise
+            found[str(key)], odd[str(key)] = _name_kind(value), [refused.message, refused.fix]
+    return {"config": nest(found, inner), "odd": odd}
 
 
 def _find_named(reference: str) -> Any:
@@ -80,44 +105,31 @@ def _find_named(reference: str) -> Any:
     return found
 
 
-def _describe_config(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """Return the config at ``inner``, or a text there that names one; if ``is_strict``, all values have to be plain."""
-    node = made
-    for depth, key in enumerate(inner):
-        within = _as_mapping(node, "", root) if _is_config(node) else {}
-        if key not in within:
-            return {"config": nest({str(name): None for name in within}, inner[:depth])}
-        node = within[key]
-    if isinstance(node, str):
-        return {"name": _read_scalar(node, "")}
-    if not _is_config(node):
-        return {"config": nest(_Plain(root).of(node, ".".join(inner)), inner)}
-    if is_strict:
-        return {"config": nest(_Plain(root).of(node), inner)}
-    plain, found, odd = _Plain(root), {}, {}
-    for key, value in _as_mapping(node, "", root).items():
-        name = _read_key(key, "")
-        try:
-            found[name] = plain.of(value, name, 1)
-        except NoConfig as refused:
-            found[name], odd[name] = _name_kind(value), [refused.message, refused.fix]
-    return {"config": nest(found, inner), "odd": odd}
+def _is_config_or_name(value: Any, root: str) -> bool:
+    return isinstance(value, str) or _list_items(value, root, is_whole=True) is not None
 
 
-def _is_config(value: Any) -> bool:
-    """Return whether an object has named values: a mapping, or an object with attributes of its own."""
-    if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
-        return True
-    kind = type(value)
-    if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value) or kind.__module__ == "builtins":
-        return False
-    if any(callable(getattr(value, method, None)) for method in MAKERS) or isinstance(value, NAMESPACES):
-        return True
-    return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and bool(_list_attributes(value))
+def _list_items(value: Any, root: str, *, is_whole: bool = False) -> Mapping[Any, Any] | None:
+    """Return the named values of an object; ``None`` if it is no config, nor a part of one.
 
-
-def _is_config_or_name(value: Any) -> bool:
-    return isinstance(value, str) or _is_config(value)
+    :param is_whole: false for a value inside a config: its attributes count if its class is the project's own.
+    """
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value):
+        return None
+    for method in MAKERS:
+        if callable(getattr(value, method, None)):
+            made = getattr(value, method)()
+            return made if isinstance(made, Mapping) else None
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    module = type(value).__module__
+    file = os.path.realpath(getattr(sys.modules.get(module), "__file__", None) or "/")
+    is_foreign = not is_whole or module.partition(".")[0] in sys.stdlib_module_names
+    if is_foreign and not isinstance(value, NAMESPACES) and not file.startswith(f"{root}{os.sep}"):
+        return None
+    return _list_attributes(value) or None
 
 
 def _list_attributes(value: Any) -> dict[str, Any]:
@@ -149,64 +161,21 @@ def _import_module(name: str) -> Any:
         raise NoConfig(f"there is no module {error.name}: {where}", "write MODULE:FUNCTION") from None
 
 
-class _Plain:
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._values = 0
+def _to_plain(value: Any, path: str, root: str) -> Any:
+    """Return a value as JSON has it: whole numbers as keys become texts, tuples lists, members of an enum their values.
 
-    def of(self, value: Any, path: str = "", depth: int = 0) -> Any:
-        self._values += 1
-        if self._values > LARGEST:
-            raise NoConfig(f"it has more than {LARGEST:,} values", RETURN)
-        if depth > DEEPEST:
-            raise NoConfig(f"it is nested more than {DEEPEST} deep", RETURN)
-        if value is None or isinstance(value, str | int | float):
-            return _read_scalar(value, path)
-        if isinstance(value, list | tuple):
-            return [self.of(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
-        found: dict[str, Any] = {}
-        for key, inner in _as_mapping(value, path, self._root).items():
-            name = _read_key(key, path)
-            if name in found:
-                raise NoConfig(f"{path or 'it'} has the key {shown(name)} as a string and as a number", "keep one")
-            found[name] = self.of(inner, f"{path}.{name}" if path else name, depth + 1)
-        return found
+    :raises NoConfig: if JSON cannot hold it.
+    """
 
+    def convert(part: Any) -> Any:
+        if (items := _list_items(part, root)) is None:
+            raise TypeError(f"{_name_kind(part)} is not plain data")
+        return dict(items)
 
-def _read_key(key: Any, path: str) -> str:
-    """Return a key as a string, also if it is a whole number, such as the id of a label."""
-    if isinstance(key, bool) or not isinstance(key, str | int):
-        raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_name_kind(key)}", "make it a string")
-    return str(_read_scalar(key, path))
-
-
-def _read_scalar(value: Any, path: str) -> Any:
-    """Return a scalar as Python's own type, without the additions of a subclass such as an enumeration."""
-    if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
-        raise NoConfig(f"{path or 'it'} is a number with thousands of digits", "return a number")
-    for kind in (bool, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return value if value is None else str.__str__(value)
-
-
-def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
-    if isinstance(value, Mapping):
-        return value
-    for method in MAKERS:
-        if not isinstance(value, type) and callable(getattr(value, method, None)):
-            made = getattr(value, method)()
-            if not isinstance(made, Mapping):
-                raise NoConfig(f"{method}() of {_name_kind(value)} returned {_name_kind(made)}", RETURN)
-            return made
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    file = os.path.realpath(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "/")
-    is_namespace, is_own = isinstance(value, NAMESPACES), file.startswith(f"{root}{os.sep}")
-    if is_namespace or ((not path or is_own) and _list_attributes(value)):
-        return _list_attributes(value)
-    fix = "make it a plain number, string, list or dict"
-    raise NoConfig(f"{path} is {_name_kind(value)}, which JSON cannot hold", fix)
+    try:
+        return json.loads(json.dumps(value, default=convert))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NoConfig(f"{path or 'it'} cannot be written as JSON: {reason(error)}", PLAIN) from None
 
 
 def _name_kind(value: object) -> str:

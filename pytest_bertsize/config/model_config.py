@@ -189,8 +189,6 @@ def config_at(
         fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
     if content is None:
         content = json.dumps(data, sort_keys=True).encode()
-        if len(content) > LARGEST:
-            fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
     return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, **more)
 
 
