@@ -8,7 +8,7 @@ them in a way that no closed form describes. Those in :data:`REFUSED` make PEFT 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
@@ -31,36 +31,48 @@ LARGEST_NUMBER = 10_000_000
 """The largest whole number in an adapter of a method other than LoRA."""
 MOST_NAMES = 1_000
 
-Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
-Index: TypeAlias = Annotated[int, Meta(ge=0)]
-Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000)]
-Names: TypeAlias = Annotated[
+_Pattern: TypeAlias = Annotated[str, Meta(max_length=1_000)]
+_Names: TypeAlias = Annotated[
     tuple[Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{1,200}\Z")], ...], Meta(max_length=MOST_NAMES)
 ]
-Lists: TypeAlias = Annotated[tuple[Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z")], ...], Meta(max_length=MOST_NAMES)]
-Indices: TypeAlias = Annotated[tuple[Index, ...], Meta(max_length=MOST_NAMES)]
-Ranks: TypeAlias = Annotated[dict[Pattern, Rank], Meta(max_length=MOST_NAMES)]
-Bias: TypeAlias = Literal["none", "all", "lora_only"]
-Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"]
+_Lists: TypeAlias = tuple[Annotated[str, Meta(pattern=r"\A[^\W\d]\w*\Z")], ...]
+_Rank: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_RANK)]
+_Bias: TypeAlias = Literal["none", "all", "lora_only"]
+_Task: TypeAlias = Literal["SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"]
+_TARGETS = Meta(title="a list of module names, or a pattern of at most 1,000 characters", examples=[["query", "value"]])
+_SWITCH: TypeAlias = Annotated[bool, Meta(title="true or false", examples=[True])]
 
 
 class Adapter(Struct, frozen=True):
-    """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors."""
+    """The keys of a LoRA adapter that change a count, a name, a shape or the trained tensors.
 
-    r: Rank = 8
-    target_modules: Pattern | Names = ()
+    The title of a key's type is the required value in words.
+    """
+
+    r: Annotated[_Rank, Meta(title=f"a rank from 1 to {LARGEST_RANK:,}", examples=[8])] = 8
+    target_modules: Annotated[_Pattern | _Names, _TARGETS] = ()
     """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's default."""
-    exclude_modules: Pattern | Names = ()
-    modules_to_save: Names = ()
-    bias: Bias = "none"
-    use_dora: bool = False
-    lora_bias: bool = False
-    rank_pattern: Ranks = {}
+    exclude_modules: Annotated[_Pattern | _Names, _TARGETS] = ()
+    modules_to_save: Annotated[_Names, Meta(title="a list of module names", examples=[["classifier"]])] = ()
+    bias: Annotated[_Bias, Meta(title=f"one of {', '.join(get_args(_Bias))}", examples=["none"])] = "none"
+    use_dora: _SWITCH = False
+    lora_bias: _SWITCH = False
+    rank_pattern: Annotated[
+        dict[_Pattern, _Rank],
+        Meta(max_length=MOST_NAMES, title="an object of patterns of module names and their ranks"),
+        Meta(examples=[{"output.dense": 16}]),
+    ] = {}
     """Regular expressions over the end of a module's name, and the ranks of matching modules; the first match wins."""
-    task_type: Task | None = None
-    layers_to_transform: Indices = ()
+    task_type: Annotated[_Task | None, Meta(title=f"one of {', '.join(get_args(_Task))}", examples=["SEQ_CLS"])] = None
+    layers_to_transform: Annotated[
+        tuple[Annotated[int, Meta(ge=0)], ...],
+        Meta(max_length=MOST_NAMES, title="an index of a layer, or a list of them", examples=[[0, 1, 2]]),
+    ] = ()
     """Indices of layers; empty: all of them."""
-    layers_pattern: Lists = ()
+    layers_pattern: Annotated[
+        _Lists,
+        Meta(max_length=MOST_NAMES, title="the name of a list of layers, or a list of names", examples=["layer"]),
+    ] = ()
     """Names of the lists of layers to which ``layers_to_transform`` refers; empty: any list."""
     start: str = ""
     """The value of ``init_lora_weights`` if it affects ranks, else ``""``."""
@@ -88,32 +100,9 @@ class Adapter(Struct, frozen=True):
 
 _DEFAULT = Adapter()
 _TYPES: Mapping[str, Any] = get_type_hints(Adapter, include_extras=True)
-_TARGETS = "a list of module names, or a pattern of at most 1,000 characters", 'write a list, as in ["query", "value"]'
-_SWITCH = ("true or false", "write true or false")
-MUST_BE: Mapping[str, tuple[str, str]] = {
-    "r": (f"a rank from 1 to {LARGEST_RANK:,}", "write the rank that the adapter has, as in 8"),
-    "target_modules": _TARGETS,
-    "exclude_modules": _TARGETS,
-    "modules_to_save": ("a list of module names", 'write a list, as in ["classifier"]'),
-    **dict.fromkeys(("use_dora", "lora_bias"), _SWITCH),
-    "rank_pattern": (
-        f"an object of patterns of module names and their ranks from 1 to {LARGEST_RANK:,}",
-        'write { "output.dense" = 16 }, for example',
-    ),
-    "layers_to_transform": ("an index of a layer, or a list of them", "write a list, as in [0, 1, 2]"),
-    "layers_pattern": (
-        "the name of a list of layers, or a list of names",
-        'write the last part of its name, as in "layer"',
-    ),
-}
-"""The required value of each key in words, and the fix for any other value."""
-WORDS = {"bias": get_args(Bias), "task_type": get_args(Task)}
-COUNTED = (*MUST_BE, *WORDS)
-"""The keys that are fields of an :class:`Adapter`."""
+COUNTED = tuple(key for key in _TYPES if key not in {"start", "targets_of", "method", "passed_on"})
+"""The keys of a file that are fields of an :class:`Adapter`."""
 SAID_BESIDE = ("peft_type", "init_lora_weights")
-ONE_OR_SEVERAL = ("layers_to_transform", "layers_pattern")
-MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
-"""Keys whose empty string has no effect."""
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -133,6 +122,7 @@ KNOWN = frozenset((*COUNTED, *SAID_BESIDE, *INERT, *WITHOUT_CLOSED_FORM, *REFUSE
 
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
 """The words that ``init_lora_weights`` may be, beside true, false and ``pissa_niter_N``."""
+_STARTS = re.compile(rf"{'|'.join(STARTS)}|pissa_niter_[0-9]{{1,9}}|(?i:gaussian|olora|mica)")
 CUTTING = ("pissa", "olora", "loftq")
 """Words of ``init_lora_weights`` that cut a rank to the number of the weight's rows or columns, if that is smaller."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
@@ -174,6 +164,7 @@ def parse(
     :param closed_form: ``False`` if keys without a closed form are passed on to PEFT.
     """
     reading = _Reading(data, file, closed_form=closed_form)
+    reading.refuse_code()
     adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
     if reading.findings:
         raise Unusable(*reading.findings)
@@ -195,23 +186,84 @@ class _Reading:
             finding = finding._replace(table_key=None, file=self.file.file, line=line)
         self.findings.append(finding)
 
+    def refuse_code(self) -> None:
+        for key in REFUSED:
+            if self.data.get(key) is not None:
+                message = f"{key} makes PEFT import the module that megatron_core names"
+                self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
+
     def read_lora(self, family: str) -> Adapter:
         for key in self.data:
             if key not in KNOWN:
                 fix = did_you_mean(key, KNOWN, "remove it", written=str)
                 self.note(key, f"PEFT's LoRA has no key {shown(key)}", fix)
-        self._refuse_code()
-        passed_on = self._pass_on()
-        values = {key: self._read_field(key) for key in COUNTED if key != "target_modules"}
-        adapter = Adapter(
-            target_modules=self._read_targets(family),
-            targets_of=family if self.data.get("target_modules") is None else "",
-            start=self._read_start(),
-            passed_on=passed_on,
-            **values,
-        )
-        self._check_together(adapter)
+        values = {key: self._read_field(key) for key in COUNTED}
+        if self.data.get("target_modules") is None and (family in TARGETS or not self.closed_form):
+            values["target_modules"], values["targets_of"] = TARGETS.get(family, ()), family
+        elif not values["target_modules"] and not self.findings:
+            self.note("target_modules", "target_modules names no module", "name the modules that get an adapter")
+        elif str(values["target_modules"]).lower() == ALL_LINEAR:
+            values["target_modules"] = ALL_LINEAR
+        start = self.data.get("init_lora_weights")
+        text = start if isinstance(start, str) else ""
+        if not isinstance(start, bool | None) and not _STARTS.fullmatch(text):
+            message = f"init_lora_weights is {shown(start)}, which is not known to PEFT"
+            self.note("init_lora_weights", message, f"write one of {', '.join(STARTS)}, or true")
+        values["start"] = text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
+        adapter = Adapter(**values, passed_on=self._pass_on(text))
+        self._check_patterns(adapter)
+        for key, other in self._find_conflicts(adapter):
+            self.note(
+                key, f"{key} is set {other}: PEFT refuses that", "write both as PEFT takes them, or leave one out"
+            )
         return adapter
+
+    def _read_field(self, key: str) -> Any:
+        default, value = getattr(_DEFAULT, key), self.data.get(key)
+        is_empty = value == "" and key in {"exclude_modules", "layers_pattern"}
+        if key not in self.data or is_empty or (value is None and default in ((), {}, None)):
+            return default
+        is_one = key in {"layers_to_transform", "layers_pattern"} and not isinstance(value, list)
+        try:
+            return msgspec.convert([value] if is_one else value, _TYPES[key])
+        except msgspec.ValidationError:
+            metas = [each for each in get_args(_TYPES[key]) if isinstance(each, Meta)]
+            must_be = next(each.title for each in metas if each.title)
+            example = next(each.examples[0] for each in metas if each.examples)
+            self.note(key, f"{key} is {shown(value)}, which is not {must_be}", f"write {shown(example)}, for example")
+            return default
+
+    def _pass_on(self, start: str) -> dict[str, object]:
+        """Return the keys that PEFT gets and no closed form describes; note each if there has to be a closed form."""
+        found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
+        if start.lower() == "mica" or (start == "eva" and not self.data.get("rank_pattern")):
+            found["init_lora_weights"] = start
+        for key, value in found.items() if self.closed_form else ():
+            message = f"there is no closed form for {key} = {shown(value)}"
+            self.note(key, message, f"{BUDGET_ALONE}, or leave the key out", "unknown-closed-form")
+        return found
+
+    def _check_patterns(self, adapter: Adapter) -> None:
+        whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
+        asked = [(key, each, each) for key, each in whole.items() if isinstance(each, str)]
+        asked += [("rank_pattern", each, at_the_end(each)) for each in adapter.rank_pattern]
+        for key, written, matched in asked:
+            try:
+                re.compile(matched)
+            except (re.error, RecursionError, OverflowError) as error:
+                message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
+                self.note(key, message, "write the ends of the names of modules")
+
+    def _find_conflicts(self, adapter: Adapter) -> Iterator[tuple[str, str]]:
+        start = self.data.get("init_lora_weights", True)
+        if adapter.lora_bias and adapter.use_dora:
+            yield "lora_bias", "beside use_dora"
+        if adapter.lora_bias and start not in (True, False):
+            yield "lora_bias", f"beside init_lora_weights = {shown(start)}"
+        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
+            yield "layers_to_transform", f"beside target_modules = {shown(adapter.target_modules)}"
+        if adapter.layers_pattern and not adapter.layers_to_transform:
+            yield "layers_pattern", "without layers_to_transform"
 
     def read_other(self) -> Adapter:
         """Read an adapter of a method other than LoRA: PEFT builds it, and only the model's budget is checked."""
@@ -222,97 +274,12 @@ class _Reading:
             self.note("peft_type", f"peft_type is {shown(kind)}, which is not known here", fix)
         elif self.closed_form:
             self.note("peft_type", f"there is no closed form for peft_type {kind}", BUDGET_ALONE, "unknown-closed-form")
-        self._refuse_code()
         for key, value in self.data.items():
             if isinstance(value, int) and value > LARGEST_NUMBER:
                 message = f"{key} is {shown(value)}, more than {LARGEST_NUMBER:,}"
                 self.note(key, message, "write the number that the adapter has", "config-refused")
         given = {key: each for key, each in self.data.items() if key not in NEVER_PASSED_ON and each is not None}
         return Adapter(1, method=str(kind), passed_on=given)
-
-    def _refuse_code(self) -> None:
-        for key in REFUSED:
-            if self.data.get(key) is not None:
-                message = f"{key} makes PEFT import the module that megatron_core names"
-                self.note(key, message, "remove it: it changes the training, not the model", "config-refused")
-
-    def _pass_on(self) -> dict[str, object]:
-        found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
-        start = self.data.get("init_lora_weights")
-        is_mica = isinstance(start, str) and start.lower() == "mica"
-        if is_mica or (start == "eva" and not self.data.get("rank_pattern")):
-            found["init_lora_weights"] = start
-        because = {"mica": ", which freezes lora_B", "eva": ", which chooses ranks by the training data"}
-        for key, value in found.items() if self.closed_form else ():
-            message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value).lower(), '')}"
-            self.note(key, message, f"{BUDGET_ALONE}, or leave the key out", "unknown-closed-form")
-        return found
-
-    def _read_field(self, key: str) -> Any:
-        default = getattr(_DEFAULT, key)
-        value = self.data.get(key, default)
-        says_nothing = value is None and not isinstance(default, int | str)
-        if key not in self.data or says_nothing or (value == "" and key in MAY_BE_EMPTY):
-            return default
-        try:
-            several = [value] if key in ONE_OR_SEVERAL and not isinstance(value, list) else value
-            return msgspec.convert(several, _TYPES[key])
-        except msgspec.ValidationError:
-            words = WORDS.get(key, ())
-            of_words = "known to PEFT", did_you_mean(value, words, f"write one of {', '.join(words)}")
-            must_be, fix = MUST_BE.get(key, of_words)
-            self.note(key, f"{key} is {shown(value)}, which is not {must_be}", fix)
-            return default
-
-    def _read_targets(self, family: str) -> Any:
-        value = self.data.get("target_modules")
-        known = TARGETS.get(family, ())
-        if value is None and (known or not self.closed_form):
-            return known
-        if value is None or value in ([], ""):
-            fix = f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
-            self.note("target_modules", "target_modules names no module", fix)
-            return ()
-        if isinstance(value, str) and value.lower() == ALL_LINEAR:
-            return ALL_LINEAR
-        return self._read_field("target_modules")
-
-    def _read_start(self) -> str:
-        """Return ``init_lora_weights`` in lower case if it affects ranks, else ``""``."""
-        value = self.data.get("init_lora_weights")
-        if value is None or isinstance(value, bool):
-            return ""
-        text, in_any_case = value if isinstance(value, str) else "", ("gaussian", "olora", "mica")
-        if text not in STARTS and text.lower() not in in_any_case and not re.fullmatch(r"pissa_niter_[0-9]{1,9}", text):
-            fix = did_you_mean(value, STARTS, f"write one of {', '.join(STARTS)}, or true")
-            self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which is not known to PEFT", fix)
-        return text.lower() if text.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
-
-    def _check_together(self, adapter: Adapter) -> None:
-        whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
-        asked = [(key, each, each) for key, each in whole.items() if isinstance(each, str)]
-        asked += [("rank_pattern", each, at_the_end(each)) for each in adapter.rank_pattern]
-        for key, written, matched in asked:
-            try:
-                re.compile(matched)
-            except (re.error, RecursionError, OverflowError) as error:
-                ends = "the end of a module's name" if key == "rank_pattern" else "the ends of the names as a list"
-                message = f"{key}: {shown(written)} is not a regular expression: {printable(str(error))}"
-                self.note(key, message, f"write {ends}")
-        if adapter.lora_bias and adapter.use_dora:
-            message = "lora_bias is true beside use_dora: PEFT refuses that"
-            self.note("lora_bias", message, "write false for one of them")
-        start = self.data.get("init_lora_weights", True)
-        if adapter.lora_bias and start not in (True, False):
-            message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
-            self.note("lora_bias", message, "write false, or leave init_lora_weights out")
-        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
-            message = f"layers_to_transform is set beside target_modules = {shown(adapter.target_modules)}"
-            fix = "write a list of targets, or leave layers_to_transform out"
-            self.note("layers_to_transform", f"{message}: PEFT refuses that", fix)
-        if adapter.layers_pattern and not adapter.layers_to_transform:
-            message = "layers_pattern is set without layers_to_transform"
-            self.note("layers_pattern", message, "write layers_to_transform too, or leave layers_pattern out")
 
 
 def at_the_end(pattern: str) -> str:
