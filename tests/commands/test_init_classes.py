@@ -11,6 +11,7 @@ from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.starting_projects import by_hand, configs, group, lay, left_out, started
 
+NOT_READ = "init reads no tests, symlinks, other projects, large files or Python that this one cannot parse"
 TAGGER = """\
 from torch import nn
 from transformers import BertModel
@@ -156,4 +157,4 @@ def test_files_that_this_python_cannot_parse_are_counted_and_no_traceback(tmp_pa
         "brackets.py": b"(" * 3_000 + b")" * 3_000 + b"\n",
     }
     lay(tmp_path, **{name: head + content for name, content in files.items()}, **{"ok.py": "x = '\\d'\n"})
-    assert left_out(tmp_path) == ["brackets.py and 5 more, which this Python cannot parse"]
+    assert left_out(tmp_path) == [f"brackets.py and 5 more: {NOT_READ}"]

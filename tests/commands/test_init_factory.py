@@ -187,7 +187,6 @@ def test_the_table_that_is_printed_is_written_with_its_lock_and_the_first_run_pa
         'bertsize init own:Tagger --name mine --kwargs \'{"labels": 3, "num_labels": 5}\' --write'
     )
     assert "building it 8 times more," in said  # the vocabulary, 103, is no part of 81, the largest size
-    assert "- extra reads num_labels from kwargs, and not from the config " in said
     assert tables(out)["mine"] == {
         "kwargs": wish["kwargs"],
         "backbone": "bert",

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.table.toml import quoted
-from pytest_bertsize.wording import listed, printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
@@ -48,7 +48,7 @@ class Code:
     """The Python files of a project."""
 
     def __init__(self, files: Files, registry: Registry) -> None:
-        self._contents = dict(files.read_all(files.python))
+        self._files, self._contents = files, dict(files.read_all(files.python))
         architectures = {
             each.name: name for name in registry.names for one in registry.families(name) for each in one.architectures
         }
@@ -58,24 +58,20 @@ class Code:
             for name in map(bytes.decode, _CLASS.findall(content))
             if name in architectures
         }
-        self.unread: list[str] = []
-        """The files that this Python cannot parse, or that are too many."""
         self._trees = dict(self._parse())
 
     def _parse(self) -> Iterator[tuple[str, ast.Module]]:
         """Yield each file that may define a model, with its syntax tree."""
         size = 0
         for file, content in self._contents.items():
-            size += len(content) if (is_read := _SAYS_MODEL.search(content) is not None) else 0
+            if not _SAYS_MODEL.search(content) or (size := size + len(content)) > MOST_PARSED:
+                continue
             try:
-                if is_read and size <= MOST_PARSED:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        yield file, ast.parse(content)
-                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    yield file, ast.parse(content)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                pass
-            self.unread += [printable(file)] if is_read else []
+                self._files.left_out.append(printable(file))
 
     # questions of the configs
 
@@ -117,9 +113,6 @@ class Code:
                     what = f"{name} of {quoted(printable(text))}" if isinstance(text, str) else name
                     found.setdefault(what, f"{printable(file)}:{node.lineno} makes {what}")
         return [*found.values()]
-
-    def describe_unread(self) -> list[str]:
-        return [f"{listed(self.unread, 1)}, which this Python cannot parse"] if self.unread else []
 
 
 def _suggest_command(each: _Definition) -> str:

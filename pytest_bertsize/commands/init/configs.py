@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pytest_bertsize.builder.published import find_in, in_catalogue
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.commands.init.classes import Code
-from pytest_bertsize.commands.init.files import Files
+from pytest_bertsize.commands.init.files import CONFIGS, Files
 from pytest_bertsize.commands.init.project import write_table
 from pytest_bertsize.config import yaml
 from pytest_bertsize.config.parts import LIBRARY, MODULES
@@ -84,13 +84,6 @@ class Candidate(Struct, frozen=True):
         """The file or folder that the table is proposed for."""
         return self.adapter or self.reference
 
-    @property
-    def telling_path(self) -> str:
-        """The path that gives the model its name; for a folder or an adapter, that of a config.json in the folder."""
-        folder = self.adapter.rpartition("/")[0] if self.adapter else self.reference
-        is_file = not self.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
-        return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
-
     def write(self, name: str, limits: Sequence[tuple[str, str]] = ()) -> str:
         """Return the table as TOML."""
         said = {"config": self.reference, "architecture": self.architecture, "adapter": self.adapter}
@@ -141,7 +134,7 @@ class Proposal:
             yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"
         for family, those in self._unknown.items():
             yield f"{listed(those, 1)}, of the family {printable(family)}, which is not known"
-        yield from (*self._files.describe_left_out(), *self.code.describe_unread())
+        yield from self._files.describe_left_out()
 
     # the tables
 
@@ -167,7 +160,7 @@ class Proposal:
             if original != each.place and _STEP.search(each.place):
                 self._copies[original].append(printable(each.place))
                 continue
-            name = make_name(each.telling_path, each.family, {*self._project.settings.models, *self.tables})
+            name = make_name(each.place, each.family, {*self._project.settings.models, *self.tables})
             table = each.write(name, [*list_limits(derivation)])
             settings = self._project.parse_beside(table)
             review = conclude_unbuilt(replace(subject, model=settings.models[name], settings=settings))
@@ -305,11 +298,12 @@ def _describe_shape(derivation: Derivation) -> str:
 def make_name(path: str, family: str, taken: Collection[str]) -> str:
     """Make a name that a table can have and that no other model has.
 
-    :param path: path of the config: ``models/encoder/config.json`` becomes ``encoder``.
+    :param path: the path of a config, an adapter or a folder: ``models/encoder/config.json`` becomes ``encoder``.
     :param family: the name if no part of the path is telling.
     """
     file = PurePosixPath(path)
-    stem = "" if file.name in NAMES and (file.parent.name or file.name == NAMES[0]) else file.stem
+    is_usual = file.name in {NAMES[0], ADAPTER} or (file.name in NAMES and file.parent.name)
+    stem = "" if is_usual else file.name.removesuffix(file.suffix if file.suffix in CONFIGS else "")
     parts = [name for part in (stem, *reversed(file.parent.parts)) if (name := _make_valid(part))]
     telling = [name for name in parts if name.lower() not in SAYS_NOTHING]
     name = telling[0] if telling else _make_valid(family) or "model"

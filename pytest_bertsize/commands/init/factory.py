@@ -76,11 +76,8 @@ class Wish(NamedTuple):
     """True if the command line names the project's folder."""
 
 
-class Copy(NamedTuple):
-    """A copy, which the project can commit, of a config that a checkout lacks."""
-
-    path: str
-    text: str
+Copies = Mapping[str, tuple[str, str]]
+"""Copies, which the project can commit, of configs that a checkout lacks: path and text by name."""
 
 
 def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) -> int:
@@ -122,7 +119,7 @@ def declare(root: Path, wish: Wish, helper: Helper, out: TextIO, err: TextIO) ->
     for line in _list_notes(discovery, found, lock, copies):
         say_marked("- ", line, err)
     if wish.writes:
-        written = ", ".join(("both files", *(each.path for each in copies.values())))
+        written = ", ".join(("both files", *(path for path, _ in copies.values())))
         say(f"next: {next_command}, and commit {written}", out)
     else:
         of_all = write_heading() + f"lock = {quoted(lock.file)}\n"
@@ -213,7 +210,7 @@ def _say_not_built(failed: NotBuilt, wish: Wish, err: TextIO) -> int:
     return FOUND
 
 
-def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Mapping[str, Copy], out: TextIO) -> str:
+def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies, out: TextIO) -> str:
     """Write the table, the lock of the built model, and copies of configs; report it, and return the next command.
 
     :raises SettingsError: if one of these files cannot be written; then none of them changes.
@@ -221,7 +218,7 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Mapping
     project = discovery.project
     of_all = {} if project.settings.lock else {"lock": quoted(lock.file)}
     if copies:
-        of_all["hub"] = inline({**project.settings.hub, **{name: each.path for name, each in copies.items()}})
+        of_all["hub"] = inline({**project.settings.hub, **{name: path for name, (path, _) in copies.items()}})
     next_command, limits = project.next_command, ""
     if found.name in project.settings.models:
         after, limits, fails = _rewrite_table(discovery, found, of_all)
@@ -232,10 +229,10 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Mapping
         after = project.add_tables([str(found)], of_all)
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
-    for each in copies.values():
-        (project.root / each.path).parent.mkdir(parents=True, exist_ok=True)
+    for path, _ in copies.values():
+        (project.root / path).parent.mkdir(parents=True, exist_ok=True)
     rewrite.replace_together(
-        *((project.root / each.path, None, each.text) for each in copies.values()),
+        *((project.root / path, None, text) for path, text in copies.values()),
         (project.root / lock.file, lock.text, render_lock(models)),
         (project.path, project.text, after),
     )
@@ -266,12 +263,12 @@ def _rewrite_table(discovery: Discovery, found: Draft, of_all: Mapping[str, str]
     return after, f"{said}{instead and f'; {instead} is limited now'}", True
 
 
-def _copy_configs(project: Project, built: Built, name: str) -> dict[str, Copy]:
+def _copy_configs(project: Project, built: Built, name: str) -> Copies:
     """Return a copy of each config for which the code asks and that a checkout lacks, by the config's name.
 
     Such a config is in the hub cache, outside the repository, or ignored by git.
     """
-    copies: dict[str, Copy] = {}
+    copies: dict[str, tuple[str, str]] = {}
     for each in built.answered:
         cached = in_cache(each.name) if each.origin.startswith(HUB_CACHE) else None
         file = project.root / _find_path(project, each.name)
@@ -280,10 +277,10 @@ def _copy_configs(project: Project, built: Built, name: str) -> dict[str, Copy]:
         if text is None and (each.by_hub or each.origin in OF_DISK) and file.is_file() and _is_lacking(project, file):
             text = file.read_bytes()
         if text is not None:
-            taken = {copy.path for copy in copies.values()}
+            taken = {path for path, _ in copies.values()}
             paths = (f"configs/{name}{f'-{number}' if number > 1 else ''}.json" for number in count(1))
             path = next(path for path in paths if path not in taken and not (project.root / path).exists())
-            copies[each.name] = Copy(path, text.decode("utf-8", "replace"))
+            copies[each.name] = path, text.decode("utf-8", "replace")
     return copies
 
 
@@ -308,13 +305,11 @@ def _find_top(root: Path) -> Path:
         return root
 
 
-def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Mapping[str, Copy]) -> Iterator[str]:
+def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) -> Iterator[str]:
     """Yield the notes on the model that are printed beside its table."""
     built, project = discovery.built, discovery.project
     for each in built.answered:
-        lacks = (
-            f", which a checkout lacks: --write copies it to {copies[each.name].path}" if each.name in copies else ""
-        )
+        lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}" if each.name in copies else ""
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
     hidden = "; ".join((describe_hidden(built.hidden), *(each.fix for each in built.hidden)))
@@ -324,9 +319,6 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Mapping[
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
         named = ", ".join(map(printable, numbers))
         yield f"{named}: no key of a config or of kwargs was found for the sizes that are written as numbers"
-    of_configs = {key: value for each in built.finished for key, value in each.config.items()}
-    if read := [key for key, value in found.numbers.items() if found.extra and of_configs.get(key, value) != value]:
-        yield f"extra reads {' and '.join(map(printable, read))} from kwargs, and not from the config"
     pinned = {version: file for file, version in _find_pins(project.root) if version != built.transformers}
     for version, file in pinned.items():
         fix = 'write python = ".venv/bin/python" in [tool.bertsize] to build in the project\'s environment'

@@ -35,7 +35,7 @@ class Files:
         """List the Python, JSON and YAML files, in a repository only those that git does not ignore."""
         self.root = root
         self.left_out: list[str] = []
-        """The files with the name of a config that are not read."""
+        """The files that are not read although they have the name of a config, or seem to define a model."""
         paths = _list_by_git(root) or [*_list_by_walking(root)]
         tables = (root / path for path in paths if path.endswith(f"/{TABLE}"))
         others = tuple(f"{table.parent.relative_to(root)}/" for table in tables if tables_of_models(table) is not None)
@@ -64,7 +64,7 @@ class Files:
         size = 0
         for opened, path in enumerate(paths):
             if opened == MOST_FILES or size > MOST_BYTES:
-                self.left_out.append(f"{len(paths) - opened:,} files after {printable(paths[opened - 1])}")
+                self.left_out += map(printable, paths[opened:])
                 return
             try:
                 with open_regular(self.root / path) as stream:
@@ -78,7 +78,7 @@ class Files:
                 yield path, content
 
     def describe_left_out(self) -> list[str]:
-        what = f"init reads no tests, symlinks, other projects or large files, and at most {MOST_FILES:,} files"
+        what = "init reads no tests, symlinks, other projects, large files or Python that this one cannot parse"
         return [f"{listed(self.left_out, 1)}: {what}"] if self.left_out else []
 
 

@@ -68,19 +68,11 @@ class Project(Struct, frozen=True):
         return "pytest --bert-budget pyproject.toml" if is_read and not self.option else f"bertsize check{self.option}"
 
     def warn_of_roots(self) -> Iterator[str]:
-        """Yield a warning if the table makes its folder pytest's root, or if pytest does not read the table."""
-        above = _find_root_above(self.root)
-        if above is None or (self.is_root and not self.becomes_root):
-            return
-        here, there = map(_name_folder, (self.root, above))
-        no_longer = f"pytest's settings in {there} then no longer apply to {here}"
-        if self.becomes_root:
+        """Yield a warning if the table makes its folder pytest's root, in place of a folder above."""
+        if self.becomes_root and (above := _find_root_above(self.root)):
+            here, there = map(_name_folder, (self.root, above))
+            no_longer = f"pytest's settings in {there} then no longer apply to {here}"
             yield f"the new [tool.pytest.ini_options] makes {here} pytest's root: {no_longer}"
-        else:
-            yield (
-                f"pytest uses {there} as the root of {here}: for pytest to read this table, give pyproject.toml a "
-                f'[tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
-            )
 
     def parse_beside(self, tables: str) -> Settings:
         """Parse proposed tables together with the file's keys for all models, such as ``python`` and ``hub``.
