@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-import tomli
 
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.init.command import NOTHING, print_toml
+from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.starting_projects import GOOGLE, by_hand, lay, started
 
@@ -104,16 +102,6 @@ def test_a_file_that_leaves_no_room_for_a_table_is_left_alone_with_what_to_paste
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == text
 
 
-def test_a_symlink_is_not_written_through(tmp_path: Path) -> None:
-    other = lay(tmp_path / "other", **{"mine.toml": BEFORE})
-    root = lay(tmp_path / "project", **{"config.json": TINY})
-    (root / "pyproject.toml").symlink_to(other / "mine.toml")
-    status, out, err = started(root, writes=True)
-    assert (status, out) == (MISTAKEN, "")
-    assert "is a symlink and was not changed" in err
-    assert (other / "mine.toml").read_text("utf-8") == BEFORE
-
-
 # pytest's root
 
 
@@ -160,13 +148,6 @@ def test_a_part_of_another_project_is_refused_with_both_commands_until_it_is_nam
 
 
 # how it is shown
-
-
-def test_a_table_is_read_back_from_an_output_that_cannot_show_it() -> None:
-    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    print_toml('x = "кодер"', shown)
-    shown.seek(0)
-    assert tomli.loads(shown.read()) == {"x": "кодер"}
 
 
 def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pytest_bertsize.commands.accept import accept
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.commands.fit import fit
-from pytest_bertsize.commands.init.factory import Wish, _name_after, declare
+from pytest_bertsize.commands.init.factory import Wish, declare
 from pytest_bertsize.commands.init.own_class import Variation, _write_size, name_modules
 from pytest_bertsize.commands.init.project import read_project
 from pytest_bertsize.commands.named_model import Named
@@ -599,19 +599,6 @@ def test_another_release_than_the_project_or_its_repository_pins_is_said(root: P
     (root / "part").mkdir()
     (root / "src").rename(root / "part" / "src")
     assert "- ../requirements.txt pins transformers 4.2.1, but 5." in init(root / "part", "Plain")[2]
-
-
-@pytest.mark.parametrize(
-    ("factory", "name"),
-    [
-        ("acme.models:build_BertCRF", "bert_crf"),
-        ("acme.models:Bert2CNN1D", "bert2cnn1d"),
-        ("python acme/train.py --width 64", "train"),
-        ("acme:build_", "model"),
-    ],
-)
-def test_a_model_is_named_after_what_makes_it(factory: str, name: str) -> None:
-    assert _name_after(factory) == name
 
 
 # paths and sizes
