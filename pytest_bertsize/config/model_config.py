@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.parts import Module
@@ -275,44 +275,31 @@ def describe_kind(value: object) -> str:
 # training files with other names: ``keys = { num_blks = "num_hidden_layers" }``
 
 
-MOST_HINTS = 20
-"""The most unknown names to compare with all names in the file: there may be thousands of both."""
-
-
 def rename_keys(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     """Rename keys of a config, by name or path in the file; raise :class:`Unusable` for each that is not there."""
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
-    aliases = {path: alias for alias, path in paths.items()}
     left = config.data
     found: dict[str, object] = {}
-    wrong: list[Finding] = []
+    wrong: dict[str, tuple[str, str]] = {}
     for alias, path in paths.items():
-        outer = next((aliases[path[:depth]] for depth in range(1, len(path)) if path[:depth] in aliases), None)
-        if outer is not None:
-            message = f'"keys" has both {shown(outer)} and {shown(alias)}, which is a part of {shown(outer)}'
-            wrong.append(_make_finding(alias, message, "keep one of them"))
-            continue
         try:
-            found[alias] = value_at(config.data, path)
-            left = _remove_value(left, path)
+            value, left = value_at(left, path), _remove_value(left, path)
         except KeyError:
-            wrong.append(_not_there(alias, keys[alias], config, hint=len(wrong) < MOST_HINTS))
-    first: dict[str, str] = {}
+            message = f'"keys" has {shown(alias)}, which {config.reference} has not, or another of "keys" has already'
+            wrong[alias] = message, "write the name that the file has"
+            continue
+        if keys[alias] in found:
+            wrong[alias] = f'"keys" has {shown(keys[alias])} twice', "keep one of them"
+        found[keys[alias]] = value
     for alias, target in keys.items():
-        if first.setdefault(target, alias) != alias:
-            both = f"{shown(first[target])} and {shown(alias)}"
-            wrong.append(_make_finding(alias, f'"keys" has both {both} for {shown(target)}', "keep one of them"))
-        elif target in left and alias in found:
+        if target in left and alias not in wrong:
             line = config.line(target)
-            at = f", on line {line}" if line else ""
-            message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"
-            fix = f"remove {printable(alias)} from keys, or one of them from the file"
-            wrong.append(_make_finding(alias, message, fix))
+            both = f"{config.reference} has both{f', on line {line}' if line else ''}"
+            wrong[alias] = f"{printable(alias)} stands for {printable(target)}, and {both}", "keep one of them"
     if wrong:
-        raise Unusable(*wrong)
+        raise Unusable(*(Finding("config-invalid", *why, table_key=("keys", alias)) for alias, why in wrong.items()))
     names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
-    data = {**left, **{target: found[alias] for alias, target in keys.items()}}
-    return replace(config, data=data, by_own_names=config.data, names_in_file=names)
+    return replace(config, data={**left, **found}, by_own_names=config.data, names_in_file=names)
 
 
 def value_at(data: object, path: Sequence[str]) -> object:
@@ -330,19 +317,3 @@ def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, o
     inner = data[key]
     rest = _remove_value(inner, tuple(below)) if below and isinstance(inner, dict) else {}
     return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
-
-
-def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
-    message = f'"keys" has {shown(alias)}, which is not in {config.reference}'
-    if target in config.data:
-        message = f"{message}: the config has {shown(target)} itself"
-        return _make_finding(alias, message, f'remove {shown(alias)} from "keys"')
-    below = (f"{key}.{name}" for key, inner in config.data.items() if isinstance(inner, dict) for name in inner)
-    names = [name for name in (*config.data, *below) if name != target] if hint else ()
-    write = "write the name that the file has"
-    fix = did_you_mean(alias, names, write, lambda name: f"{printable(name)} = {shown(target)}")
-    return _make_finding(alias, message, fix)
-
-
-def _make_finding(alias: str, message: str, fix: str) -> Finding:
-    return Finding("config-invalid", message, fix, table_key=("keys", alias))

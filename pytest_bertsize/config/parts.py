@@ -6,12 +6,13 @@ Each part is read from its own file, with its own lines. Together they are one c
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.config.model_config import ModelConfig, fail
@@ -52,7 +53,12 @@ BY_FACTORY = (
     'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
     "SentenceTransformer"
 )
-_PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
+
+
+class _Entry(Struct):
+    name: Annotated[str, Meta(pattern=r"\A\w{1,100}\Z")]
+    path: Annotated[str, Meta(pattern=r"(?a)\A(\w[\w.-]{0,99}(/\w[\w.-]{0,99}){0,5})?\Z")]
+    type: str
 
 
 class Module(NamedTuple):
@@ -154,20 +160,14 @@ def _join_path(*parts: str) -> str:
 
 def _check_entries(entries: list[Any], file: str) -> Iterator[tuple[str, str, str]]:
     """Yield each module's name, its folder relative to that of ``file``, and its type."""
-    if not 0 < len(entries) <= MOST_MODULES:
-        fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
-    names: set[str] = set()
-    for index, entry in enumerate(entries):
-        said = entry if isinstance(entry, dict) else {}
-        name, path, kind = (said.get(key) for key in ("name", "path", "type"))
-        if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
-            fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
-        if name in names:
-            fail(file, f"two modules have the name {shown(name)}", "give each its own name")
-        names.add(name)
-        if not isinstance(path, str) or not (path == "" or _PATH.fullmatch(path)):
-            fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
-        yield name, path, kind
+    try:
+        found = msgspec.convert(entries, Annotated[list[_Entry], Meta(min_length=1, max_length=MOST_MODULES)])
+    except msgspec.ValidationError as error:
+        fix = 'write 1 to 50 modules, each as { "name": "0", "path": "…", "type": "…" }, with a folder below this one'
+        fail(file, f"it does not list modules: {printable(str(error))}", fix)
+    if len({each.name for each in found}) < len(found):
+        fail(file, "two modules have the same name", "give each its own name")
+    return ((each.name, each.path, each.type) for each in found)
 
 
 def _read_module(kind: str, folder: str, part: str, at: str, reader: Reader) -> Module:

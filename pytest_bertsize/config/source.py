@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Limits of the process in which code makes a config; to import torch and transformers takes 5 s and 400 MB."""
-JSONNET = (".jsonnet", ".libsonnet")
-JSONNET_FIX = (
-    "evaluate it into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
-    'config = "module:function"'
-)
 MEND = "fix the function, or name a file"
 
 
@@ -115,32 +110,19 @@ class Disk:
         return Found(location, place.file, _read_start(place))
 
     def refuse_near(self, location: str, key: str, names: Sequence[str]) -> None:
-        """Refuse a misspelt path; a folder that ``key`` names has to have a file of one of ``names``."""
-        if not self._has_file(os.path.normpath(location)) and (meant := self._find_near(location, names)):
-            there = f"did you mean {shown(meant)}?"
-            kind = "file" if PurePosixPath(location).suffix else "folder"
-            message = f"{printable(location.removeprefix('./'))}: there is no such {kind}"
-            raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
-
-    def _find_near(self, location: str, names: Sequence[str]) -> str:
-        """Return the path that a misspelt ``location`` probably means; ``""`` if none is likely.
-
-        The path is a file of the same name in another folder, else a file in the same folder; for a ``location``
-        without a suffix, it is a folder with one of ``names``. Of several paths, it is the nearest in spelling.
-        """
+        """Refuse a path that is not there if one is near in spelling: a file, or a folder with a file of ``names``."""
         path = PurePosixPath(location)
-        if not location.isprintable():
-            return ""
+        if not location.isprintable() or self._has_file(os.path.normpath(location)):
+            return
+        beside = (f"**/{path.name}", str(path.with_name("*"))) if path.suffix else [f"**/{name}" for name in names]
         try:
-            if not path.suffix:
-                files = [each for name in names for each in find_matches(self.root, f"**/{name}")]
-                return nearest_to(location, [str(PurePosixPath(each).parent) for each in files], cutoff=0.8)
-            alike = find_matches(self.root, f"**/{path.name}")
-            beside = find_matches(self.root, str(path.with_name("*")))
-            in_another = nearest_to(location, [each for each in alike if each.count("/") == location.count("/")])
-            return in_another or nearest_to(location, beside, cutoff=0.8)
+            found = [each for pattern in beside for each in find_matches(self.root, pattern)]
         except (Mistake, OSError, ValueError):
-            return ""
+            return
+        known = found if path.suffix else [str(PurePosixPath(each).parent) for each in found]
+        if meant := nearest_to(location, known, cutoff=0.8):
+            message, there = f"{printable(location)}: there is no such path", f"did you mean {shown(meant)}?"
+            raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def file(self, location: str) -> bytes | None:
         place = Place(self.root, location, "config", "config-invalid", "config-refused")
@@ -291,23 +273,15 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
 
 
 def refuse_code(reference: str) -> None:
-    """Refuse a Python file or a script, whose config only a run can make; the fix names it as a module."""
-    location, mark, place = reference.partition("#")
-    if not mark and ":" in location:
-        location, _, place = location.rpartition(":")  # train.py:CONFIG
-    if not location.lower().endswith(CODE):
-        return
-    # a class, such as BertConfig, has its defaults, and not the arguments of a script
-    name = place if place.isidentifier() and (place.islower() or place.isupper()) else "NAME"
-    path = PurePosixPath(location)
-    names = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
-    names = names[1:] if names[:1] == ("src",) and names[1:] else names  # a module in src is installed without it
-    is_module = path.suffix == ".py" and all(each.isidentifier() for each in names)
-    message = f"{shown(reference)} names a {path.suffix.lower()} file, and only a run knows its config"
-    runs = f"{'.'.join(names)}:{name}" if is_module else "module:NAME"
-    fix = f'write config = "{runs}" to run it, or the name of the config on the hub, or a factory'
-    elsewhere = (f"name {runs} to run it, or the name of the config on the hub",)
-    raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
+    """Refuse a Python file or a script, whose config only a run can make."""
+    location, mark, _ = reference.partition("#")
+    location = location if mark else location.partition(":")[0]  # train.py:CONFIG
+    if location.lower().endswith(CODE):
+        message = f"{shown(reference)} names a {PurePosixPath(location).suffix} file, and only a run knows its config"
+        instead = "module:NAME", "to run it, or the name of the config on the hub"
+        fix = 'write config = "{}" {}, or a factory'.format(*instead)
+        elsewhere = ("name {} {}".format(*instead),)
+        raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
 
 
 def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
@@ -318,8 +292,6 @@ def _parse_by_suffix(found: Found, file: str, inner: str) -> ModelConfig:
         return yaml.parse(found.content, file, inner)
     if suffix == TOML:
         return parse_toml(found.content, file, inner)
-    if suffix in JSONNET:
-        fail(file, "this is jsonnet, not JSON", JSONNET_FIX)
     return parse_json(found.content, file, inner)
 
 

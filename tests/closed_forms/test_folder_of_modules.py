@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,17 +193,18 @@ def module_0(kind: str, path: str) -> str:
     ("content", "message"),
     [
         ("{}", "the file holds an object, not a list"),
-        ("[]", "it lists 0 modules"),
-        ("[3]", "module 0 has no name and type"),
-        (module_0("Dense", "../x"), 'the path of module 0 is "../x"'),
+        ("[]", "it does not list modules: Expected `array` of length >= 1"),
+        ("[3]", "it does not list modules: Expected `object`, got `int` - at `$[0]`"),
+        (module_0("Dense", "../x"), "it does not list modules: Expected `str` matching regex *"),
         (module_0("Pooling", "1"), "none of its modules has parameters"),
-        (f"{module_0('Pooling', '1')[:-1]}, {module_0('Dense', '2')[1:]}", 'two modules have the name "0"'),
+        (f"{module_0('Pooling', '1')[:-1]}, {module_0('Dense', '2')[1:]}", "two modules have the same name"),
     ],
 )
 def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: str, message: str) -> None:
     (usual(tmp_path) / "modules.json").write_text(content)
     (found,) = subject(tmp_path).errors
-    assert (found.message, found.file) == (message, "sbert/modules.json")
+    assert fnmatchcase(found.message, message.replace("[", "[[]"))
+    assert found.file == "sbert/modules.json"
 
 
 @pytest.mark.parametrize(
