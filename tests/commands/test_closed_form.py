@@ -56,7 +56,7 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
     nameless = {key: each for key, each in config.items() if key != "model_type"}
     for file, keys in ("bert/config", config), ("nameless", nameless), ("classless", {**config, "architectures": []}):
         Path(f"{file}.json").write_text(json.dumps(keys))
-    near = r"""there is no such file; did you mean "(bert/)?config\.json"\?"""
+    near = r"""there is no such path; did you mean "(bert/)?config\.json"\?"""
     for name, mistake in {
         "nameless.json": r'has no model_type, .*; write family="bert"$',
         "classless.json": "names no architecture; write architecture with one of BertModel, ",
