@@ -121,7 +121,10 @@ class Disk:
             return
         known = found if path.suffix else [str(PurePosixPath(each).parent) for each in found]
         if meant := nearest_to(location, known, cutoff=0.8):
-            message, there = f"{printable(location)}: there is no such path", f"did you mean {shown(meant)}?"
+            message, there = (
+                f"{printable(location.removeprefix('./'))}: there is no such path",
+                f"did you mean {shown(meant)}?",
+            )
             raise Unusable(Finding("config-invalid", message, there, table_key=(key,), elsewhere=(there,)))
 
     def file(self, location: str) -> bytes | None:
