@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from transformers import BertPreTrainedModel, ViltConfig, ViltModel
+from transformers import BertPreTrainedModel, RoFormerConfig, RoFormerModel, ViltConfig, ViltModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.closed_forms.registry import Registry
@@ -174,6 +174,13 @@ def test_a_model_of_the_library_that_few_rows_describe_is_no_problem(tmp_path: P
     found = discover(tmp_path, lambda: of(bert=bert(), image=vilt(known=True)))
     assert len(found.run().extra) == 18
     assert not found.problem
+
+
+def test_what_the_library_freezes_itself_is_not_in_the_table(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 8, "embedding_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = RoFormerConfig(vocab_size=11, intermediate_size=6, max_position_embeddings=7, **sizes)
+    found = discover(tmp_path, lambda: of(former=RoFormerModel(config)))
+    assert (found.run().backbones, found.run().frozen) == ({"former": "RoFormerModel"}, [])
 
 
 def test_a_config_of_another_family_is_the_problem_and_no_tensor(tmp_path: Path) -> None:
