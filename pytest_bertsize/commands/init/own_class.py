@@ -20,7 +20,6 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.extra import KEY
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import inline, quoted
-from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, Finished, Request
@@ -116,14 +115,11 @@ class Discovery:
 
         :raises SettingsError: if the model passes neither, as when its class declares a tie that it does not make.
         """
-        self.problem = unknown = self._describe_unknown()
-        why = unknown or "no class of a known family is in it"
+        why = "no class of a known family is in it"
         if self.backbones:
             try:
                 found = self._describe_modules()
-                self.problem = error = self.find_error(found)
-                if error and self.examine(found).derivation:
-                    self.problem = unknown or error
+                self.problem = self.find_error(found)
             except SettingsError:
                 self.problem = "no table can name its modules"
             else:
@@ -157,17 +153,6 @@ class Discovery:
             if not is_inside and (known := self.registry.find(each.family, each.architecture)):
                 found.append(each.path)
                 yield Backbone(each, *known)
-
-    def _describe_unknown(self) -> str:
-        """Name the library's models that have no closed form, except those around or inside a backbone."""
-        known = [each.finished.path for each in self.backbones]
-        unknown = [
-            f"{printable(each.path)} ({each.architecture})" if each.path else each.architecture
-            for each in self.built.finished
-            if not each.architecture.endswith("PreTrainedModel")  # all its modules are the project's
-            and not any(_is_in(each.path, path) or _is_in(path, each.path) for path in known)
-        ]
-        return f"there is no closed form for {listed(unknown, 4)}" if unknown else ""
 
     def _describe_modules(self) -> Draft:
         """Return the draft with the backbones, what the class has changed in them, and what it has beside them."""
