@@ -39,7 +39,7 @@ OWN = (
     """
 import torch
 from torch import nn
-from transformers import AutoTokenizer, BertConfig, BertModel, BertPreTrainedModel
+from transformers import BertConfig, BertModel, BertPreTrainedModel
 
 def bert(**options): return BertModel(BertConfig(**SIZES), **options)
 def poolless(): return bert(add_pooling_layer=False)
@@ -87,9 +87,6 @@ class Inside(Module):  # under the path that PEFT gives a model
 
 class Loaded(Module):
     def add(self, name): self.bert = BertModel.from_pretrained(name)
-
-class Tokenized(Module):
-    def add(self, name): self.emb = nn.Embedding(len(AutoTokenizer.from_pretrained(name)), 4)
 
 class Derived(BertPreTrainedModel):
     def __init__(self, config):
@@ -386,18 +383,14 @@ IN_A_TEXT = '[project]\ndescription = """\n[tool.bertsize]\n"""\n'
     "before",
     [
         '[project]\nname = "x"\n',
-        f"[tool.bertsize]  # ours\n\n[tool.bertsize.models.x]\n{X}",
         f"[tool.bertsize.models.x]\n{X}",
         '[tool.bertsize]\nlock = { file = "bertsize.lock", strict = false }\n',
         '[tool.pytest.ini_options]\r\npythonpath = ["src"]\r\n',
-        '[project]\nname = "x"\n[tool.bertsize]',
         "[ tool . bertsize ]\r\n",
         f"[tool]\n{DOTTED}[other]\n",
         "".join(f"tool.{line}\n" for line in DOTTED.splitlines()),
         '[tool]\nbertsize.hub = { "a/b" = "b.json" }',
-        '[tool]\nbertsize.lock = "bertsize.lock"\n',
         f"{IN_A_TEXT}[tool.bertsize.models.x]\n{X}",
-        f"{IN_A_TEXT}[tool.bertsize]\n",
     ],
 )
 def test_a_lock_is_named_wherever_the_table_has_its_keys_and_what_stands_in_the_file_stays(
@@ -540,15 +533,6 @@ def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
     (root / "pyproject.toml").write_text(f"[tool.bertsize]\nhub = {{ {hub} }}\n")
     status, _, said = init(root, "Derived" if "config" in wish else "Loaded", **wish)
     assert (status, wrong in said, " checkout " in said) == (GOOD, True, bool(wrong)), said
-
-
-def test_a_tokenizer_that_git_ignores_is_told(root: Path) -> None:
-    repository(root).write(".gitignore", "out/\n")
-    (root / "out").mkdir()
-    (root / "out" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
-    (root / "out" / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
-    status, _, said = init(root, "Tokenized", kwargs={"name": "out"}, writes=True)
-    assert (status, IGNORED in said) == (GOOD, True), said
 
 
 @pytest.mark.parametrize("name", ["out", "../elsewhere"])
