@@ -76,7 +76,7 @@ def test_an_adapter_is_proposed_on_a_base_that_is_known_as_the_class_that_it_is_
 
 @pytest.mark.parametrize("base", ["bert-base-uncased", "/home/me/base"])  # its number of labels, where it is
 def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, base: str) -> None:
-    adapter = {**LORA, "base_model_name_or_path": base, "task_type": "SEQ_CLS"}
+    adapter = {**LORA, "base_model_name_or_path": base, "task_type": "SEQ_CLS", "auto_mapping": "none"}
     lay(tmp_path, **{"it/adapter_config.json": adapter, "it/config.json": TINY})
     assert started(tmp_path)[0] == NOTHING
     (line,) = by_hand(tmp_path)

@@ -243,7 +243,8 @@ class Proposal:
         family = str(config.model_type)
         known = [each.name for found in self._registry.families(family) for each in found.architectures]
         of_task = [name for name in known if name.endswith(ENDS.get(task, ()))]
-        said = (data.get("auto_mapping") or {}).get("base_model_class")
+        mapping = data.get("auto_mapping")
+        said = mapping.get("base_model_class") if isinstance(mapping, dict) else None
         certain = [said] if said in known else [name for name in config.architectures if name in of_task]
         if not certain and task not in {"SEQ_CLS", "TOKEN_CLS"}:  # which have a number of labels
             certain = of_task
