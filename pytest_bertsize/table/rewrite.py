@@ -16,7 +16,7 @@ from msgspec import Struct
 from pytest_bertsize import files
 from pytest_bertsize.table.limits import unit_of
 from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
-from pytest_bertsize.table.toml import CannotReplace, quoted, replace_values, set_text
+from pytest_bertsize.table.toml import CannotReplace, quoted, replace_keys, replace_values
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def settings_after(
     try:
         text = replace_values(settings.text, values)
         for path, reason in said.items():
-            text = set_text(text, path, reason, (*path[:-1], "budget"))
+            text = replace_keys(text, path[:-1], {"reason": quoted(reason)})
         found = parse(text, settings.path)
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed; write by hand: {by_hand}") from None

@@ -59,19 +59,6 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
     return layout.headers.get(found) or layout.lines.get(found)
 
 
-def find_braces(text: str, path: Path) -> Path:
-    """Return the path of the outermost inline table, ``{ … }``, that contains ``path``; without one, ``path``."""
-    import tomlkit
-    from tomlkit.items import InlineTable
-
-    here: Any = tomlkit.parse(text)
-    for depth, part in enumerate(path, 1):
-        here = here.get(part, {})
-        if isinstance(here, InlineTable):
-            return path[:depth]
-    return path
-
-
 def replace_values(text: str, values: Mapping[Path, str]) -> str:
     """Return ``text`` with new values, in the author's style: the same quotes, digits grouped or not.
 
@@ -89,7 +76,7 @@ def replace_values(text: str, values: Mapping[Path, str]) -> str:
 
 
 def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
-    """Return ``text`` with new values for keys of one table, and everything else unchanged.
+    """Return ``text`` with new values for keys of one table, which it may not have yet, and everything else unchanged.
 
     :param values: by key, the new value as TOML, perhaps with a comment after it; ``""`` removes the key.
     :raises CannotReplace: if the table cannot be changed in place.
@@ -119,41 +106,11 @@ def replace_keys(text: str, table: Path, values: Mapping[str, str]) -> str:
             del here[name], wanted_here[name]
     body += behind
     after = tomlkit.dumps(document)
+    if "\r\n" in text:
+        after = re.sub(r"(?<!\r)\n", "\r\n", after)
     if tomli.loads(after) != wanted:
         raise CannotReplace(f"{'.'.join(table)} cannot be changed without changing the text around it")
     return after
-
-
-def set_text(text: str, path: Path, value: str, beside: Path) -> str:
-    """Return ``text`` with a string at ``path``: in place of the old value, else as a new line below ``beside``.
-
-    :param beside: the path of another value, or of a table, which means the last value of the table.
-    :raises CannotReplace: if the text has no such place.
-    """
-    layout, table = _scan_layout(text), path[:-1]
-    if path in layout.spans:
-        start, end = layout.spans[path]
-        return f"{text[:start]}{quoted(value)}{text[end:]}"
-    if len(find_braces(text, path)) < len(path):
-        ends = [end for found, (_, end) in layout.spans.items() if found[:-1] == table]
-        if not ends:
-            raise CannotReplace(f"{'.'.join(table)} has no key after which {path[-1]} could be written")
-        return f"{text[: max(ends)]}, {key(path[-1])} = {quoted(value)}{text[max(ends) :]}"
-    number = max((layout.lines[found] for found in layout.spans if found[: len(beside)] == beside), default=None)
-    above = ((line, table) for table, line in layout.headers.items() if line <= (number or 0))
-    _, header = max(above, default=(0, ()))
-    if header != table[: len(header)]:
-        header, number = table, layout.headers.get(table)
-    if number is None:
-        raise CannotReplace(f"{'.'.join(table)} has no header below which {path[-1]} could be written")
-    lines = text.split("\n")
-    before = lines[number - 1]
-    indent = before[: len(before) - len(before.lstrip())]
-    ending = "\r" if before.endswith("\r") or text.endswith("\r\n") else ""
-    lines[number - 1] = before.removesuffix("\r") + ending
-    last = ending if number < len(lines) else ""
-    lines.insert(number, f"{indent}{'.'.join(map(key, path[len(header) :]))} = {quoted(value)}{last}")
-    return "\n".join(lines)
 
 
 def _in_style(value: str, old: str) -> str:
