@@ -535,14 +535,21 @@ def test_a_config_that_no_checkout_has_is_told_with_what_to_write(
     assert (status, wrong in said, " checkout " in said) == (GOOD, True, bool(wrong)), said
 
 
-@pytest.mark.parametrize("name", ["out", "../elsewhere"])
-def test_a_config_that_no_checkout_has_is_copied_and_counts_without_the_original(root: Path, name: str) -> None:
+OURS = '[tool.bertsize.hub]\n"x/y" = "small.json"  # ours\n'
+
+
+@pytest.mark.parametrize(("name", "before"), [("out", OURS), ("../elsewhere", "")])
+def test_a_config_that_no_checkout_has_is_copied_and_counts_without_the_original(
+    root: Path, name: str, before: str
+) -> None:
+    (root / "pyproject.toml").write_text(before)
     repository(root).write(".gitignore", "out/\n")
     (root / name).mkdir(exist_ok=True)
     (root / name / "config.json").write_text(SMALL)
     status, out, _ = init(root, "Loaded", kwargs={"name": name}, writes=True)
     assert (status, (root / "configs" / "loaded.json").read_text()) == (GOOD, SMALL)
     assert out.endswith("and commit both files, configs/loaded.json\n")
+    assert (root / "pyproject.toml").read_text().startswith(before)
     shutil.rmtree(root / name)
     assert checked(root)[0] == GOOD
 

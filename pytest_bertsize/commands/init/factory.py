@@ -32,8 +32,8 @@ from pytest_bertsize.review.build_findings import describe_hidden
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
+from pytest_bertsize.table.model import TABLE, Model, check_factory, check_model_name, read_kwargs, split_command
 from pytest_bertsize.table.model import Lock as NamedLock
-from pytest_bertsize.table.model import Model, check_factory, check_model_name, read_kwargs, split_command
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import inline, quoted
 from pytest_bertsize.wording import plural, printable, shown
@@ -217,8 +217,9 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies,
     """
     project = discovery.project
     of_all = {} if project.settings.lock else {"lock": quoted(lock.file)}
-    if copies:
-        of_all["hub"] = inline({**project.settings.hub, **{name: path for name, (path, _) in copies.items()}})
+    hub = {name: path for name, (path, _) in copies.items()}
+    if hub and not project.settings.hub:
+        of_all["hub"] = inline(hub)
     next_command, limits = project.next_command, ""
     if found.name in project.settings.models:
         after, limits, fails = _rewrite_table(discovery, found, of_all)
@@ -227,6 +228,8 @@ def _write_files(discovery: Discovery, found: Draft, lock: Lock, copies: Copies,
             next_command = f"{accept}, which raises the limits that fail"
     else:
         after = project.add_tables([str(found)], of_all)
+    if hub and project.settings.hub:
+        after = project.replace_keys(after, (*TABLE, "hub"), {name: quoted(path) for name, path in hub.items()})
     now = discovery.examine(found).to_locked(discovery.built)
     models = merge_accepted(lock.models, {found.name: now}, {*project.settings.models, found.name})
     for path, _ in copies.values():
