@@ -77,19 +77,13 @@ def check_factory(written: str) -> None:
             return
     except ValueError as error:
         raise ValueError(f"{shown(written)} is not a command: {error}") from None
-    is_file = written.partition(":")[0].endswith(".py")
-    if is_file or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
-        if script := re.search(r"(?<!\S)[^\s:]+\.py(?: .*)?\Z", written):
-            raise ValueError(f'{shown(written)} is not a Python command: write factory = "python {script[0]}"')
-        if shell := re.search(r"(?<!\S)\S+\.sh(?!\S)", written):
-            message = f"{shown(written)} is not a Python command"
-            raise ValueError(f'{message}: write the command in {shell[0]}, as in factory = "python train.py"')
-        if other := next((char for char in written if not char.isascii()), ""):
-            raise ValueError(f"{shown(written)} has the letter {shown(other)} (U+{ord(other):04X}): write it in ASCII")
+    if written.partition(":")[0].endswith(".py") or not re.fullmatch(f"{DOTTED}:{DOTTED}", written):
         module = re.fullmatch(r"(?:src/)?([\w/]+)\.py:(\w+)", written, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
-        message = f"{shown(written)} does not name a function"
-        raise ValueError(f'{message}: write factory = "{example}", importable from here')
+        instead = (
+            f'write factory = "{example}", in ASCII and importable from here, or a command such as "python train.py"'
+        )
+        raise ValueError(f"{shown(written)} does not name a function: {instead}")
 
 
 def read_components(written: object) -> dict[str, tuple[str, ...]]:
