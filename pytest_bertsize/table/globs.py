@@ -34,10 +34,6 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
             at = f"config = {shown(pattern)} names one file" if pattern else "config names no file"
             message = f"the name has {printable(placeholder[0])}, and {at}"
             raise Mistake(f'{message}: write a pattern, as in config = "configs/*.json"')
-        for key, value in _following(model):
-            if placeholder := next((each for each in _PLACEHOLDER.finditer(value) if each[1] in PLACEHOLDERS), None):
-                message = f"{key} has {placeholder[0]}, and config is not a pattern: write the path of one file"
-                raise Mistake(message, key)
         yield model
         return
     if not _PLACEHOLDER.search(model.name):
@@ -56,14 +52,11 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
 
 def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collection[str]) -> None:
     """Refuse a model of a pattern if another table, or an earlier model, has its name."""
-    other, declared_as = found.get(model.name), model.table_key[-1]
-    if other is None and (model.name == declared_as or model.name not in declared):
-        return
-    is_of_same = other is not None and other.table_key == model.table_key
-    also = f"{shown(_locate_config(other))} gives too" if other and is_of_same else "another table has"
-    unused = next((key for key in PLACEHOLDERS if f"{{{key}}}" not in declared_as), None)
-    fix = f'write models."{printable(declared_as)}-{{{unused}}}"' if unused else "rename a file"
-    raise Mistake(f"{shown(_locate_config(model))} gives the model name {shown(model.name)}, which {also}: {fix}")
+    declared_as = model.table_key[-1]
+    if model.name in found or (model.name != declared_as and model.name in declared):
+        fix = f'write models."{printable(declared_as)}-{{folder}}", or rename a file'
+        name = f"{shown(_locate_config(model))} gives the model name {shown(model.name)}"
+        raise Mistake(f"{name}, which another file or table gives too: {fix}")
 
 
 def _locate_config(model: Model) -> str:
@@ -159,10 +152,9 @@ def _list_folder(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
 
 def _split_pattern(pattern: str) -> tuple[str, ...]:
     parts = tuple(part for part in pattern.split("/") if part not in {"", "."})
-    if pattern.startswith("/") or re.match(r"[A-Za-z]:", pattern) or ".." in parts:
-        raise Mistake('it leaves the project: write it relative to pyproject.toml, without ".."')
-    if "\\" in pattern:
-        raise Mistake("write / between folders, not \\")
-    if any("**" in part and part != "**" for part in parts):
-        raise Mistake("write ** alone between two /: it matches whole folders")
+    leaves = pattern.startswith("/") or re.match(r"[A-Za-z]:", pattern) or ".." in parts
+    if leaves or "\\" in pattern or any("**" in part and part != "**" for part in parts):
+        raise Mistake(
+            'write it relative to pyproject.toml, with / between folders, ** alone between two /, and no ".."'
+        )
     return parts

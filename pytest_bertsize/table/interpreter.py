@@ -32,11 +32,8 @@ class Interpreter(NamedTuple):
         written = shown(self.written)
         if "\0" in self.written:
             raise NoInterpreter(f"{written} is not a path; write the path of an interpreter")
-        if self.path.is_dir():
-            example = shown(f"{self.written.rstrip('/')}/bin/python")
-            raise NoInterpreter(f"{written} is a folder; name the interpreter in it, as in {example}")
         if not self.path.is_file():
-            raise NoInterpreter(f"there is no file {written}; create its environment, or name another interpreter")
+            raise NoInterpreter(f"{written} is not a file; create its environment, or name the interpreter in it")
         if not os.access(self.path, os.X_OK):
             raise NoInterpreter(f"{written} may not be executed; name a Python interpreter")
 

@@ -369,10 +369,6 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        if re.match("Cannot (overwrite a value|declare .* twice)", error.msg):
-            key = printable(text.splitlines()[error.lineno - 1].partition("=")[0].strip(" \t[]"))
-            message = f"{path.name}:{error.lineno}: {key} is already defined by a line above: keep one of the two"
-            raise SettingsError(message) from None
         broken = text.split("\n")[error.lineno - 1]
         said = f"{printable(error.msg)} at column {error.colno} of {shown(broken)}"
         raise SettingsError(f"{path.name}:{error.lineno}: not TOML: {said}") from None

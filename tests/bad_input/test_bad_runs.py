@@ -236,7 +236,7 @@ def refused(case: Case) -> tuple[int, list[str], list[str]] | None:
     try:
         load(Path("pyproject.toml").absolute())
     except SettingsError as error:
-        pytest_refuses = re.search(": not TOML: | is already defined by a line above: ", str(error)) is not None
+        pytest_refuses = ": not TOML: " in str(error)
         return None if pytest_refuses else (pytest.ExitCode.USAGE_ERROR, [], f"ERROR: {error}".splitlines())
     if case.above or case.pyproject or case.files or case.wrote or case.env:
         return None

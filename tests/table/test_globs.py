@@ -100,22 +100,11 @@ def test_a_star_leads_through_a_symlink_to_a_folder_and_two_stars_lead_through_n
     assert not [each for each in find_matches(root, "**/*.json") if "round" in each]
 
 
-LEAVES = 'it leaves the project: write it relative to pyproject.toml, without ".."'
-
-
-@pytest.mark.parametrize(
-    ("pattern", "why"),
-    [
-        ("/etc/*.json", LEAVES),
-        ("a/../*.json", LEAVES),
-        ("configs\\*.json", "write / between folders, not \\"),
-        ("configs/**.json", "write ** alone between two /: it matches whole folders"),
-    ],
-)
-def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why: str) -> None:
+@pytest.mark.parametrize("pattern", ["/etc/*.json", "a/../*.json", "C:/*.json", "configs\\*.json", "configs/**.json"])
+def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str) -> None:
     with pytest.raises(Mistake) as in_folder:
         find_matches(root, pattern)
-    assert str(in_folder.value) == why
+    assert str(in_folder.value).startswith("write it relative to pyproject.toml, with / between folders")
 
 
 def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,15 +150,14 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
 
 
 JSON, ALONE = {"config": "configs/*.json"}, {"config": "x.json"}
-GIVES = '{} gives the model name "bert-{}", which {}: write models."bert-{{stem}}-{{folder}}"'.format
+GIVES = '{} gives the model name "bert-{}", which another file or table gives too: '.format
 REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
     ({"bert": JSON}, ["configs/a.json"], 'can mean several files: write models."bert-{stem}"', "config"),
     ({"bert-{stem}": ALONE}, [], 'the name has {stem}, and config = "x.json" names one file: write', ""),
-    ({"bert": {**ALONE, "checkpoint": "{stem}.bin"}}, [], "checkpoint has {stem}, and config is not a ", "checkpoint"),
     ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
-    ({"bert-{stem}": JSON}, ["a/x.json", "b/x.json"], GIVES('"b/x.json"', "x", '"a/x.json" gives too'), ""),
-    ({"bert-a": ALONE, "bert-{stem}": JSON}, ["c/a.json"], GIVES('"c/a.json"', "a", "another table has"), ""),
-    ({"bert-{stem}": JSON, "bert-a": ALONE}, ["c/a.json"], GIVES('"c/a.json"', "a", "another table has"), ""),
+    ({"bert-{stem}": JSON}, ["a/x.json", "b/x.json"], GIVES('"b/x.json"', "x"), ""),
+    ({"bert-a": ALONE, "bert-{stem}": JSON}, ["c/a.json"], GIVES('"c/a.json"', "a"), ""),
+    ({"bert-{stem}": JSON, "bert-a": ALONE}, ["c/a.json"], GIVES('"c/a.json"', "a"), ""),
     ({"bert-{stme}": JSON}, ["configs/a.json"], "there is no placeholder {stme}; did you mean {stem}?", ""),
     (
         {"bert-{stem}": {**JSON, "tokenizer": "{x}.txt"}},
