@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.table.limits import Limit
 
-HEAD = 64
-"""Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
+MULTIPLE = 64
+"""The number that widths and vocabularies are multiples of, for the matrix units of a GPU."""
 NO_WIDTHS = ("A", "Ad", "Q", "T", LABELS)
 """Symbols of sizes that are no widths: numbers of heads, of token types and of labels."""
 TOKENS = 1_000
@@ -88,25 +88,16 @@ class Variants(Struct, frozen=True, dict=True):
         switches = {key: value for key, value in changes.items() if key not in self.sizes}
         return self.form.with_dims(sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
 
-    def is_legal(self, **changes: Any) -> bool:
-        """Return whether the class accepts these values."""
-        dims = self.unchecked(**changes).dims
-        sizes = {size.key: dims.sizes.get(size.symbol) for size in self.derivation.family.keys.sizes}
-        also = {key: dims.sizes[size.symbol] for key, size in self.sizes.items()}
-        values = {**self.derivation.values.assumed, **sizes, **also, **dims.switches}
-        try:
-            return all(rule.holds(values) for rule in self.derivation.rules if all(key in values for key in rule.keys))
-        except Exception:  # noqa: BLE001  (a rule that cannot use these values)
-            return False
-
     def varied(self, **changes: Any) -> ClosedForm | None:
         """Return the model with other values; ``None`` if its class would refuse them."""
+        form = self.unchecked(**changes)
+        sizes = {size.key: form.dims.sizes.get(size.symbol) for size in self.derivation.sizes.values()}
+        values = {**self.derivation.values.assumed, **sizes, **form.dims.switches}
+        rules = (rule for rule in self.derivation.rules if {*rule.keys} <= values.keys())
         try:
-            form = self.unchecked(**changes)
-            counts = form.total >= 0
-        except Exception:  # noqa: BLE001  (a block that cannot use these values)
+            return form if form.total >= 0 and all(rule.holds(values) for rule in rules) else None
+        except Exception:  # noqa: BLE001  (a block or a rule that cannot use these values)
             return None
-        return form if counts and self.is_legal(**changes) else None
 
 
 # the cost of the next change
@@ -128,9 +119,12 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
     for key in deep:
         yield f"one more layer{'' if len(deep) == 1 else f' ({key})'}", {key: variants.now(key) + 1}
     by_symbol = {size.symbol: key for key, size in variants.sizes.items()}
-    if width := by_symbol.get("D"):
-        changes = _widen(variants, width, by_symbol)
-        yield f"{changes[width] - variants.now(width)} more hidden units", changes
+    if width := by_symbol.get("D"):  # with as many more heads, and with feed-forward layers as many times as wide
+        now, sizes = variants.now(width), {width: variants.now(width) + MULTIPLE}
+        also = [by_symbol[each] for each in ("A", "I") if each in by_symbol]
+        along = {key: variants.now(key) * sizes[width] / now for key in also}
+        if all(size.is_integer() for size in along.values()):
+            yield f"{MULTIPLE} more hidden units", {**sizes, **{key: int(size) for key, size in along.items()}}
     if tokens := by_symbol.get("V"):
         yield f"{exact(TOKENS)} more tokens", {tokens: variants.now(tokens) + TOKENS}
     if positions := by_symbol.get("P"):
@@ -141,25 +135,6 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
         yield f"{'untie' if tied else 'tie'} the decoder", {"tie_word_embeddings": not tied}
     if switches.get("add_pooling_layer") and "add_pooling_layer" in variants.form.architecture.options:
         yield "without the pooler", {"add_pooling_layer": False}
-
-
-def _widen(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
-    """Return changes that add 64 or more hidden units, and heads (or their width) and feed-forward units to match."""
-    now = variants.now(width)
-    heads, inner = by_symbol.get("A"), by_symbol.get("I")
-    each = now // variants.now(heads) if heads else 0
-
-    def with_inner(changes: dict[str, Any]) -> dict[str, Any]:
-        if inner and variants.now(inner) % now == 0:
-            changes[inner] = variants.now(inner) // now * changes[width]
-        return changes
-
-    if heads and each and HEAD % each == 0 and now % variants.now(heads) == 0:
-        changes = with_inner({width: now + HEAD, heads: (now + HEAD) // each})
-        if variants.varied(**changes):
-            return changes
-    step = variants.now(heads) if heads else 1
-    return with_inner({width: -(-(now + HEAD) // step) * step})
 
 
 def describe_changes(variants: Variants, changes: Mapping[str, Any]) -> str:
@@ -182,13 +157,17 @@ def is_allowed(limit: Limit, count: int) -> bool:
     return (limit.minimum or 0) <= count and (limit.maximum is None or count <= limit.maximum)
 
 
+def measure(limit: Limit, form: ClosedForm) -> int:
+    """Return the count that a limit holds, or the FLOPs, which are 0 without a closed form of them."""
+    if isinstance(limit.measure, Flops):
+        return flops.count_flops(form, limit.measure.seq_len) or 0
+    return form.count_of(limit.component)
+
+
 def is_over(limit: Limit, form: ClosedForm) -> bool:
     """Return whether the closed form exceeds a limit on a count, or on FLOPs if these have a closed form."""
-    if limit.maximum is None:
-        return False
-    if isinstance(limit.measure, Flops):
-        return (flops.count_flops(form, limit.measure.seq_len) or 0) > limit.maximum
-    return limit.measure is None and form.count_of(limit.component) > limit.maximum
+    is_counted = limit.measure is None or isinstance(limit.measure, Flops)
+    return is_counted and limit.maximum is not None and measure(limit, form) > limit.maximum
 
 
 # a budget that would not notice a layer
