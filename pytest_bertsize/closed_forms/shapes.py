@@ -125,10 +125,13 @@ def find_shapes(
             Finding("unknown-closed-form", message, "leave out the limit on FLOPs, as in --total 110M alone")
         )
 
+    highest = [(limit, limit.maximum) for limit in limits if limit.maximum is not None]
+
+    def weigh(form: ClosedForm) -> list[int]:
+        return [measure(limit, form) for limit, _ in highest]
+
     def has_room(form: ClosedForm | None) -> bool:
-        return form is not None and all(
-            limit.maximum is None or measure(limit, form) <= limit.maximum for limit in limits
-        )
+        return form is not None and all(measure(limit, form) <= maximum for limit, maximum in highest)
 
     def count_shapes(rows: Iterable[tuple[Mapping[str, Any], str, ClosedForm | None]]) -> Iterator[Shape]:
         for changes, said, counted in rows:
@@ -139,7 +142,7 @@ def find_shapes(
         tried = _list_adapters(derivation.adapter, derivation.alone, form, own, wish.keep, has_room)
         if adapters := tuple(islice(count_shapes(tried), most)):
             return Found(adapters, tuple(key for key in OF_ADAPTER if key not in wish.keep), seq_len)
-    search = _Search(Variants(derivation), wish._replace(seq_len=seq_len), has_room)
+    search = _Search(Variants(derivation), wish._replace(seq_len=seq_len), weigh, has_room)
     found = [*count_shapes(search.list_nearest(furthest))]
     best = (each for each in found if not any(search.is_larger(other.changes, each.changes) for other in found))
     return Found(tuple(islice(best, most)), search.varied, seq_len)
@@ -176,9 +179,19 @@ def _find_largest(values: range, has_room: Callable[[int], bool]) -> int | None:
 class _Search:
     """A search over the sizes of a model."""
 
-    def __init__(self, variants: Variants, wish: Wish, has_room: Callable[[ClosedForm | None], bool]) -> None:
-        """:param has_room: returns whether a closed form exceeds no limit."""
-        self._variants, self._wish, self._has_room = variants, wish, has_room
+    def __init__(
+        self,
+        variants: Variants,
+        wish: Wish,
+        weigh: Callable[[ClosedForm], list[int]],
+        has_room: Callable[[ClosedForm | None], bool],
+    ) -> None:
+        """Prepare a search.
+
+        :param weigh: returns the limited quantities of a closed form.
+        :param has_room: returns whether a closed form exceeds no limit.
+        """
+        self._variants, self._wish, self._weigh, self._has_room = variants, wish, weigh, has_room
         self._now = {key: variants.now(key) for key in variants.sizes}
         self._kept = wish.keep | variants.unsure.keys()
         self._keys = {size.symbol: key for key, size in variants.sizes.items()}
@@ -199,7 +212,7 @@ class _Search:
             least = step if key == self._keys["V"] else -(-wish.seq_len // step) * step + self._now[key] % step
             fewer = range(least, self._now[key] + step, step)
             rows.append(Axis(key, fewer, lambda count, key=key: {key: count}))  # type: ignore[misc]
-        self._axes, self._rows = ([each for each in found if len(each.values) > 1] for found in (axes, rows))
+        self._axes, self._rows = ([*filter(self._is_limited, found)] for found in (axes, rows))
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -269,6 +282,14 @@ class _Search:
         lists = (self._variants.derivation.values.for_build.get(each) for each in OF_EACH_LAYER)
         now = self._now[key]
         return now > 0 and not any(isinstance(each, list) and len(each) == now for each in lists)
+
+    def _is_limited(self, axis: Axis) -> bool:
+        """Return whether there are other values, and one more step changes a limited quantity."""
+        try:
+            more = self._variants.unchecked(**axis.sizes_at(self._now[axis.key] + axis.values.step))
+            return len(axis.values) > 1 and self._weigh(more) != self._weigh(self._variants.form)
+        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
+            return False
 
     # shapes
 

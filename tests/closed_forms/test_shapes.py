@@ -135,6 +135,36 @@ def test_what_is_kept_is_as_it_is() -> None:
     assert found.varied == ("hidden_size", "num_attention_heads", "intermediate_size")
 
 
+def test_a_size_that_no_limit_depends_on_does_not_change() -> None:
+    found = under(bert(), embeddings="20M")
+    assert found.varied == (
+        "hidden_size",
+        "num_attention_heads",
+        "intermediate_size",
+        "vocab_size",
+        "max_position_embeddings",
+    )
+    assert {"hidden_size": 640, "num_attention_heads": 10, "intermediate_size": 2560} in [
+        dict(each.changes) for each in found.shapes
+    ]
+    assert not any("num_hidden_layers" in each.changes for each in found.shapes)
+
+
+def test_a_list_with_an_entry_for_each_layer_keeps_the_number_of_layers() -> None:
+    small = {"num_hidden_layers": 2, "layer_types": ["full_attention"] * 2}
+    for config, varies in (({"num_hidden_layers": 2}, True), (small, False)):
+        found = under(derived(case("qwen3", "Qwen3Model", config)), total="200M")
+        assert ("num_hidden_layers" in found.varied) is varies
+
+
+def test_a_size_that_is_equal_to_a_kept_one_is_kept() -> None:
+    """SqueezeBERT's embeddings are as wide as its layers."""
+    model = derived(case("squeezebert", "SqueezeBertModel", {}))
+    for keep, varies in (((), True), (("embedding_size",), False)):
+        found = under(model, *keep, total=model.form.total * 9 // 10)
+        assert any("hidden_size" in shape.changes for shape in found.shapes) is varies
+
+
 def test_positions_keep_what_their_family_adds_to_them() -> None:
     """RoBERTa begins to count at 2 (fairseq's padding): 514 rows are 512 positions."""
     small = derived(case("roberta", "RobertaModel", {**BASE, "max_position_embeddings": 514}))
