@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.builder import confined
-from pytest_bertsize.builder.child import from_pretrained, stand_ins
+from pytest_bertsize.builder.child import from_pretrained, stand_ins, tokenizer
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 
@@ -31,5 +31,5 @@ def ask_for_factory(root: object, name: str, module: str = "own", **more: Any) -
 def _nothing_is_remembered() -> Iterator[None]:
     """Here, one process builds many models; the helper has a fork for each."""
     yield
-    for remembered in (from_pretrained.ANSWERED, stand_ins.TAKEN, stand_ins.STOOD_IN, confined.REFUSED):
+    for remembered in (from_pretrained.ANSWERED, tokenizer.TAKEN, stand_ins.STOOD_IN, confined.REFUSED):
         remembered.clear()

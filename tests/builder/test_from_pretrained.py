@@ -159,11 +159,11 @@ AutoModel.from_pretrained("acme/broken")
 → from_pretrained('acme/broken'): configs/broken.json: there is no such file
 AutoConfig.from_pretrained("configs/none")
 → from_pretrained('configs/none') names no file or folder that exists; write the path of a folder with a config.json,
-  from the project's root, or a name of the hub, or name a committed copy: hub = { "configs/none" =
+  from the project's root, a name of the hub, or a committed copy: hub = { "configs/none" =
   "configs/config.json" } in [tool.bertsize]
 AutoConfig.from_pretrained("../../etc")
 → from_pretrained('../../etc') names no file or folder that exists; write the path of a folder with a config.json,
-  from the project's root, or a name of the hub, or name a committed copy: hub = { "../../etc" = "configs/config.json"
+  from the project's root, a name of the hub, or a committed copy: hub = { "../../etc" = "configs/config.json"
   } in [tool.bertsize]
 AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")
 → from_pretrained('acme/tiny', subfolder=…) asks for a folder on the hub; copy its config into the project, and name
@@ -180,14 +180,14 @@ open("configs/adapter_config.json", "w").write("{}"); return AutoModel.from_pret
 → 'acme/tiny' holds an adapter, which from_pretrained would add; let the factory make the base model, and write
   adapter = "configs/adapter_config.json" in the model's table
 AutoModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
-→ from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; write
-  config=AutoConfig.from_pretrained('acme/tiny', **{…})
+→ from_pretrained('acme/tiny', config=…) is given a dict, which transformers ignores; pass a config
+  object: config=AutoConfig.from_pretrained(…)
 BertModel.from_pretrained("acme/tiny", config={"num_hidden_layers": 1})
-→ from_pretrained('acme/tiny', config={…}) is given a dict, which transformers does not read; write
-  config=AutoConfig.from_pretrained('acme/tiny', **{…})
+→ from_pretrained('acme/tiny', config=…) is given a dict, which transformers ignores; pass a config
+  object: config=AutoConfig.from_pretrained(…)
 AutoModelForTokenClassification.from_pretrained("acme/tiny", config="acme/other")
-→ from_pretrained('acme/tiny', config='acme/other') is given a str, which transformers does not read; write
-  config=AutoConfig.from_pretrained('acme/other')
+→ from_pretrained('acme/tiny', config=…) is given a str, which transformers ignores; pass a config
+  object: config=AutoConfig.from_pretrained(…)
 AutoModel.from_pretrained("acme/tiny", revision="v2")
 → neither hub in [tool.bertsize], nor the hub cache has the config of from_pretrained('acme/tiny', revision='v2'); run
   hf download acme/tiny config.json --revision v2 --local-dir configs/tiny@v2, commit the file, and write hub = {
@@ -215,12 +215,12 @@ import huggingface_hub; return huggingface_hub.snapshot_download("sentence-trans
   config that hub names for 'sentence-transformers/all-MiniLM-L6-v2'
 len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))
 → the tokenizer of 'microsoft/deberta-v3-base' is not in the project, and is asked for its number of tokens, which a
-  config of the family 'deberta-v2' does not have; put its config.json and the files of its tokenizer into a folder,
-  and name it: hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize]
+  config of the family 'deberta-v2' does not have; put the files of its tokenizer beside its config.json in the
+  project (of a name of the hub: hub = { "microsoft/deberta-v3-base" = "models/deberta-v3-base" } in [tool.bertsize])
 AutoTokenizer.from_pretrained("acme/tiny").get_vocab()
-→ the tokenizer of 'acme/tiny' is not in the project, and is asked for get_vocab; make the model above that line, or
-  put its config.json and the files of its tokenizer into a folder, and name it: hub = { "acme/tiny" = "models/tiny" }
-  in [tool.bertsize]
+→ the tokenizer of 'acme/tiny' is not in the project, and is asked for get_vocab; put the files of its tokenizer
+  beside its config.json in the project (of a name of the hub: hub = { "acme/tiny" = "models/tiny" } in
+  [tool.bertsize])
 """
 """What code asks for, and then the sentence and the fix that it is refused with."""
 REFUSALS = {code: said.replace("\n  ", " ") for code, said in re.findall(r"(.*)\n→ (.*(?:\n  .*)*)\n", ASKED)}

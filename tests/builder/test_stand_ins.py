@@ -14,7 +14,7 @@ import pytest
 
 from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
-from pytest_bertsize.builder.child.stand_ins import StandIn, describe_stand_ins, load_extension, run_with_stand_ins
+from pytest_bertsize.builder.child.stand_ins import EXTENSIONS, StandIn, describe_stand_ins, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused
 
 Use = Callable[[Any], object]
@@ -76,7 +76,8 @@ def test_it_can_be_held_compared_by_identity_put_into_a_set_and_copied() -> None
 
 
 def test_an_extension_is_not_compiled_and_can_be_held() -> None:
-    fast = load_extension(name="fast", sources=["fast.cpp"])
+    with stand_ins.keep_in_place():
+        fast = sys.modules[EXTENSIONS].load(name="fast", sources=["fast.cpp"])
     assert [*describe_stand_ins()] == ["extensions not compiled and not used: fast"]
     with pytest.raises(Refused, match=r"^fast\.layer is used"):
         fast.layer(3)

@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.stand_ins import Result, describe_stand_ins
+from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Buffer, Built, Finished, Hidden, Untied
 from pytest_bertsize.inventory import Tensor, pattern
+from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from torch import nn
@@ -84,7 +85,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
         for name, inner in module._modules.items():  # noqa: SLF001
             if inner is None and _is_own(type(module)):
                 empty.setdefault((type(module), name), join_path(path, name))
-    stood_in = describe_stand_ins({EMPTY: empty.values()} if empty else {})
+    stood_in = (f"{EMPTY}: {listed([*empty.values()], MOST_NAMED)}",) if empty else ()
     return built._replace(declared_ties=declared, kinds=kinds, untied=untied, stood_in=stood_in)
 
 

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.listing import find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
-    CALLED_AT_IMPORT,
-    STOOD_IN,
     THERE,
     StandIn,
     complete_init_weights,
+    describe_stand_ins,
     keep_in_place,
     run_with_stand_ins,
 )
@@ -336,9 +335,8 @@ def _take_module(made: object, request: Request) -> nn.Module:
         return made
     if request.command:
         ended = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")'
-        if called := STOOD_IN.get(CALLED_AT_IMPORT):
-            lacks = f"the environment lacks {', '.join(called)}, which the code called"
-            raise Refused(f"{ended}; {lacks}", f"install what the environment lacks {THERE}")
+        if lacking := describe_stand_ins():
+            raise Refused("; ".join((ended, *lacking)), f"install what is missing {THERE}, or {CALL_IT}")
         raise Refused(ended, CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
