@@ -147,7 +147,9 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
         weight_map = msgspec.convert(data, _Index).weight_map
     except msgspec.ValidationError as error:
         place.fail(f"its weight_map does not name the file of each tensor: {reason(error)}", COPY)
-    shards = [*dict.fromkeys(weight_map.values())]
+    shards: dict[str, set[str]] = {}
+    for name, shard in weight_map.items():
+        shards.setdefault(shard, set()).add(name)
     if len(shards) > MOST_SHARDS:
         place.fail(f"it names {len(shards):,} files, more than {MOST_SHARDS:,}", ONE_MODEL)
     folder = place.neighbour(".")
@@ -156,11 +158,10 @@ def _read_shards(place: Place) -> dict[str, _Entry]:
         place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", COPY)
     found: dict[str, _Entry] = {}
     room = LARGEST_HEADER
-    for shard in shards:
+    for shard, names in shards.items():
         entries, length = _read_file(place.neighbour(shard), room)
         room -= length
-        expected = {name for name, where in weight_map.items() if where == shard}
-        if odd := sorted(expected ^ entries.keys()):
+        if odd := sorted(names ^ entries.keys()):
             place.fail(f"the index and {shown(shard)} disagree about the tensor {shown(odd[0])}", COPY)
         found |= entries
     return found
