@@ -16,9 +16,9 @@ from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline, Left
-    from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.differences import Difference
+    from pytest_bertsize.review.against_base import Comparison
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
 

@@ -1,27 +1,27 @@
-"""Compare a model with the base: its growth, limits that the base already exceeded, and loosened limits."""
+"""Compare a model with the base: what changed, by component and by key, its growth, and limits that were loosened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from posixpath import normpath
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.base.comparison import WRITTEN, Today, compare_with_base
-from pytest_bertsize.base.loosening import (
-    REASON,
-    Row,
-    find_not_compared,
-    judge_reason,
-    list_loosened,
-    list_moved_components,
-    make_findings,
-)
+from pytest_bertsize.builder import structure
+from pytest_bertsize.builder.messages import Built
+from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
+from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
+from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.review.limits import refuse_unknown_component
-from pytest_bertsize.review.measures import Measurable, Measured, dtype_of, measure_one
+from pytest_bertsize.review.measures import Measurable, Measured, measure_one
+from pytest_bertsize.review.put_back import CODE, MOST_NAMED, Shares, divide_change
 from pytest_bertsize.table.limits import (
+    ALREADY_OVER,
     FLOPS,
     GROWTH,
     AsBytes,
@@ -33,25 +33,72 @@ from pytest_bertsize.table.limits import (
     most_growth,
     share_of,
 )
-from pytest_bertsize.wording import BadValue, exact
+from pytest_bertsize.wording import BadValue, exact, listed, printable, shown, visible
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
+    from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.model import Model
 
 GIVE_ONE = "name one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
+REASON = 'say why in the same change: reason = "…"'
+WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by bertsize accept --reason "…"'
 TOKENS = 128
 """The tokens in a forward pass without a limit on FLOPs; a model with fewer positions gets one for each position."""
+Row: TypeAlias = tuple[str, str | None, tuple[str, ...]]
+"""The message of a loosening, its component, and its key in the model's table."""
+_IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
+
+
+class Comparison(Struct, frozen=True, dict=True):
+    """A model as it was at the base, and the changes since."""
+
+    revision: str
+    commit: str
+    config: str | None = None
+    """The base's config; ``None`` if the model is new."""
+    inventory: Inventory | None = None
+    """The base's tensors, by closed form or lock; ``None`` if the model is new, or cannot be counted there."""
+    said: tuple[str, ...] = ()
+    """Sentences on changes that a count does not show: a new model, a renamed file."""
+    moved: tuple[Moved, ...] = ()
+    method: str = ""
+    tensors: tuple[Difference, ...] = ()
+    """Changes of the model's tensors; empty if both sides have a closed form, because then keys explain the change."""
+    by: Literal["", "closed form", "lock"] = "closed form"
+    """The source of the base's count; ``""`` if it has none."""
+    is_new: bool = False
+    """True if the base declares no such model."""
+    former_name: str = ""
+    """The model's name at the base; ``""`` if that is today's name."""
+    now: Inventory | None = None
+
+    @cached_property
+    def _gross(self) -> tuple[int, int]:
+        from pytest_bertsize.closed_forms.attribution import came_and_went
+
+        return came_and_went(self.now.own, self.inventory.own) if self.now and self.inventory else (0, 0)
+
+    @property
+    def grown(self) -> int:
+        """Added parameters, over all components; the net change is ``grown - shrunk``."""
+        return self._gross[0]
+
+    @property
+    def shrunk(self) -> int:
+        """Removed parameters, over all components."""
+        return self._gross[1]
 
 
 def hold_against_base(found: Review, accepted: Accepted) -> Review:
     """Add to a review the changes since the base, exceeded limits on growth, and loosened limits."""
-    subject, baseline = found.subject, accepted.baseline
+    baseline = accepted.baseline
     former = baseline.find_former(found.name) if baseline else None
-    today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, accepted.put_back)
-    found = replace(found, comparison=compare_with_base(today, baseline))
+    if baseline and baseline.commit:
+        found = replace(found, comparison=_compare(found, baseline, baseline.commit, former, accepted))
     if former and found.base and found.held:
         measured = [*_add_base(found, former, found.base), *_measure_changes(found, former, found.held, found.base)]
         found = replace(found, measured=(*measured,))
@@ -59,10 +106,121 @@ def hold_against_base(found: Review, accepted: Accepted) -> Review:
     found = _hold_growth(found, baseline)
     if baseline is None:
         return found
-    loose: list[Finding] = []
-    if former:
-        loose = make_findings(_list_loosened(found, former, baseline), former.model, subject.model)
-    return found.with_findings(*loose, *find_not_compared(subject.model, baseline))
+    loosened = [*_find_loosened(found, former, baseline)] if former else []
+    return found.with_findings(*loosened, *_find_not_compared(found.subject.model, baseline, former))
+
+
+# what changed
+
+
+def _compare(
+    found: Review, baseline: Baseline, commit: str, former: ModelAtCommit | None, accepted: Accepted
+) -> Comparison:
+    model, revision = found.subject.model, baseline.revision
+    if former is None:
+        is_new = baseline.find_mistake(model) is None
+        said = f"new: {revision} declares no such model" if is_new else f"its table at {revision} cannot be read"
+        return Comparison(revision, commit, said=(said,), is_new=is_new)
+    locked = _find_locked(found, former)
+    base = locked or former.form
+    shares = Shares()
+    tensors: tuple[Difference, ...] = ()
+    if locked is None:
+        shares = _attribute_change(found, former)
+    elif found.actual:
+        tensors = (*compare_inventories(locked, found.actual),)
+        if accepted.put_back:
+            shares = divide_change(accepted.put_back, locked.own, found.actual, _find_components(found))
+            if not any(each.count for each in tensors):  # other names, and no count
+                shares = shares._replace(moved=tuple(row for row in shares.moved if row.key != CODE), said=())
+    notes = [*_list_moves(former.model, model, revision)]
+    if locked is None:
+        notes += [*_explain_lack(found, former, revision), *_list_other_keys(found, former, shares)]
+    return Comparison(
+        revision,
+        commit,
+        former.model.config,
+        base,
+        (*notes, *shares.said),
+        shares.moved,
+        shares.method,
+        tensors,
+        "lock" if locked else "closed form" if former.form else "",
+        former_name="" if former.model.name == model.name else former.model.name,
+        now=found.actual or found.expected,
+    )
+
+
+def _find_locked(found: Review, former: ModelAtCommit) -> Inventory | None:
+    """Return the tensors of the base's lock; ``None`` if both sides have a closed form, or if one lacks tensors."""
+    derivation = found.subject.derivation
+    is_unknown = derivation is None and found.components is None  # not built: the names of its modules are unknown
+    if former.locked is None or (former.derivation and derivation) or is_unknown:
+        return None
+    return _find_components(found)(Built(former.locked.tensors, {}))
+
+
+def _find_components(found: Review) -> Callable[[Built], Inventory]:
+    """Return a function that assigns today's components to the tensors of another build of the model."""
+    if found.subject.form:
+        return partial(structure.inventory_of, expected=found.subject.form)
+
+    def with_components(built: Built) -> Inventory:
+        known = found.components or {}
+        missing = structure.find_components(each for each in built.tensors if each.name not in known)
+        return structure.inventory_of(built, components={**missing, **known})
+
+    return with_components
+
+
+def _attribute_change(found: Review, former: ModelAtCommit) -> Shares:
+    """Return rows for the changed keys that the closed forms read, and last a row for a change by code."""
+    derivation = found.subject.derivation
+    if former.derivation is None or derivation is None:
+        return Shares()
+    from pytest_bertsize.closed_forms.attribution import Moved, attribute, difference
+
+    by_keys = attribute(former.derivation, derivation)
+    code = difference(found.actual.own, derivation.form.own) if found.actual else {}
+    return Shares((*by_keys.moved, *([Moved(CODE, "", "", code)] if code else [])), by_keys.method)
+
+
+def _list_moves(before: Model, after: Model, revision: str) -> Iterator[str]:
+    if before.name != after.name:
+        yield f"renamed: the table at {revision} calls it {before.name}"
+    if normpath(before.config) != normpath(after.config):
+        yield printable(f"its config was {before.config} at {revision}, and is {after.config} now")
+
+
+def _explain_lack(found: Review, former: ModelAtCommit, revision: str) -> Iterator[str]:
+    """Say why counts are not compared, and how to make a lock if only a lock can show what changed."""
+    has_form = found.subject.model.closed_form
+    if former.problem and not former.locked:
+        yield f"at {revision} it cannot be counted: {former.problem}"
+    uncounted = not former.model.closed_form or not has_form or former.model.is_made_by_code
+    if uncounted and former.derivation is None and former.locked is None:
+        yield f"at {revision} {former.why_not_locked}; only a lock can show what changed; commit one: {WRITTEN}"
+    if not has_form and former.derivation:
+        yield "closed_form = false: the change is not attributed to keys"
+
+
+def _list_other_keys(found: Review, former: ModelAtCommit, shares: Shares) -> Iterator[str]:
+    """Name the changed keys that have no row, so that a reviewer sees every change.
+
+    These keys moved nothing if the closed forms of both sides explain the whole change.
+    """
+    subject = found.subject
+    if former.config is None or subject.config is None or subject.model.has_config_of_build:
+        return
+    moved = {row.key for row in shares.moved}
+    before, after = former.written_keys, subject.written_keys
+    changed = {key for key in {**before, **after} if before.get(key) != after.get(key)}
+    if rest := sorted(changed - moved - _IDENTITY):
+        named = listed([*map(printable, rest)], MOST_NAMED)
+        if former.derivation and subject.derivation:
+            yield f"also changed{'' if CODE in moved else ', and moved nothing'}: {named}"
+        else:
+            yield f"these keys changed: {named}; the effect of each is not known"
 
 
 # bytes and FLOPs of the base, which is not built, follow from its parameters and its closed form
@@ -113,10 +271,9 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
     """Add to a finding on an exceeded limit the excess at the base, and whether ``already_over`` lets it pass."""
     if finding.kind != "over-budget" or finding.actual is None or finding.limit is None:
         return finding
-    model = found.subject.model
-    is_passed = model.budget.passes_already_over and finding.table_key is not None  # a marker tightens
-    component, measured = finding.component or "", found.find_measured(finding.component or "")
-    before = measured.base if measured else found.base.count_of(component) if found.base else None
+    is_passed = found.subject.model.budget.passes_already_over and finding.table_key is not None  # a marker tightens
+    measured = found.find_measured(finding.component or "")
+    before = measured.base if measured else found.base.count_of(finding.component or "") if found.base else None
     if before is None or baseline is None:
         unknown = 'its count at the base is unknown, so already_over = "pass" does not apply'
         why = unknown if baseline and baseline.commit else f'already_over = "pass" needs a base: {GIVE_ONE}'
@@ -124,15 +281,14 @@ def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | N
     if before <= finding.limit:
         return finding
     change = finding.actual - before
-    verb = "adds" if change >= 0 else "removes"
-    already = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change {verb}"
-    finding = finding._replace(base=before, message=f"{finding.message}; {already} {exact(abs(change))}")
+    already = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change"
+    added = f"{already} {'adds' if change >= 0 else 'removes'} {exact(abs(change))}"
+    finding = finding._replace(base=before, message=f"{finding.message}; {added}")
     if change > 0 or finding.table_key is None:
         return finding
     if is_passed:
-        return finding._replace(
-            severity="warning", fix='it passes by budget.already_over = "pass", as it has not grown'
-        )
+        fix = 'it passes by budget.already_over = "pass", as it has not grown'
+        return finding._replace(severity="warning", fix=fix)
     way_out = 'to let it pass as long as it does not grow, write budget.already_over = "pass"'
     return finding._replace(fix=f"{finding.fix}; {way_out}")
 
@@ -173,10 +329,10 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
     model = found.subject.model
     severity: Severity = "error"
     asks_why = False
-    if baseline is None:
+    if baseline is None or baseline.commit is None:
         why, fix = "this run has none", GIVE_ONE
-    elif baseline.commit is None:
-        why, fix = f"{baseline.revision} cannot be read: {baseline.problem}", GIVE_ONE
+        if baseline:
+            why = f"{baseline.revision} cannot be read: {baseline.problem}"
     else:
         former, mistake = baseline.find_former(model.name), baseline.find_mistake(model)
         way_out = f"compare with a commit in which it can be counted, or {REASON}"
@@ -184,7 +340,7 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
             way_out = f"{REASON}, and commit a lock, which later commits are compared with: {WRITTEN}"
         if unknown := former or mistake:
             reason = former.model.reason if former else mistake.reason if mistake else ""
-            severity, fix = judge_reason(model, reason, way_out)
+            severity, fix = _judge_reason(model, reason, way_out)
             why = f"its count at {baseline.revision} is unknown: {unknown.problem}"
             asks_why = severity == "error"
         else:
@@ -195,30 +351,107 @@ def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | Non
     return finding._replace(file=limit.file, table_key=limit.table_key)
 
 
-# loosened limits
+# what the change loosens: limits that allow more than at the base, and comparisons that are switched off
 
 
-def _list_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Row]:
-    """Yield a row for each limit that is looser than at the base, and for a lock that is no longer strict."""
-    subject, before = found.subject, former.model
-    model, settings = subject.model, subject.settings
-    if subject.form is None and found.actual and before.components != model.components:
+def _find_not_compared(model: Model, baseline: Baseline, former: ModelAtCommit | None) -> list[Finding]:
+    """Report a model whose table or files at the base cannot be read; a new ``reason`` excuses the table."""
+    severity: Severity = "error" if baseline.is_asked_for else "warning"
+    if mistake := baseline.find_mistake(model):
+        way_out = f"compare with a commit in which it can be read, or {REASON}"
+        by_reason, fix = _judge_reason(model, mistake.reason, way_out)
+        message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
+        asks_why = by_reason == "error"
+        severity = severity if asks_why else "note"
+        return [Finding("not-compared", message, fix, severity, table_key=(), asks_why=asks_why)]
+    if former and former.unread:
+        message = f"at {baseline.revision} it cannot be counted: {former.problem}"
+        return [Finding("not-compared", message, former.unread.fix, severity)]
+    return []
+
+
+def _judge_reason(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
+    """Return a severity and a fix: a note if today's table gives a new reason, else an error and ``way_out``.
+
+    :param before: the base's reason, which does not explain today's change.
+    """
+    if not visible(model.reason):
+        return "error", way_out
+    if visible(model.reason) == visible(before):
+        return "error", f"{way_out}; its reason is still the base's: write another, or add to it"
+    return "note", f"its reason: {shown(model.reason)}"
+
+
+def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
+    """Yield a finding for each loosening: an error, or a note if today's table has a new ``reason``."""
+    before, after = former.model, found.subject.model
+    severity, fix = _judge_reason(after, before.reason, f"if that is intended, {REASON}")
+    for message, component, key in _list_loosened(found, before, baseline):
+        yield Finding("budget-loosened", message, fix, severity, component, table_key=key, asks_why=severity == "error")
+
+
+def _list_loosened(found: Review, before: Model, baseline: Baseline) -> Iterator[Row]:
+    """Yield message, component and key of each loosening."""
+    after, settings, revision = found.subject.model, found.subject.settings, baseline.revision
+    if found.subject.form is None and found.actual and before.components != after.components:
         from pytest_bertsize.review.by_structure import count_by_components
 
-        limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
-        then = count_by_components(before.components, found.actual, limited)
-        yield from list_moved_components(baseline.revision, (then, found.actual), limited)
-    was = _read_dtype(former.written_keys) if former.config else None  # an unreadable config names no dtype
-    dtypes = was, _read_dtype(subject.written_keys)
-    yield from list_loosened(before, model, baseline.revision, dtypes, found.base)
-    if (baseline.is_strict or before.lock) and not (model.lock or (settings.lock and settings.lock.strict)):
-        declares = f"{baseline.revision} declares strict = true (a difference from the lock fails)"
+        limited = [limit.component for limit in after.limits if limit.measure is None and limit.maximum is not None]
+        by_base = count_by_components(before.components, found.actual, limited)
+        for name in limited:
+            then, now = by_base.count_of(name), found.actual.count_of(name)
+            if then > now:
+                more = f"{exact(then)} with the components of {revision}"
+                yield f"{name} covers {exact(now)} of this model, and {more}", name, ("components",)
+    yield from _list_switched_off(before, after, revision)
+    yield from _list_looser_limits(before, after, revision)
+    if (baseline.is_strict or before.lock) and not (after.lock or (settings.lock and settings.lock.strict)):
+        declares = f"{revision} declares strict = true (a difference from the lock fails)"
         yield f"{declares}, and this table does not", None, ()
 
 
-def _read_dtype(config: dict[str, object]) -> str | None:
-    """Return the dtype of the weights by the config; ``None`` if the config names two dtypes, or an unknown one."""
-    try:
-        return dtype_of(config)
-    except BadValue:
-        return None
+def _list_switched_off(before: Model, after: Model, revision: str) -> Iterator[Row]:
+    if before.closed_form and not after.closed_form:
+        said = f"{revision} compares it with its closed form, which closed_form = false switches off"
+        yield said, None, ("closed_form",)
+    for key in ("checkpoint", "tokenizer"):
+        if (was := getattr(before, key)) and not getattr(after, key):
+            yield f"{revision} compares it with the {key} {printable(was)}, and this table does not", None, ()
+    if after.budget.passes_already_over and not before.budget.passes_already_over:
+        said = f'{revision} fails every exceeded limit, and already_over = "pass" passes those that {revision} exceeds'
+        yield said, None, ("budget", ALREADY_OVER)
+
+
+def _list_looser_limits(before: Model, after: Model, revision: str) -> Iterator[Row]:
+    if before.limits and not after.limits:
+        limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
+        yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
+        return
+    todays = {limit.component: limit for limit in after.limits}
+    for limit in before.limits:
+        name, now = limit.component, todays.get(limit.component)
+        if now is None:
+            yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
+        elif _is_looser(limit, now):
+            yield _describe_both(limit, now, revision), name, (now.table_key or ())[len(after.table_key) :]
+
+
+def _is_looser(before: Limit, after: Limit) -> bool:
+    """Return whether a limit allows more, or limits another quantity, which may be less: FLOPs of fewer tokens."""
+    if before.measure != after.measure:
+        return True
+    if isinstance(before.measure, Growth):
+        is_other = (share_of(before.written) is None) != (share_of(after.written) is None)
+        return is_other or most_growth(after.written, LARGEST) > most_growth(before.written, LARGEST)
+    above = before.maximum is not None and (after.maximum is None or after.maximum > before.maximum)
+    return above or (after.minimum or 0) < (before.minimum or 0)  # a count is never negative
+
+
+def _describe_both(before: Limit, after: Limit, revision: str) -> str:
+    if before.measure != after.measure:
+        measures = f"{before} ({before.measure}) at {revision} and is {after} ({after.measure}) now"
+        return f"the limit of {before.component} was {measures}"
+    by = ""
+    if before.maximum is not None and after.maximum is not None and after.maximum > before.maximum:
+        by = f", {exact(after.maximum - before.maximum)} more"
+    return f"the limit of {before.component} was {before} at {revision} and is {after} now{by}"

@@ -16,14 +16,14 @@ from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Growth, Limit
-from pytest_bertsize.wording import number, printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock, Locked
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.review.examine import Subject
+    from pytest_bertsize.review.put_back import PutBack
 
 
 class Accepted(NamedTuple):
@@ -36,8 +36,6 @@ class Accepted(NamedTuple):
 
 
 NOTHING = Accepted()
-ABSURD = 1_000_000
-"""The least number in a config that may explain why a build by the project's code ran out of memory."""
 
 
 def conclude(
@@ -206,19 +204,12 @@ def train_as(expected: Inventory, actual: Inventory) -> Inventory:
 
 
 def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
-    """Return why there is no build; if it ran out of memory, name the largest number in the project's config too."""
+    """Return why there is no build."""
     from pytest_bertsize.builder.failures import suggest_fix
 
     model = subject.model
-    is_own, on_cpu = model.factory is not None, model.build.device == "cpu"
     message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
-    fix = suggest_fix(failed, own=is_own, on_cpu=on_cpu)
-    if is_own and failed.lacks_memory:
-        given = {**subject.written_keys, **(model.kwargs or {})}
-        numbers = {key: value for key, value in given.items() if isinstance(value, int)}
-        key = max(numbers, key=lambda key: numbers[key], default="")
-        if numbers.get(key, 0) >= ABSURD:
-            fix = f"correct {printable(key)}, if {number(numbers[key])} is not intended; else {fix}"
+    fix = suggest_fix(failed, own=model.factory is not None, on_cpu=model.build.device == "cpu")
     return Finding("build-failed", message, fix)
 
 

@@ -18,9 +18,9 @@ from pytest_bertsize.review.put_back import plan_rebuilds
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import BudgetChanges, Verb
+    from pytest_bertsize.review.put_back import PutBack
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.limits import Limit
     from pytest_bertsize.table.model import Model

@@ -1,19 +1,14 @@
-"""Compare a count with the limits of a budget.
-
-A count by hand usually has a gap: some 35 public derivations leave biases out, count one layer instead of all, miss
-the pooler, the head or the position table, or count the tied decoder twice. The number itself shows the mistake, and
-a finding names a mistake only if it gives exactly the number of the limit.
-"""
+"""Compare a count with the limits of a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
 from pytest_bertsize.quantity import restated
 from pytest_bertsize.table.limits import BYTES, FLOPS, GROWTH, NAMED, TRAINING, Limit, unit_of
-from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, signed
+from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding, Kind
@@ -83,7 +78,6 @@ def _check_bounds(
     elif limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED:
         written = f"limit of {limit} ({exact(limit.maximum)})"
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {written}"
-    cause = ""
     if measured:
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
@@ -93,47 +87,9 @@ def _check_bounds(
     else:
         is_free = limit.component == TRAINABLE and review.freezes_at_will and not review.is_off_closed_form
         is_as_derived = is_free or review.expected is None or review.expected.count_of(limit.component) == count
-        is_counted = str(limit.written_at(limit.bound(kind)))[-1].isdigit()  # not rounded like "20.0K"
-        cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived and is_counted else ""
-        cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
     accept = _write_accepted(kind, limit, count) if is_as_derived else CLOSED_FORM_FIRST
-    return limit.make_finding(kind, message, cause or f"{fix}{accept}", actual=count)._replace(limit=bound)
-
-
-def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> str:
-    """Return the sentence that explains by one common mistake the limit ``claim`` of a component, or ``""``."""
-    if claim:
-        rows = fold(inventory.under(component))
-        guesses = _guess_total(inventory, rows) if component == TOTAL else _guess_component(rows)
-        return next((sentence for count, sentence in guesses if count == claim), "")
-    inside = {} if component == TOTAL else inventory.components
-    parts = [f"{name} {exact(count)}" for name, count in inside.items() if name.startswith(f"{component}.") and count]
-    return f"the limit leaves out {', '.join(parts)}" if parts else ""
-
-
-def _guess_component(rows: list[Fold]) -> Iterator[tuple[int, str]]:
-    without = [row for row in rows if not row.pattern.endswith(".bias") or "LayerNorm" in row.pattern]
-    weights = sum(row.owned for row in without)
-    biases = sum(row.owned for row in rows) - weights
-    yield weights, f"the limit leaves out the biases, {exact(biases)}"
-    layers = max((row.times for row in rows), default=1)
-    if layers > 1:
-        one_layer = sum(row.owned // row.times for row in rows)
-        yield one_layer, f"the limit is one layer: ×{layers} is {exact(one_layer * layers)}"
-        yield (
-            sum(row.owned // row.times for row in without),
-            f"the limit is one layer without biases: ×{layers} is {exact(weights)}, and the biases are {exact(biases)}",
-        )
-
-
-def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, str]]:
-    total = inventory.unique
-    yield inventory.stored, f"the limit counts tied tensors twice, {exact(inventory.stored - total)} too many"
-    for part in ("pooler", "head", "embeddings.position", "embeddings"):
-        if count := inventory.count_of(part):
-            yield total - count, f"the limit leaves out the {part}, {exact(count)}"
-    yield from _guess_component(rows)
+    return limit.make_finding(kind, message, f"{fix}{accept}", actual=count)._replace(limit=bound)
 
 
 def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
@@ -143,18 +99,6 @@ def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventor
         return ""
     each = actual.count_of(limit.component) // have
     return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
-
-
-def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
-    """Name the components that differ from their limits, if the limit of the total is the sum of the other limits."""
-    counts = [each for each in budget if each.component not in {TOTAL, TRAINABLE} and not each.measure]
-    names = [each.component for each in budget]
-    parts = [each for each in counts if not any(name.startswith(f"{each.component}.") for name in names)]
-    if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
-        return ""
-    off = [(part.component, actual.count_of(part.component) - (part.maximum or 0)) for part in parts]
-    named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
-    return f"the limit is the sum of the other limits, and the difference is in {named}" if named else ""
 
 
 def _write_accepted(kind: Kind, limit: Limit, count: int) -> str:

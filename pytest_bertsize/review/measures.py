@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import Inventory, is_within
 from pytest_bertsize.table.limits import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Limit, Measure, Training
 from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.inventory import Inventory
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Words for each count of parameters from which bytes may be computed."""
@@ -130,19 +130,11 @@ def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
 
 
 def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
-    """Refuse to count a quantised model in one dtype, unless that is a float; name the two nearest numbers."""
+    """Refuse to count a quantised model in one dtype, unless that is a float."""
     if model.config.get("quantization_config") is None or "float" in (dtype or ""):
         return
-    dtype, actual = dtype or "int4", model.actual
-    weights = 0
-    for each in actual.tensors:  # bitsandbytes, GPTQ and AWQ quantise a matrix that is in no embedding or head
-        kept = is_within(each.component, "embeddings") or is_within(each.component, "head") or "embed" in each.name
-        weights += each.owned if len(each.shape) > 1 and not kept else 0
-    nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     raise BadValue(
-        "the config has a quantization_config, which quantises only the weights of linear layers, so no dtype "
-        f"gives the bytes: all parameters in {dtype} are {exact(bytes_of(actual.unique, dtype))} bytes, and weights "
-        f"of linear layers in {dtype} with the rest in float16 are {exact(nearer)} bytes, both without scales",
+        "the config has a quantization_config, which quantises only some of the weights, so no dtype gives the bytes",
         f"write the dtype that the weights have before they are quantised, as in budget.{name} = {{ {example} }}",
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.differences import DISTINCT, Difference, compare_inventories
+from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pattern
+from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common
 from pytest_bertsize.table.toml import inline
-from pytest_bertsize.wording import exact, listed, plural, printable, signed
+from pytest_bertsize.wording import exact, listed, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 LIBRARY = "the class builds other tensors than its config declares: check the config, or report the library's class"
 MOST_NAMED = 4
 """The most differences that a sentence names; further ones are counted."""
-TABLE_WIDTHS = ("D", "E")
-"""The symbols of possible widths of a word table: the model's width, or the width of factorised embeddings."""
 
 
 def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str | None = None) -> list[Finding]:
@@ -42,10 +40,8 @@ def compare_with_closed_form(form: ClosedForm, actual: Inventory, command: str |
     found: list[Finding] = []
     formulas = form.formulas() if by_component else {}
     for component, differences in by_component.items():
-        guess = guess_cause(differences, form, actual, form.dims.sizes)
         fix = LIBRARY if command is None else _describe_in_table(differences, command, is_first=not found)
-        finding = _make_finding(component, differences, form, actual, formulas.get(component))
-        found.append(finding._replace(fix="; ".join(filter(None, (guess, fix)))))
+        found.append(_make_finding(component, differences, form, actual, formulas.get(component))._replace(fix=fix))
     return found
 
 
@@ -81,54 +77,3 @@ def _describe_in_table(differences: Sequence[Difference], command: str, *, is_fi
         return "correct the class, or its table"
     intended = f"if that is intended, {command} --write writes its table and its lock"
     return f"correct the class; {intended}" if is_first else ""
-
-
-# probable causes
-
-
-def guess_cause(
-    differences: Sequence[Difference], expected: Inventory, actual: Inventory, symbols: Mapping[str, int]
-) -> str:
-    """Return ``perhaps an untied decoder: … is V·D = 23,440,896``; ``""`` without a guess."""
-    small = [each for each in differences if len({pattern(name) for name in each.tensors}) < DISTINCT]
-    names = [(each.kind, name) for each in small for name in each.tensors]
-    came = [actual.by_name[name] for kind, name in names if kind in {"new", "untied"} and actual.by_name[name].owned]
-    went = [expected.by_name[name] for kind, name in names if kind in {"gone", "tied"} and expected.by_name[name].owned]
-    guesses = [
-        *(guess for each in came for guess in _guess_decoder("an untied", each, symbols)),
-        *(guess for each in went for guess in _guess_decoder("a tied", each, symbols)),
-        *_guess_dense("an extra", came, symbols.get("D")),
-        *_guess_dense("a missing", went, symbols.get("D")),
-    ]
-    for name in (name for kind, name in names if kind == "resized"):
-        guesses += _guess_rows(expected.by_name[name], actual.by_name[name])
-    return f"perhaps {'; perhaps '.join(guesses)}" if guesses else ""
-
-
-def _guess_decoder(what: str, tensor: Tensor, symbols: Mapping[str, int]) -> Iterator[str]:
-    """Yield guesses at a decoder: an extra tensor of V·D parameters is an untied one, a missing one is a tied one."""
-    for width in TABLE_WIDTHS:
-        if "V" in symbols and tensor.shape == (symbols["V"], symbols.get(width)):
-            yield f"{what} decoder: {printable(tensor.name)} is V·{width} = {exact(tensor.size)}"
-
-
-def _guess_dense(what: str, tensors: Sequence[Tensor], width: int | None) -> Iterator[str]:
-    """Yield guesses at an extra or missing dense layer of D² + D parameters, such as a pooler."""
-    names = {tensor.name: tensor.shape for tensor in tensors}
-    square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
-    with_bias = [each for each in square if names.get(f"{each.name.removesuffix('weight')}bias") == (width,)]
-    for row in fold(with_bias):
-        times = f" (×{row.times})" if row.times > 1 else ""
-        each = row.shape[0] * row.shape[1] + row.shape[0]
-        name = row.pattern.removesuffix(".weight")
-        kind = "pooler" if "pooler" in name else "dense layer"
-        yield f"{what} {kind}: {printable(name)}{times} is D² + D = {exact(each)}"
-
-
-def _guess_rows(before: Tensor, after: Tensor) -> Iterator[str]:
-    """Yield the guess at an embedding table with k rows more or fewer, which are k·D parameters."""
-    is_table = "embeddings" in before.component.split(".") and len(before.shape) == len(after.shape) == 2  # noqa: PLR2004
-    if is_table and before.shape[1] == after.shape[1]:
-        rows, width = after.shape[0] - before.shape[0], after.shape[1]
-        what = f"{plural(abs(rows), 'row')} {'more' if rows > 0 else 'fewer'}: {printable(after.name)}"
-        yield f"{what}, {exact(abs(rows))}·{exact(width)} = {exact(abs(rows) * width)}"

@@ -15,12 +15,12 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.builder.messages import Answered
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.closed_forms.what_if import Cost
+    from pytest_bertsize.review.against_base import Comparison
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.measures import Measured

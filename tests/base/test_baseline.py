@@ -12,7 +12,7 @@ from pytest_bertsize.reports.sentences import name_change
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.review.against_base import Comparison
     from tests.conftest import Project
 
 TOTAL = 59_549

@@ -24,9 +24,9 @@ from tests.support.bert_reviews import subject as bert
 from tests.support.git_projects import GitProject, repository
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review.accept import Verb
+    from pytest_bertsize.review.against_base import Comparison
     from pytest_bertsize.review.review import Review
 
 CONFIG: dict[str, Any] = {"words": 100, "width": 8, "layers_num": 3, "dropout": 0.1}

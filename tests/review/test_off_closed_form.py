@@ -10,7 +10,7 @@ from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import compare_with_closed_form
-from tests.support.bert_reviews import changed, chinese, only, reviewed
+from tests.support.bert_reviews import chinese
 
 V, D = 21_128, 768
 SYMBOLS = {"V": V, "D": D}
@@ -145,70 +145,3 @@ def test_layers_that_share_what_another_has_are_one_difference() -> None:
     for expected, actual, counts in ((built, shared, (12, 11)), (shared, built, (11, 12))):
         (found,) = compared(expected, actual, OWN)
         assert (found.component, found.expected, found.actual) == ("encoder", counts[0] * LAYER, counts[1] * LAYER)
-
-
-# causes (SOURCES D)
-
-
-def test_a_decoder_with_a_matrix_of_its_own() -> None:
-    name = "cls.predictions.decoder.weight"
-    built = changed(**{name: tensor(name)._replace(tied_to=None)})
-    assert only(reviewed(built)).fix.startswith(
-        f"perhaps an untied decoder: {name} is V·D = 16,226,304; the class builds other tensors than its config declares"
-    )
-    assert V * D == 16_226_304
-
-
-def dense(name: str) -> tuple[Tensor, ...]:
-    return tuple(Tensor(f"{name}.{kind}", (D, D)[: 1 + (kind == "weight")], "encoder") for kind in ("weight", "bias"))
-
-
-@pytest.mark.parametrize(
-    ("names", "cause"),
-    [
-        (["bert.pooler.dense"], "an extra pooler: bert.pooler.dense is"),
-        (
-            [f"bert.encoder.layer.{layer}.extra" for layer in range(12)],
-            "an extra dense layer: bert.encoder.layer.*.extra (×12) is",
-        ),
-    ],
-)
-def test_a_dense_layer_more_is_one_cause_in_each_of_twelve_layers_too(names: list[str], cause: str) -> None:
-    more = (tensor for name in names for tensor in dense(name))
-    fix = only(reviewed(Inventory((*chinese().tensors, *more)))).fix
-    assert f"perhaps {cause} D² + D = 590,592" in fix
-    assert fix.count("perhaps") == 1
-
-
-def test_a_dense_layer_that_was_not_built() -> None:
-    name = "cls.predictions.transform.dense"
-    found = reviewed(changed(**{f"{name}.weight": None, f"{name}.bias": None}))
-    assert f"perhaps a missing dense layer: {name} is D² + D = 590,592" in only(found).fix
-
-
-@pytest.mark.parametrize(("rows", "what"), [(513, "1 row more"), (500, "12 rows fewer")])
-def test_a_table_of_other_rows(rows: int, what: str) -> None:
-    name, k = "bert.embeddings.position_embeddings.weight", abs(rows - 512)
-    found = only(reviewed(changed(**{name: tensor(name)._replace(shape=(rows, D))})))
-    assert f"perhaps {what}: {name}, {k}·768 = {k * D:,};" in found.fix
-    matrix = "cls.predictions.transform.dense.weight"  # which is no table
-    assert "perhaps" not in only(reviewed(changed(**{matrix: tensor(matrix)._replace(shape=(1280, D))}))).fix
-
-
-def test_a_table_that_is_factorised_is_of_its_own_width() -> None:
-    """ALBERT's: V·E, and not V·D."""
-    words = Tensor("embeddings.words.weight", (V, 128), "embeddings")
-    decoder = Tensor("decoder.weight", (V, 128), "head", tied_to=words.name)
-    tied, untied = (words, decoder), (words, decoder._replace(tied_to=None))
-    for expected, actual, cause in (
-        (tied, untied, "an untied decoder"),
-        (untied, tied, "a tied decoder"),
-    ):
-        (found,) = compared(expected, actual, E=128)
-        assert f"perhaps {cause}: decoder.weight is V·E = {V * 128:,}" in found.fix
-
-
-@pytest.mark.parametrize(("name", "shape"), [("bert.odd", (D * D + D,)), ("bert.odd.weight", (D, D))])
-def test_a_total_or_a_square_alone_is_no_cause(name: str, shape: tuple[int, ...]) -> None:
-    """D² + D parameters that are no dense layer: as many, in one vector."""
-    assert "perhaps" not in only(reviewed(changed(odd=Tensor(name, shape, "encoder")))).fix

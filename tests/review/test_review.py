@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from pytest_bertsize.base.comparison import Comparison
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import report_model
+from pytest_bertsize.review.against_base import Comparison
 from pytest_bertsize.review.check import conclude_unbuilt, is_equal
 from pytest_bertsize.review.measures import Measured
 from tests.support.bert_reviews import (
@@ -301,42 +301,6 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
     assert hold(warned, chinese()).verdict == "passed"
-
-
-# what a count by hand usually forgets, recognised from its number: SOURCES A, and its list at the end
-
-
-@pytest.mark.parametrize(
-    ("component", "claim", "forgot"),
-    [
-        (
-            "encoder.attention",
-            2_359_296,
-            "the limit is one layer without biases: ×12 is 28,311,552, and the biases are 36,864",
-        ),
-        ("encoder.attention", 2_362_368, "the limit is one layer: ×12 is 28,348,416"),
-        ("encoder.feed_forward", 56_623_104, "the limit leaves out the biases, 46,080"),
-        ("trainable", 102_290_312 - 613_256, "to accept it, write exact = 102_290_312"),
-        ("head", 0, "the limit leaves out head.decoder 21,128, head.transform 592,128"),
-        ("total", 102_290_312 - 613_256, "the limit leaves out the head, 613,256"),
-        ("total", 102_290_312 - 393_216, "the limit leaves out the embeddings.position, 393,216"),
-        ("total", 118_537_744, "the limit counts tied tensors twice, 16,247,432 too many"),
-        ("total", 102_290_311, "to accept it, write exact = 102_290_312"),
-    ],
-)
-def test_a_usual_mistake_is_recognised_from_its_number(component: str, claim: int, forgot: str) -> None:
-    assert only(reviewed(**{component: {"exact": claim}})).fix == forgot
-
-
-def test_the_sum_of_the_other_limits_names_each_part_that_is_off() -> None:
-    exact = {"embeddings": 16_000_000, "encoder": 85_054_464, "head": 600_000}
-    parts = {name: {"exact": limit} for name, limit in exact.items()}
-    found = reviewed(**parts, pooler=0, total={"exact": sum(exact.values())})
-    assert found.errors[-1].fix == (
-        "the limit is the sum of the other limits, and the difference is in embeddings +622,592, head +13,256"
-    )
-    found = reviewed(embeddings={"exact": 16_622_592}, head={"exact": 613_256}, total={"exact": 17_235_848})
-    assert only(found).fix == "to accept it, write exact = 102_290_312"  # the sum of parts that hold
 
 
 def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:
