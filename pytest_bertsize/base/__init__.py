@@ -1,10 +1,8 @@
-"""Compare the project with another git revision and with its lock: tables, configs and tensors.
+"""Read the project at another git revision, and its lock: tables, configs and tensors.
 
-In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, and findings ``budget-loosened``
-and ``not-compared``.
-Entry points: ``run_base`` finds the base and the lock of a run, ``comparison`` and ``loosening`` compare a model with
-the base, ``history`` counts the models in a range of commits, ``lock`` reads and writes locks, and ``git`` runs git.
-``project_at_commit`` reads a commit for ``baseline`` and for ``history``.
+In: today's Settings and a revision. Out: a Baseline, a History, or a Lock.
+Entry points: ``run_base`` finds the base of a run, ``history`` counts the models in a range of commits, ``lock`` reads
+and writes locks, and ``git`` runs git. ``project_at_commit`` reads a commit for ``baseline`` and for ``history``.
 """
 
 
