@@ -74,18 +74,6 @@ TESTS_OF = {
     ],
     "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
     "base/history": ["commands/test_log.py"],
-    "base/comparison": [
-        "base/test_baseline.py",
-        "base/test_lock.py",
-        "review/test_against_lock.py",
-        "review/test_since_base.py",
-    ],
-    "base/loosening": [
-        "base/test_loosening.py",
-        "base/test_three_answers.py",
-        "review/test_against_lock.py",
-        "review/test_since_base.py",
-    ],
     "review/off_closed_form": ["review/test_off_closed_form.py", "review/test_review.py"],
     "differences": ["test_differences.py", "review/test_off_closed_form.py", "review/test_against_lock.py"],
     "review/limits": ["review/test_review.py"],
@@ -98,7 +86,13 @@ TESTS_OF = {
         "reports/test_headline.py",
         "reports/test_json.py",
     ],
-    "review/against_base": ["review/test_since_base.py", "review/test_measures_at_base.py"],
+    "review/against_base": [
+        "base/test_baseline.py",
+        "base/test_loosening.py",
+        "review/test_against_lock.py",
+        "review/test_since_base.py",
+        "review/test_measures_at_base.py",
+    ],
     "review/against_lock": [
         "review/test_against_lock.py",
         "review/test_config_of_build.py",
