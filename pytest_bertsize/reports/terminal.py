@@ -46,7 +46,7 @@ def draw_failure(model: ModelReport, style: Style) -> str:
     blocks = [
         draw(style, hanging("", "bold red", model.headline, style), *ways),
         _draw_components(model, style) if model.components else "",
-        draw(style, *_base_lines(model, style)),
+        "" if _is_change_told(model, style) else draw(style, *_base_lines(model, style)),
         draw(style, *_finding_lines([each for each in findings if each not in told], style)),
         draw(style, *_choice_lines(model, style)),
     ]
@@ -61,6 +61,14 @@ def _is_told(finding: FindingRow) -> bool:
     """Return whether the headline states the finding, in words or by the numbers of a limit."""
     is_sum = finding.kind == "off-closed-form" and finding.expected and finding.actual != finding.expected
     return finding.in_headline and not is_sum
+
+
+def _is_change_told(model: ModelReport, style: Style) -> bool:
+    """Return whether the headline and the table show the whole change: one key explains all of it."""
+    base = model.base
+    if base is None or style.verbosity > 0 or not model.components or base.said or base.tensors:
+        return False
+    return [row.total for row in base.changes] == [model.base_delta]
 
 
 def _say_way_out(finding: FindingRow, *, is_whole: bool) -> str:

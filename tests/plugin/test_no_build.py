@@ -88,7 +88,7 @@ def test_frozen_layers_do_not_train(project: Project) -> None:
     result = project(table).runpytest(*OPTIONS, "--bert-budget-report=size.json")
     assert result.ret == pytest.ExitCode.OK
     assert only_model()["totals"]["trainable"] == 57_679 - 7_104
-    assert only_model()["frozen"] == ["embeddings: 7,104"]
+    assert only_model()["frozen"] == ["bert.embeddings: 7,104"]
 
 
 def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project) -> None:
