@@ -33,7 +33,7 @@ from pytest_bertsize.table.settings import (
     load,
     tighten,
 )
-from pytest_bertsize.wording import nearest_to, printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -41,12 +41,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.child.in_hand import InHand
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.limits import Limit
 
 TABLE = "pyproject.toml"
 BY = "check_model"
 EXAMPLE = 'check_model(model, "NAME")'
-OPTIONS = ("table", "options", "closed_form")
 NO_TABLE = Settings(Path(), "", {})
 
 
@@ -85,7 +83,7 @@ def check_model(
         if CALLED and name is not None:
             CALLED[-1].take(name, held.module)
         if name is not None or table is not None:
-            _refuse_beside_table(options=options is not None, closed_form=not closed_form)
+            _refuse_beside_table(is_given=options is not None or not closed_form)
             found = _hold_to_table(held, name, table, _find_place(sys._getframe(1)), limits)  # noqa: SLF001
         else:
             alone = _declare(held, options or {}, closed_form=closed_form)
@@ -122,19 +120,26 @@ def _find_place(frame: FrameType) -> Place:
     return Place(printable(file if relative.startswith("..") else relative), frame.f_lineno)
 
 
-def _read_limits(limits: Mapping[str, object], place: Place) -> tuple[Limit, ...]:
-    if meant := next((meant for each in limits if (meant := nearest_to(each, OPTIONS, cutoff=0.8))), ""):
-        raise SettingsError(f"{place} has no such argument; did you mean {meant}=?")
-    return limits_from(limits, file=place.file, line=place.line, by=BY)
+def _read_registry(settings: Settings) -> Registry:
+    """Return the closed forms for the imported release of transformers; without an import, for the release in a run."""
+    imported = getattr(sys.modules.get("transformers"), "__version__", None)
+    return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
+
+
+def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
+    try:
+        return list_in_hand(held, own=own)
+    except Refused as refused:
+        return Finding("build-failed", printable(str(refused)), refused.fix)
 
 
 # a model that a table declares
 
 
-def _refuse_beside_table(**given: bool) -> None:
-    for name in (name for name, is_given in given.items() if is_given):
-        only = f"{name} is for a model that no table declares: write it in the table, or name no table"
-        raise SettingsError(f"{BY}: {only}")
+def _refuse_beside_table(*, is_given: bool) -> None:
+    if is_given:
+        only = "options and closed_form are for a model that no table declares: write them in the table"
+        raise SettingsError(f"{BY}: {only}, or name no table")
 
 
 def _hold_to_table(
@@ -147,7 +152,7 @@ def _hold_to_table(
     settings = _find_table() if table is None else load(Path(table, TABLE) if Path(table).is_dir() else Path(table))
     settings = replace(settings, interpreter=None)  # this one has built the model
     model = settings.models[find_declared(name, settings, str(place), EXAMPLE)]
-    written = _read_limits(limits, place)
+    written = limits_from(limits, file=place.file, line=place.line, by=BY)
     extra = tuple(tighten(limit, model, settings, str(place), f"a limit of {BY}") for limit in written)
     registry, lock = _read_registry(settings), read_lock(settings)
     built = _list_adapted(held, model) or _list_tensors(held, own=model.factory is not None)
@@ -155,14 +160,6 @@ def _hold_to_table(
     subject = examine(without_unchecked(model), settings, registry, built=of_build)
     found = note_unchecked(conclude_in_hand(subject, built, held, extra, lock), model)
     return name_run(found, run) if model.init_command and (run := _read_run(model.command)) else found
-
-
-def _read_run(command: tuple[str, ...]) -> str:
-    """Return this process's command if it runs the script of ``command`` with other arguments, else ``""``."""
-    main = getattr(sys.modules["__main__"], "__spec__", None)
-    words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
-    size = 1 + bool(main)
-    return shlex.join(("python", *words)) if words[:size] == command[:size] and words != command else ""
 
 
 def _find_table() -> Settings:
@@ -176,17 +173,12 @@ def _find_table() -> Settings:
     raise SettingsError(f'{BY}: {message}: write table="path/to/{TABLE}"')
 
 
-def _read_registry(settings: Settings) -> Registry:
-    """Return the closed forms for the imported release of transformers; without an import, for the release in a run."""
-    imported = getattr(sys.modules.get("transformers"), "__version__", None)
-    return registry_of(settings, read_version(imported) if imported else asked_about(settings).release)
-
-
-def _list_tensors(held: InHand, *, own: bool = False) -> Built | Finding:
-    try:
-        return list_in_hand(held, own=own)
-    except Refused as refused:
-        return Finding("build-failed", printable(str(refused)), refused.fix)
+def _read_run(command: tuple[str, ...]) -> str:
+    """Return this process's command if it runs the script of ``command`` with other arguments, else ``""``."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    words = (*(("-m", main.name) if main else sys.argv[:1]), *sys.argv[1:])
+    size = 1 + bool(main)
+    return shlex.join(("python", *words)) if words[:size] == command[:size] and words != command else ""
 
 
 def _list_adapted(held: InHand, model: Model) -> Finding | None:
@@ -223,18 +215,18 @@ def _declare(held: InHand, options: Mapping[str, bool], *, closed_form: bool) ->
 
 
 def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, object]) -> Review:
-    extra = _read_limits(limits, place)
+    extra = limits_from(limits, file=place.file, line=place.line, by=BY)
     if not model.closed_form and not extra:
-        raise SettingsError(
-            f'{place}: closed_form=False leaves nothing to compare with: write a limit, as in total="110M"'
-        )
-    registry = _read_registry(NO_TABLE)
-    subject = Subject(model, NO_TABLE, architecture=held.kind)
-    built = None if model.closed_form and held.adapter else _list_tensors(held)
-    if built is None:
+        missing = 'leaves nothing to compare with: write a limit, as in total="110M"'
+        raise SettingsError(f"{place}: closed_form=False {missing}")
+    registry, subject = _read_registry(NO_TABLE), Subject(model, NO_TABLE, architecture=held.kind)
+    built: Built | Finding
+    if model.closed_form and held.adapter:
         message = f"the model has an adapter ({printable(held.adapter)}), which only a table describes"
         fix = f"declare it with adapter = … and name it, as in {EXAMPLE}, or call check_model before it is put on"
         built = Finding("config-invalid", message, fix)
+    else:
+        built = _list_tensors(held)
     if isinstance(built, Built):
         itself = next((each for each in built.finished if not each.path), None)
         if not model.closed_form:
@@ -254,8 +246,5 @@ def _hold_alone(held: InHand, model: Model, place: Place, limits: Mapping[str, o
 
 
 def _miss_closed_form(held: InHand) -> Finding:
-    inner = (
-        f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or " if held.backbones else ""
-    )
-    message = f"there is no closed form for {printable(held.kind)}"
-    return Finding("unknown-closed-form", message, f"{inner}{DECLARE}")
+    inner = f"check the library's model in it, as in check_model(model.{held.backbones[0]}), or " * bool(held.backbones)
+    return Finding("unknown-closed-form", f"there is no closed form for {printable(held.kind)}", f"{inner}{DECLARE}")

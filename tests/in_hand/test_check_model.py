@@ -75,7 +75,7 @@ CHANGED: dict[str, tuple[Callable[[Any], object], list[str]]] = {
         lambda model: model.resize_token_embeddings(103, mean_resizing=False),
         [
             "vocab_size is 101 in config.json, and 103 in the config of the finished BertForMaskedLM",
-            "rows 101 → 103",
+            "101 → 103",
         ],
     ),
     "untied": (untie, ["decoder.weight is no longer tied to ", "→ tie them again (model.tie_weights())"]),
@@ -228,8 +228,8 @@ def test_mistakes_of_the_caller_are_value_errors_that_say_what_to_write(declare:
         ("encodr", {}, r'pyproject\.toml declares no model "encodr", only .*; did you mean .?encoder'),
         ("encoder", {"total": "much"}, r"total: 'much' is not a count of parameters"),
         ("encoder", {"flops": "1G"}, r"check_model cannot limit FLOPs: write budget\.flops in the table"),
-        ("encoder", {"tabel": "pyproject.toml"}, "did you mean table="),
-        ("encoder", {"options": {}}, "options is for a model that no table declares"),
+        ("encoder", {"tabel": "pyproject.toml"}, "tabel: 'pyproject.toml' is not a"),
+        ("encoder", {"options": {}}, "options and closed_form are for a model that no table declares"),
     ]
     for name, given, says in cases:
         with pytest.raises(ValueError, match=says):
