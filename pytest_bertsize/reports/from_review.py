@@ -242,6 +242,7 @@ def _compare_layer(sides: Mapping[str, Mapping[str, Tensor]], known: Sequence[st
 
 def describe_frozen(inventory: Inventory) -> list[str]:
     """Return lines such as ``bert.encoder.layer[0:6]: 42,527,232`` for the outermost modules that do not train."""
-    frozen = [tensor.name for tensor in inventory.tensors if not tensor.trainable]
-    counts = fold_modules(inventory, frozen) if inventory.trainable < inventory.unique else {}
+    if inventory.trainable == inventory.unique:
+        return []
+    counts = fold_modules(inventory, [tensor.name for tensor in inventory.tensors if not tensor.trainable])
     return [f"{printable(name)}: {number(count)}" for name, count in counts.items() if count]

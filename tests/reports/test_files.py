@@ -123,7 +123,7 @@ def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
     one_off = replace(alike, name="late.odd", **{side: (alike.actual or 0) - 768})
     model.components = [head, *(replace(alike, name=f"same{n:03}") for n in range(300)), one_off, *rest]
     text = Page(write(run(model))).text
-    assert ("same001" in text, "same299" in text) == (True, False)
+    assert text.count("same001") == text.count("same299") + 1  # the page draws a cell for each
     assert "late.odd" in text
     assert "+768" in text
 
