@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
+from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import printable, shown
 
@@ -317,3 +319,18 @@ def _remove_value(data: dict[str, object], path: tuple[str, ...]) -> dict[str, o
     inner = data[key]
     rest = _remove_value(inner, tuple(below)) if below and isinstance(inner, dict) else {}
     return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
+
+
+def decode_text(content: bytes, file: str) -> str:
+    """Return the text of a config file; raise :class:`Unusable` if it is too large, or not UTF-8."""
+    if len(content) > LARGEST:
+        fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
+    if content.startswith(LFS_POINTER):
+        fail(file, "this is a git-LFS pointer, not the config", "run git lfs pull")
+    if content.startswith(BOM_UTF8):
+        fail(file, "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)

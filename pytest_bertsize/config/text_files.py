@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from codecs import BOM_UTF8
 from functools import cache
 from typing import Any
 
@@ -12,35 +11,19 @@ import tomli
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     IN_TOML,
-    LARGEST,
     ONE_MODEL,
     KeyPath,
     ModelConfig,
     config_at,
+    decode_text,
     describe_kind,
     fail,
     keys_of,
 )
-from pytest_bertsize.files import LFS_POINTER, RepeatedKey, refuse_repeated_keys
+from pytest_bertsize.files import RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, reason, shown
-
-
-def decode_text(content: bytes, file: str) -> str:
-    """Return the text of a config file; raise :class:`Unusable` if it is too large, or not UTF-8."""
-    if len(content) > LARGEST:
-        fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
-    if content.startswith(LFS_POINTER):
-        fail(file, "this is a git-LFS pointer, not the config", "run git lfs pull")
-    if content.startswith(BOM_UTF8):
-        fail(file, "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)
-
 
 # JSON
 

@@ -24,12 +24,12 @@ from pytest_bertsize.config.model_config import (
     KeyPath,
     ModelConfig,
     config_at,
+    decode_text,
     fail,
     keys_of,
     nest,
     refuse_missing_key,
 )
-from pytest_bertsize.config.text_files import decode_text
 from pytest_bertsize.wording import printable, shown
 
 SUFFIXES = (".yaml", ".yml")

@@ -34,6 +34,7 @@ DEEPEST = 4
 MOST_SHOWN = 20
 """The most mistakes that are listed; a table with more usually has one mistake many times."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
+_UNQUOTED = re.compile(r"=\s*\d[\d._]*[A-Za-z]")
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
@@ -371,6 +372,8 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     except tomli.TOMLDecodeError as error:
         broken = text.split("\n")[error.lineno - 1]
         said = f"{printable(error.msg)} at column {error.colno} of {shown(broken)}"
+        if _UNQUOTED.search(broken):
+            said += ': a number with a unit is a text: write "110M"'
         raise SettingsError(f"{path.name}:{error.lineno}: not TOML: {said}") from None
     except (RecursionError, ValueError) as error:
         raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
