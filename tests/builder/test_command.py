@@ -106,8 +106,8 @@ CASES = {
     "no call": Case("python ends.py", f'python ends.py ended without check_model(model, "line"); {CALL_IT}'),
     "no call, of what a decorator would have called": Case(
         "python decorated.py",
-        'python decorated.py ended without check_model(model, "line"); the environment lacks hydra_absent.main, which the code called; '
-        f"install what the environment lacks {THERE}",
+        'python decorated.py ended without check_model(model, "line"); *not installed, and called at import, which returned nothing: '
+        f"hydra_absent.main; install what is missing {THERE}, or {CALL_IT}",
     ),
     "data before it": Case("python reads.py", f"FileNotFoundError: *'train.csv' (reads.py:1); {BEFORE_CHECK}"),
     "code that catches the end": Case(

@@ -560,7 +560,7 @@ def test_each_is_given_what_its_table_says_and_a_broken_one_fails_its_own_model_
     assert {name: (each["totals"] or {}).get("actual") for name, each in found.items()} == BUILT_BY_THEM
     failed = {name for name, each in found.items() if each["verdict"] == "failed"}
     assert failed == {"broken", "without_a_config", "given_keywords"}  # the second has weight, in its table x.weight
-    assert found["given_keywords"]["findings"][-1]["message"].endswith("bias: length 18 → 9, -9")
+    assert found["given_keywords"]["findings"][-1]["message"].endswith("bias: 18 → 9, -9")
     line = OWN.splitlines().index('    def broken(config): raise KeyError("lstm_hidden")') + 1
     result.stdout.fnmatch_lines([f"broken: own:broken could not be built: KeyError: 'lstm_hidden' (own.py:{line})*"])
     assert "correct the value that the class refuses" not in result.stdout.str()
@@ -618,7 +618,7 @@ def test_what_stood_in_is_named_once_in_each_report_of_a_run_and_is_a_note_of_ea
     for text in (result.stdout.str(), *written.values()):
         for sentence in STOOD_IN:
             (line,) = (each for each in text.splitlines() if sentence in each)
-            assert line in {f"- a, b, over: {sentence}", f"<li>a, b, over: {sentence}</li>"}
+            assert line in {f"- a, b, over: {sentence}", f"<li>over, a, b: {sentence}</li>"}
 
 
 def test_the_module_itself_is_there_for_a_test_without_a_trace_in_the_process(

@@ -103,7 +103,7 @@ def test_a_process_is_asked_on_windows_too(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(own_process, "WINDOWS", True)
     (tmp_path / "made.py").write_text("def config(): return {'a': 1}")
     asked = {"root": str(tmp_path), "reference": "made:config", "inner": [], "paths": []}
-    assert answer_of("pytest_bertsize.config.by_code", asked, tmp_path, ALLOWED) == {"config": {"a": 1}}
+    assert answer_of("pytest_bertsize.config.by_code", asked, tmp_path, ALLOWED) == {"config": {"a": 1}, "odd": {}}
 
 
 def test_one_that_does_not_answer_there_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
