@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from measuring import Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
+from measuring import Bound, Line, Samples, Table, is_installed, run, seconds_of, times
 from projects import alike, write_project
 
-from pytest_bertsize.builder.helper import CORES, Helper
+from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.text_files import parse_json
@@ -20,7 +20,6 @@ from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Request
     from pytest_bertsize.config.model_config import ModelConfig
 
 OURS = "pytest_bertsize.plugin"
@@ -28,6 +27,8 @@ PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.pl
 """What pytest imports at every start where it is installed, and the package that it comes with."""
 IMPORTS = 3
 """Imports of each plugin in a round, each in a process of its own."""
+ALIKE = 3
+"""Models of one config."""
 
 IMPORT_PLUGIN = """
 import sys, pytest
@@ -84,29 +85,15 @@ def count_modules(samples: Samples, project: Path) -> None:
 # helper processes
 
 
-def one_process_or_every_core(samples: Samples, folder: Path) -> None:
-    """The helper forks for one model after the other, or side by side."""
-    requests = _requests(folder)
-    for what, at_once in (("one process", 1), ("every core", CORES)):
-        samples.note(what, seconds_of(partial(_count_answers, requests, at_once)))
-
-
-def count_builds(samples: Samples, folder: Path, count: int) -> None:
+def count_builds(samples: Samples, folder: Path) -> None:
     """Models of one config share one answer, so that answers are counted."""
-    samples.note("builds", _count_answers(_requests(write_project(folder, alike(count))), CORES))
-
-
-def _requests(folder: Path) -> list[Request]:
-    settings = load(folder / "pyproject.toml")
+    settings = load(write_project(folder, alike(ALIKE)) / "pyproject.toml")
     examined = (examine(model, settings, Registry()) for model in settings.models.values())
-    return [subject.request for subject in examined if subject.request]
-
-
-def _count_answers(requests: Sequence[Request], at_once: int) -> int:
-    helper = Helper(_at_once=at_once)
+    requests = [subject.request for subject in examined if subject.request]
+    helper = Helper()
     try:
         helper.ask(requests)
-        return len({id(helper.result(request.name)) for request in requests})
+        samples.note("builds", len({id(helper.result(request.name)) for request in requests}))
     finally:
         helper.stop()
 
@@ -147,25 +134,21 @@ def _of_depth(layers: int, family: Family) -> ModelConfig:
 # the table
 
 
-def inside_table(samples: Samples, count: int) -> Table:
-    return Table("inside", ("figure", "ratio"), [*_counts(samples, count), *_times(samples, count)])
+def inside_table(samples: Samples) -> Table:
+    return Table("inside", ("figure", "ratio"), [*_counts(samples), _time(samples)])
 
 
-def _counts(samples: Samples, count: int) -> Iterator[Line]:
+def _counts(samples: Samples) -> Iterator[Line]:
     loaded, heavy, builds = (samples.median(what) for what in ("modules", "heavy modules", "builds"))
     yield Line("modules that `check --no-build` loads", (f"{loaded:,.0f}", ""), Bound(loaded, 360, is_count=True))
     what = "of torch, transformers, numpy and sympy among them"
     yield Line(what, (f"{heavy:,.0f}", ""), Bound(heavy, 0, is_count=True))
-    what = f"builds for {count:,} models of one config"
+    what = f"builds for {ALIKE} models of one config"
     yield Line(what, (f"{builds:,.0f}", ""), Bound(builds, 1, is_count=True))
 
 
-def _times(samples: Samples, count: int) -> Iterator[Line]:
-    cores = samples.ratio("every core", "one process")
-    both = f"{seconds(samples.median('one process'))}, {seconds(samples.median('every core'))}"
-    what = f"one process that builds {count:,} models, and one for each core"
-    yield Line(what, (both, f"cores ÷ one {cores:.2f} ×"))
+def _time(samples: Samples) -> Line:
     deep = samples.median("a thousand layers")
     ratio = samples.ratio("a thousand layers", "twelve layers")
     what = f"the slowest of all {len(_forms(12))} closed forms, counted a thousand layers deep"
-    yield Line(what, (f"{deep * 1e3:.2f} ms", f"÷ twelve layers {ratio:.2f} ×"), Bound(ratio, 3.0))
+    return Line(what, (f"{deep * 1e3:.2f} ms", f"÷ twelve layers {ratio:.2f} ×"), Bound(ratio, 3.0))

@@ -48,7 +48,6 @@ PEERS = (
         f"from accelerate import init_empty_weights\n{CLASS}with init_empty_weights():\n"
         f"    model = {ARCHITECTURE}(config)\nprint(sum(p.numel() for p in model.parameters()))",
         "accelerate",
-        is_quick=True,
     ),
     Peer(
         "the steps of `accelerate estimate-memory` †",

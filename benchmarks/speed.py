@@ -50,7 +50,12 @@ Probes = list[Callable[[], object]]
 
 def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> tuple[Probes, Probes]:
     """Return what is measured in each round, in turn, and what in the first alone."""
-    one, several = (write_project(folder / str(count), many(count)) for count in (1, sizes.most))
+    one = write_project(folder / "1", many(1))
+    several: Probes = []
+    if sizes.most > 1:
+        project = write_project(folder / str(sizes.most), many(sizes.most))
+        remember = partial(run, *GATE, REMEMBER, folder=project)  # so that it is remembered below
+        several = [remember, *_gates(samples, project, str(sizes.most))]
     (folder / "empty").mkdir()
     library = partial(_run, samples, REFERENCE, "-c", IMPORT_LIBRARY)
     again: Probes = [] if quick else [library]
@@ -63,16 +68,14 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> tupl
     once: Probes = [
         *again,
         partial(_run, samples, "torch", "-c", "import torch"),
-        *([] if quick else [partial(run, *GATE, REMEMBER, folder=several)]),  # so that it is remembered below
-        *_gates(samples, several, str(sizes.most)),
+        *several,
         *again,
         partial(peers.measure_peers, samples, _config_alone(folder), quick=quick),
         *again,
         *growth.probes(samples, folder / "growth", sizes),
         partial(inside.import_plugins, samples),
         partial(inside.count_modules, samples, one),
-        partial(inside.one_process_or_every_core, samples, several),
-        partial(inside.count_builds, samples, folder / "alike", sizes.most),
+        partial(inside.count_builds, samples, folder / "alike"),
         partial(inside.closed_forms, samples),
     ]
     return each_round, once
@@ -114,7 +117,7 @@ def tables(samples: Samples, sizes: Sizes) -> list[Table]:
         growth.table(samples, sizes),
         inside.idle_table(samples),
         Table("memory", ("peak", "÷ import"), list(_memory(samples, sizes))),
-        inside.inside_table(samples, sizes.most),
+        inside.inside_table(samples),
     ]
 
 
@@ -137,7 +140,7 @@ def _gate_lines(samples: Samples, sizes: Sizes) -> Iterator[Line]:
         "check no-build": "`python -I -m pytest_bertsize check --no-build`",
     }
     for command, shown in commands.items():
-        for count in (1, sizes.most):
+        for count in sorted({1, sizes.most}):
             what = f"{command} {count}"
             models = "1 model" if count == 1 else f"{count:,} models"
             figures = (*peers.costs(samples, what), _number(samples.said[what], count))
@@ -162,7 +165,7 @@ def _number(said: str, count: int) -> str:
 def _memory(samples: Samples, sizes: Sizes) -> Iterator[Line]:
     library = samples.median(f"{REFERENCE} peak")
     yield Line("the import", (megabytes(library), times(1)))
-    for count in (1, sizes.most):
+    for count in sorted({1, sizes.most}):
         for process, whose, most in (("helper", "the helper process", 1.10), ("own", "pytest's own process", 0.30)):
             models = "1 model" if count == 1 else f"{count:,} models"
             key = f"gate {count} {process}"

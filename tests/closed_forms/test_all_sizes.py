@@ -81,7 +81,7 @@ def test_a_count_that_branches_is_followed_along_both_ways(family: str, architec
     [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures],
 )
 def test_every_class_of_every_family_is_followed(family: str, architecture: str) -> None:
-    assert_every_size_is_followed(family, architecture, 40)
+    assert_every_size_is_followed(family, architecture, 10)
 
 
 def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not() -> None:

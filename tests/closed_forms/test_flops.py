@@ -152,16 +152,12 @@ AT_THE_DESK = ("bert", "roberta", "distilbert", "albert", "electra")
         for number, each in enumerate(FAMILIES[name].architectures)
     ],
 )
-@pytest.mark.parametrize("draws", [range(1), pytest.param(range(1, 2), marks=pytest.mark.long)], ids=["one", "more"])
-def test_the_closed_form_is_what_torch_counts_component_by_component(
-    family: str, architecture: str, draws: range
-) -> None:
-    for seed in draws:
-        rng = Random(f"{architecture} {seed}")  # noqa: S311
-        case = runnable(drawn(family, architecture, rng))
-        form, seq_len = case.closed_form(), rng.randint(1, 7)
-        rows = count_flops(built(architecture, dict(case.config), **case.options), seq_len=seq_len)
-        assert by_component(rows, form) == flops(form.architecture, form.dims, seq_len=seq_len), case.config
+def test_the_closed_form_is_what_torch_counts_component_by_component(family: str, architecture: str) -> None:
+    rng = Random(f"{architecture} 0")  # noqa: S311
+    case = runnable(drawn(family, architecture, rng))
+    form, seq_len = case.closed_form(), rng.randint(1, 7)
+    rows = count_flops(built(architecture, dict(case.config), **case.options), seq_len=seq_len)
+    assert by_component(rows, form) == flops(form.architecture, form.dims, seq_len=seq_len), case.config
 
 
 # torch's counter

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.conftest import alone_and_spread
-
-Project = Callable[..., pytest.Pytester]
+if TYPE_CHECKING:
+    from tests.conftest import Project
 
 TABLE = """
 [tool.bertsize.models.encoder]
@@ -39,9 +36,8 @@ def test_another():
 """
 
 
-@alone_and_spread
-def test_a_test_holds_a_model_beside_the_declared_ones(project: Project, workers: list[str]) -> None:
-    result = project(TABLE, train=TRAIN, test_train=TEST).runpytest("--bert-budget", *workers)
+def test_a_test_holds_a_model_beside_the_declared_ones(project: Project) -> None:
+    result = project(TABLE, train=TRAIN, test_train=TEST).runpytest("--bert-budget")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["E*AssertionError: encoder: total 76,181, limit 60,000 (+16,181)*"])
     result.stdout.no_fnmatch_line("*_hold_to_table*")

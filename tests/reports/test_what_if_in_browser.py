@@ -50,7 +50,7 @@ budget.encoder = "85.1M"
 """
 SIDE = re.compile(r"\b(encoder|decoder)(\.|: )")
 """Of a pair, whose line or table the reader's message stands at."""
-CONFIGS, OF_ONE = 200, 20
+CONFIGS, OF_ONE = 80, 8
 """Of each family, and of each of its models: a model is a script, and its configs are arrays of sizes."""
 
 
