@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property, partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -394,10 +394,8 @@ def _list_loosened(found: Review, before: Model, baseline: Baseline) -> Iterator
     """Yield message, component and key of each loosening."""
     after, settings, revision = found.subject.model, found.subject.settings, baseline.revision
     if found.subject.form is None and found.actual and before.components != after.components:
-        from pytest_bertsize.review.by_structure import count_by_components
-
         limited = [limit.component for limit in after.limits if limit.measure is None and limit.maximum is not None]
-        by_base = count_by_components(before.components, found.actual, limited)
+        by_base = _count_by_components(before.components, found.actual, limited)
         for name in limited:
             then, now = by_base.count_of(name), found.actual.count_of(name)
             if then > now:
@@ -408,6 +406,17 @@ def _list_loosened(found: Review, before: Model, baseline: Baseline) -> Iterator
     if (baseline.is_strict or before.lock) and not (after.lock or (settings.lock and settings.lock.strict)):
         declares = f"{revision} declares strict = true (a difference from the lock fails)"
         yield f"{declares}, and this table does not", None, ()
+
+
+def _count_by_components(named: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]) -> Inventory:
+    """Return the built tensors with the components of the base's table; ignore components that match no tensor."""
+    there = dict(named)
+    while True:
+        try:
+            found = structure.find_components(actual.tensors, asked, there)
+            return Inventory(tuple(each._replace(component=found[each.name]) for each in actual.tensors))
+        except structure.NoComponent as nothing:
+            del there[nothing.key]
 
 
 def _list_switched_off(before: Model, after: Model, revision: str) -> Iterator[Row]:

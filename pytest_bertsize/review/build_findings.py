@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -120,38 +119,23 @@ def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> boo
 
 
 def check_ties(built: Built) -> list[Finding]:
-    """Return an error if the built model shares other tensors than its class declares."""
-    found = [*_find_untied(built)]
-    lost = built.lost_ties()
-    if not lost:
-        return found
-    named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
-    message = f"{named}: the ties of the built model are not those that its class declares"
-    fix = "report it: the class lacks a declared tie, or makes one that it does not declare"
-    return [*found, Finding("untied", message, fix)]
-
-
-def _find_untied(built: Built) -> Iterator[Finding]:
-    """Yield a finding on declared ties that the build did not make, for each class and way of declaring ties."""
+    """Return an error for each class with ties that the build has not made, and one for all other wrong ties."""
+    found = []
     for by, path in {each.by: each.path for each in reversed(built.untied)}.items():
-        pairs = {each.name: each.source for each in built.untied if (each.by, each.path) == (by, path)}
-        prefix, way = f"{path}." if path else "", by.rpartition(".")[2]
-        other, fix = "4", f"write _tied_weights_keys = {json.dumps(pairs)} and call post_init()"
-        is_unfinished = way == "_tied_weights_keys" and not built.transformers.startswith("4.")
-        if way == "_tied_weights_keys":
-            other, fix = "5", "define get_output_embeddings"
-        if way == "_tie_weights":
-            assigned = listed([f"self.{name} = self.{source}" for name, source in pairs.items()], MOST_NAMED)
-            fix = f"assign it in the constructor, {assigned}"
-        else:
-            fix = f"{fix}, or tie_word_embeddings = false in its config"
-        tied = listed([f"{prefix}{name} to {prefix}{source}" for name, source in pairs.items()], MOST_NAMED)
-        message = f"{by} ties {tied} in transformers {other}, and not in {built.transformers}, which built it"
-        fix = f"{fix}; or build it with that release"
-        if is_unfinished:
-            message = f"{by} ties {tied} in post_init(), which the constructor does not call"
-            fix = "call self.post_init() at the end of the constructor, or remove _tied_weights_keys"
-        yield Finding("untied", message, fix)
+        pairs = [each for each in built.untied if (each.by, each.path) == (by, path)]
+        prefix = f"{path}." if path else ""
+        tied = listed([f"{prefix}{each.name} to {prefix}{each.source}" for each in pairs], MOST_NAMED)
+        assigned = listed([f"self.{each.name} = self.{each.source}" for each in pairs], MOST_NAMED)
+        message = f"{by} ties {tied}, and transformers {built.transformers}, which built it, has not made that tie"
+        by_itself = "transformers 5 ties by the dict _tied_weights_keys in post_init(), 4 by get_output_embeddings()"
+        fix = f"assign it in the constructor, {assigned} ({by_itself}); or remove {by}"
+        found.append(Finding("untied", message, fix))
+    if lost := built.lost_ties():
+        named = listed([name for name, _ in fold_names(lost)], MOST_NAMED)
+        message = f"{named}: the ties of the built model are not those that its class declares"
+        fix = "report it: the class lacks a declared tie, or makes one that it does not declare"
+        found.append(Finding("untied", message, fix))
+    return found
 
 
 def check_hidden(built: Built, name: str, lock: Lock | None) -> Iterator[Finding]:

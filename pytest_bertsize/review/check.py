@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from pytest_bertsize.builder.messages import Built, NotBuilt
-from pytest_bertsize.builder.structure import inventory_of
+from pytest_bertsize.builder.structure import NoComponent, find_components, inventory_of
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import Finding, Severity, Unusable
-from pytest_bertsize.inventory import Inventory
+from pytest_bertsize.inventory import TOTAL, Inventory
 from pytest_bertsize.review import build_findings, measures
 from pytest_bertsize.review.limits import check_limits
 from pytest_bertsize.review.review import Review
-from pytest_bertsize.table.limits import Growth, Limit
-from pytest_bertsize.wording import printable
+from pytest_bertsize.table.limits import NO_COMPONENTS, Growth, Limit
+from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
@@ -121,12 +121,19 @@ def _count_by_lock(found: Review, accepted: Accepted, severity: Severity) -> Rev
 
 
 def _list_components(found: Review, built: Built, former: Locked | None) -> Review:
-    """Add the components of the tensors to a review; without a closed form, those of the base's lock (former) too."""
+    """Add the components of the tensors to a review; without a closed form, those of the base's lock (former) too.
+
+    :raises Unusable: for a component of the table that matches nothing, shares a tensor, or has the name of a module.
+    """
     subject, components = found.subject, None
     if subject.form is None:
-        from pytest_bertsize.review.by_structure import name_components
-
-        components = name_components(found.budget, subject.model, built.tensors, former)
+        parts = (each.measure.part if isinstance(each.measure, Growth) else each.component for each in found.budget)
+        asked, named = [part for part in parts if part not in NO_COMPONENTS], subject.model.components
+        try:
+            components = find_components(built.tensors, asked, named, former.tensors if former else ())
+        except NoComponent as wrong:
+            fix, key = f"correct components.{wrong.key}", ("components", wrong.key)
+            raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=key)) from None
     actual = subject.form if built.agreed else inventory_of(built, subject.expected, components)
     return replace(found, components=components, actual=actual)
 
@@ -229,15 +236,19 @@ def _measure(found: Review, actual: Inventory, built: Built | None) -> Review:
 
 
 def _note_insensitive(found: Review) -> list[Finding]:
-    """Note a budget that the model would pass with one more layer."""
-    derivation = found.subject.derivation
+    """Note a budget that the model would pass with one more layer or, without a closed form, at twice its size."""
+    derivation, actual = found.subject.derivation, found.actual
     if found.verdict == "failed" or not found.budget:
         return []
     if derivation:
         return what_if.find_insensitive_budget(derivation, found.budget) if found.subject.detail else []
-    from pytest_bertsize.review.by_structure import note_insensitive
-
-    return note_insensitive(found)
+    counts = [(each, actual.count_of(each.component)) for each in found.budget if actual and each.measure is None]
+    if len(counts) < len(found.budget) or any((limit.maximum or 0) < 2 * max(count, 1) for limit, count in counts):
+        return []
+    limit, count = next((pair for pair in counts if pair[0].component == TOTAL), counts[0])
+    fix = f"{limit.component} is {exact(count)}, and its limit {limit}: write a lower limit"
+    message = "twice as many parameters would pass every limit"
+    return [limit.make_finding("insensitive-budget", message, fix, "note")]
 
 
 def _hold_against_base(found: Review, accepted: Accepted) -> Review:
@@ -251,15 +262,17 @@ def _hold_against_base(found: Review, accepted: Accepted) -> Review:
         from pytest_bertsize.review.against_base import hold_against_base
 
         found = hold_against_base(found, accepted)
-    return replace(found, findings=tuple(place_in_table(finding, found.subject) for finding in found.findings))
+    return place_findings(found)
 
 
-def place_in_table(finding: Finding, subject: Subject) -> Finding:
-    """Add file, full key and line to a finding about the model's table; a finding on a limit lacks only the line."""
-    key, table = finding.table_key, subject.model.table_key
-    if key is None:
-        return finding
-    if key[: len(table)] != table:
-        key = (*table, *key)
-        finding = finding._replace(file=subject.settings.file, table_key=key)
-    return finding if finding.line is not None else finding._replace(line=subject.settings.line(key))
+def place_findings(found: Review) -> Review:
+    """Add file, full key and line to each finding about the table; a finding on a limit lacks only the line."""
+    settings, table, findings = found.subject.settings, found.subject.model.table_key, []
+    for each in found.findings:
+        key, place = each.table_key, each
+        if key is not None and key[: len(table)] != table:
+            key = (*table, *key)
+            place = each._replace(file=settings.file, table_key=key)
+        is_placed = key is None or each.line is not None
+        findings.append(place if is_placed else place._replace(line=settings.line(key or ())))
+    return replace(found, findings=(*findings,))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.review.check import Accepted, conclude, place_in_table, train_as
-from pytest_bertsize.review.off_closed_form import LIBRARY, compare_with_closed_form
+from pytest_bertsize.review.check import Accepted, conclude, place_findings
 from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.limits import Flops, Growth, Limit
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
@@ -27,11 +25,14 @@ DECLARE = (
     "declare it in a table with its modules (bertsize init) and pass that table's name, or check only limits: "
     "closed_form=False"
 )
-TIE = "tie them again (model.tie_weights()), or write tie_word_embeddings = false"
-KEEP_APART = (
-    "make each a module of its own, or declare the function that makes this model as factory, with tied = { … }"
+TIE = (
+    "tie what the class ties and nothing else (model.tie_weights(), or tie_word_embeddings = false), or declare the "
+    "function that makes this model as factory, with tied = { … }"
 )
 CHANGED = "the model was changed after it was made, or it was made from another config"
+OPTIONS = "; or with other options ({}): write options in its table, or pass options to check_model"
+MOST_NAMED = 5
+"""The most options that one message names."""
 
 
 def conclude_in_hand(
@@ -44,16 +45,16 @@ def conclude_in_hand(
     """
     if isinstance(built, Finding):
         found = Review(subject, (*subject.model.limits, *extra), (built, *subject.findings), in_hand=held.module)
-        return _place_all(found)
+        return place_findings(found)
     found = conclude(subject, built if subject.request else None, extra, Accepted(lock=lock), held.module)
     if subject.model.factory is None:
-        found = replace(found, findings=tuple(_mend_in_hand(found, built, held)))
-    return _place_all(found)
+        found = replace(found, findings=tuple(_mend_in_hand(found, held)))
+    return found
 
 
 def note_unchecked(found: Review, declared: Model) -> Review:
     """Add a warning for each check that the table declares and that a module in hand does not allow."""
-    return _place_all(found.with_findings(*_list_unchecked(declared)))
+    return place_findings(found.with_findings(*_list_unchecked(declared)))
 
 
 def name_run(found: Review, run: str) -> Review:
@@ -68,10 +69,6 @@ def name_run(found: Review, run: str) -> Review:
     return replace(
         found, findings=tuple(each._replace(fix=fix) for each, fix in zip(found.findings, fixes, strict=True))
     )
-
-
-def _place_all(found: Review) -> Review:
-    return replace(found, findings=tuple(place_in_table(each, found.subject) for each in found.findings))
 
 
 def without_unchecked(model: Model) -> Model:
@@ -96,46 +93,25 @@ def _list_unchecked(model: Model) -> Iterator[Finding]:
         yield Finding("checkpoint-differs", message, BUILDS, "warning", table_key=("checkpoint",))
 
 
-# probable causes of a difference from the closed form
-
-
-def _mend_in_hand(found: Review, built: Built, held: InHand) -> Iterator[Finding]:
+def _mend_in_hand(found: Review, held: InHand) -> Iterator[Finding]:
     """Yield the findings on a model of a library class, with fixes for the code that made the model."""
-    cause = _explain_difference(found.subject, built, held) if found.is_off_closed_form else ""
+    fixes = {"off-closed-form": _explain_difference(found.subject, held), "untied": TIE}
     for each in found.findings:
-        if each.kind == "off-closed-form":
-            guess = each.fix.partition(LIBRARY)[0]
-            yield each._replace(fix=f"{guess}{cause}".removesuffix("; "))
-            cause = ""
-        elif each.kind == "untied":
-            names = {*built.lost_ties()}
-            is_parted = any(tensor.name in names and not tensor.tied_to for tensor in built.tensors)
-            yield each._replace(fix=TIE if is_parted else KEEP_APART)
-        else:
-            yield each
+        yield each._replace(fix=fixes.get(each.kind, each.fix))
+        if each.kind == "off-closed-form":  # one cause for all components
+            fixes["off-closed-form"] = ""
 
 
-def _explain_difference(subject: Subject, built: Built, held: InHand) -> str:
+def _explain_difference(subject: Subject, held: InHand) -> str:
     """Return the probable cause of a difference from the closed form, and its fix."""
-    assert subject.derivation
-    form, model = subject.derivation.form, subject.model
-    for name, value in subject.derivation.options.items():
-        other = form.with_dims(switches={**form.dims.switches, name: not value})
-        if not compare_with_closed_form(other, train_as(other, inventory_of(built, other))):
-            write = _write_options({**model.options, name: not value}, in_table=bool(model.table_key))
-            return f"it matches {form.architecture.name} with {name} = {str(not value).lower()}: {write}"
-    if held.kind == form.architecture.name:
-        return CHANGED
+    form, model = subject.form, subject.model
+    if form is None or held.kind == form.architecture.name:
+        options = listed(list(subject.derivation.options if subject.derivation else ()), MOST_NAMED)
+        return f"{CHANGED}{OPTIONS.format(options) if options else ''}"
     if not model.table_key:
         return f"{held.kind} is a class of your own: {DECLARE}"
     what = f"the model is of the class {held.kind}, and the table declares {form.architecture.name}"
-    if not held.is_own:
-        return f'{what}: write architecture = "{held.kind}", or pass a model of the declared class'
-    inner = f" (model.{held.backbones[0]}?)" if held.backbones else ""
-    return f"{what}: pass a model of the declared class{inner}, or declare the function that makes this one as factory"
-
-
-def _write_options(options: Mapping[str, bool], *, in_table: bool) -> str:
-    if in_table:
-        return f"write options = {{ {', '.join(f'{key} = {str(each).lower()}' for key, each in options.items())} }}"
-    return f"pass options={{{', '.join(f'{shown(key)}: {each}' for key, each in options.items())}}}"
+    write = f'write architecture = "{held.kind}"'
+    if held.is_own:
+        write = "declare the function that makes this one as factory"
+    return f"{what}: pass one of that class, or {write}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pytest_bertsize.builder.structure import list_modules
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import UNCHECKED, Finding, Kind, describe_limit
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
@@ -183,11 +184,9 @@ class Review(Struct, frozen=True, dict=True):
     @property
     def known_components(self) -> list[str]:
         """The components that a budget may name: those of the family, or of the class if it has no closed form."""
-        from pytest_bertsize.review.by_structure import list_components
-
         if self.subject.form or self.held is None:
             return self.subject.component_names
-        return list_components(self.held)
+        return parents_first({**self.held.components, **dict.fromkeys(list_modules(self.held.by_name))})
 
     @property
     def component_names(self) -> list[str]:

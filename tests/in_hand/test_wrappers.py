@@ -135,7 +135,7 @@ FAILS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "parameters beside it": (Beside, "aux is new: 12 (weight 3×3, bias 3)"),
     "shared layers": (
         share_layers,
-        "make each a module of its own, or declare the function that makes this model as factory",
+        "declare the function that makes this model as factory, with tied = {",
     ),
     "an adapter inside": (inject, "the model has an adapter (Linear), but its table declares none"),
 }

@@ -501,14 +501,13 @@ def test_a_component_that_holds_nothing_is_red(own: OwnProject, more: str, said:
     assert said in " ".join(found.sentence for found in review.errors)
 
 
-@pytest.mark.parametrize(("limit", "notes"), [("1_103", False), ("1_104", True), ("5B", True)])
-def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit: str, notes: bool) -> None:  # noqa: FBT001
-    own.git.declare(TABLE.replace('"1100"', f'"{limit}"'))
+@pytest.mark.parametrize(("limits", "notes"), [("2_063", []), ("2_064", ["2,064"]), ('"5B"\n    budget.head = 31', [])])
+def test_a_limit_that_twice_the_model_would_pass_is_noted(own: OwnProject, limits: str, notes: list[str]) -> None:
+    own.git.declare(TABLE.replace('"1100"', limits))
     found = [each for each in own.gate().review("own").findings if each.kind == "insensitive-budget"]
-    said = f"one more layer (encoder.layers, +{LAYER}) would pass every limit"
-    assert [each.message for each in found] == ([said] if notes else [])
-    if limit == "5B":
-        assert "total is 1,032, and its limit 5B, which is 4,844,961 times the count" in found[0].fix
+    assert [each.fix for each in found] == [
+        f"total is 1,032, and its limit {each}: write a lower limit" for each in notes
+    ]
 
 
 def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:
