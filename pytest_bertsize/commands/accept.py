@@ -13,8 +13,8 @@ from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, read_s
 from pytest_bertsize.reports.ci import refuse_ci
 from pytest_bertsize.reports.drawing import draw_marked
 from pytest_bertsize.reports.terminal import draw_failure
+from pytest_bertsize.review.accept import Writer, check_reason, read_lock_to_change
 from pytest_bertsize.review.gate import Mode
-from pytest_bertsize.review.writer import Writer, check_reason, read_lock_to_change
 from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def accept(  # noqa: PLR0913  (the options of the command)
     writer = Writer(project.settings, "update", lock, reason)
     models = review_all(gate, helper, project.names)
     for name in project.names:
-        changes = gate.changes(name)
-        block = {name: gate.to_lock(name)} if lock else {}
-        writer.ask(name, changes.changes, changes.refused, block, why=changes.asks_why)
+        writer.ask(gate.changes_to_write(name))
     writer.write()
     style = read_style(out)
     failed = [model for model in models if model.verdict == "failed"]

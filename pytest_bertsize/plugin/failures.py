@@ -9,7 +9,8 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
-from msgspec.structs import asdict
+from msgspec import to_builtins
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
@@ -40,16 +41,10 @@ class Attachments:
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
             gate, name = item.gate, item.name
-            if verb := gate.mode.verb:  # the run changes budgets
-                asked = gate.changes(name)
-                report.bertsize_changes = {  # type: ignore[attr-defined]
-                    "name": name,
-                    "why": asked.asks_why,
-                    "changes": [asdict(change) for change in asked.changes],
-                    "refused": [asdict(each) for each in asked.refused],
-                    "lock": {name: gate.to_lock(name)} if verb == "update" and gate.lock else {},
-                    "before": to_plain(report_model(asked.review)) if asked.changes else None,
-                }
+            if gate.mode.verb:  # the run changes budgets
+                asked = gate.changes_to_write(name)
+                before = to_plain(report_model(gate.reviewed(name))) if asked.changes else None
+                report.bertsize_changes = to_builtins(replace(asked, before=before))  # type: ignore[attr-defined]
         if report.skipped and not isinstance(failure, BudgetFailure | Mistaken):
             failure = _check_skipped_test(item)
         if isinstance(failure, BudgetFailure):

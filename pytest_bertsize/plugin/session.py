@@ -53,7 +53,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     try:
         verb, reason = read_verb(config), ""
         if verb:
-            from pytest_bertsize.review.writer import check_reason, read_lock_to_change
+            from pytest_bertsize.review.accept import check_reason, read_lock_to_change
 
             reason = check_reason(config.getoption("bert_budget_reason"), "--bert-budget-reason")
         refusals.refuse_other_tables(config)

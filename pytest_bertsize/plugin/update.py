@@ -12,9 +12,7 @@ import pytest
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.reports.drawing import draw_marked
 from pytest_bertsize.reports.report import model_from_plain
-from pytest_bertsize.review.accept import Refused, Verb
-from pytest_bertsize.review.writer import Writer
-from pytest_bertsize.table.rewrite import Change
+from pytest_bertsize.review.accept import BudgetChanges, Verb, Writer
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
@@ -39,14 +37,11 @@ class Rewriter(Writer):
         return self._before if self.problem and self.verb == "update" else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        asked = getattr(report, "bertsize_changes", None)
-        if asked is None:
-            return
-        changes = msgspec.convert(asked["changes"], list[Change])
-        refused = msgspec.convert(asked["refused"], list[Refused])
-        self.ask(asked["name"], changes, refused, asked["lock"], why=asked["why"])
-        if before := asked["before"]:
-            self._before[before["name"]] = model_from_plain(before)
+        if asked := getattr(report, "bertsize_changes", None):
+            changes = msgspec.convert(asked, BudgetChanges)
+            self.ask(changes)
+            if changes.before:
+                self._before[changes.model] = model_from_plain(changes.before)
 
     def pytest_keyboard_interrupt(self) -> None:
         """Record an interrupt, because ``pytest.exit`` can have any exit status."""

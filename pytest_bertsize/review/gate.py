@@ -68,6 +68,8 @@ class Gate:
         self._result = result
         self.subject = cache(self._examine)
         """Return the subject of a model, without building it."""
+        self.reviewed = cache(lambda name: self._conclude(self.subject(name)))
+        """Return the review of a model with its budget before any change."""
         self.changes = cache(self._change_budget)
         """Return the changes of a model's budget, and the failing limits that stay."""
         plan = cache(lambda name: plan_rebuilds(self.subject(name), baseline, result))
@@ -84,10 +86,15 @@ class Gate:
     def _change_budget(self, name: str) -> BudgetChanges:
         from pytest_bertsize.review.accept import lower_limits, raise_limits
 
-        found = self._conclude(self.subject(name))
+        found = self.reviewed(name)
         if self.mode.verb == "update":
             return raise_limits(found, shared=len(self._list_beside(name)) > 1)
         return lower_limits(found)
+
+    def changes_to_write(self, name: str) -> BudgetChanges:
+        """Return the changes of a model's budget, with the model's block of the lock if the run writes the lock."""
+        is_locked = self.mode.verb == "update" and self.lock
+        return replace(self.changes(name), block=self.to_lock(name) if is_locked else None)
 
     def _list_beside(self, name: str) -> list[str]:
         """Return the names of all models that the table of this model declares."""

@@ -78,12 +78,12 @@ def a_change(component: str = "total", after: str = '"60K"') -> dict[str, Any]:
 
 
 def sent(**asked: Any) -> dict[str, Any]:
-    """As it comes of one model; ``why`` where a base asks for a reason of it."""
-    return {"name": "x", "why": True, "changes": [], "refused": [], "lock": {}, "before": None, **asked}
+    """As it comes of one model."""
+    return {"model": "x", "asks_why": True, **asked}
 
 
 def reported(rewriter: Rewriter, *changes: dict[str, Any], name: str = "x") -> None:
-    report = SimpleNamespace(bertsize_changes=sent(name=name, changes=list(changes)))
+    report = SimpleNamespace(bertsize_changes=sent(model=name, changes=list(changes)))
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
@@ -121,13 +121,13 @@ def test_a_reason_is_written_beside_what_was_raised_and_both_are_said(rewriter: 
     assert rewriter.settings.path.read_text("utf-8") == before.replace("50K", "60K") + 'reason = "ADR-12"\n'
     assert printed(rewriter)[1:] == [
         'pyproject.toml:3: x: total "50K" → "60K", for 59,549',
-        "→ reason: written for x (total); commit it",
+        "→ reason: written for x; commit it",
     ]
 
 
 def test_a_reason_of_nothing_is_not_written(rewriter: Rewriter) -> None:
     rewriter.reason = "ADR-12"
-    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace(bertsize_changes=sent(why=False))))
+    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace(bertsize_changes=sent(asks_why=False))))
     finished(rewriter)
     assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
     assert printed(rewriter)[1:] == [
@@ -315,7 +315,7 @@ def test_a_reason_with_an_update_is_written_with_the_limits_and_the_lock(project
     result = pytester.runpytest_inprocess(*UPDATE, "--bert-budget-reason=ADR-12: wider")
     assert result.ret == pytest.ExitCode.OK
     assert said(result)[2:] == [
-        "→ reason: written for bursts (total, head); commit it",
+        "→ reason: written for bursts; commit it",
         "→ bertsize.lock: written for bursts; commit it",
     ]
     assert text() == accepted(before).replace("= 2_549", '= 2_549\n    reason = "ADR-12: wider"')
@@ -339,8 +339,9 @@ def a_block(name: str, layers: int = 2) -> dict[str, str]:
 
 
 def looked_at(rewriter: Rewriter, **blocks: str) -> None:
-    report = SimpleNamespace(bertsize_changes=sent(name="a", lock=blocks, why=False))
-    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
+    for name, block in blocks.items():
+        report = SimpleNamespace(bertsize_changes=sent(model=name, block=block, asks_why=False))
+        rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
 def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> None:
