@@ -60,7 +60,6 @@ TESTS_OF = {
     "table/toml": ["table/test_toml.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],
-    "config/text_files": ["config/test_model_config.py"],
     "base/git": ["base/test_git_is_safe.py", "base/test_revision.py", "base/test_matching.py"],
     "base/commit_files": ["base/test_three_answers.py", "commands/test_log.py"],
     "base/run_base": ["base/test_revision.py", "base/test_interpreter.py"],

@@ -23,9 +23,10 @@ from pytest_bertsize.config.model_config import (
     fail,
     keys_of,
     nest,
+    parse_json,
+    parse_toml,
     rename_keys,
 )
-from pytest_bertsize.config.text_files import parse_json, parse_toml
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.table.globs import find_matches

@@ -7,7 +7,8 @@ of the closed form would otherwise change both sides of the comparison in the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Ignore
 from pytest_bertsize.config.vocabulary import (
     NAMED_BY_LABELS,
     PASSED,
-    describe_what_json_lacks,
     explain_refusal,
     find_synonym,
     is_withheld,
@@ -27,7 +27,7 @@ from pytest_bertsize.config.vocabulary import (
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.release import NEWEST, Release
 from pytest_bertsize.table.model import YAML
-from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, plural, printable, shown
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, listed, nearest_to, number, plural, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -100,13 +100,19 @@ def select_for_build(keys: ConfigKeys, written: Mapping[str, object]) -> dict[st
     return withhold_steering_keys({key: value for key, value in written.items() if key in keys.known})
 
 
+class _Wrong(BadValue):
+    """The error for a value that its key cannot have."""
+
+    def __init__(self, message: str, fix: str, kind: Kind = "config-invalid") -> None:
+        super().__init__(message, fix)
+        self.kind = kind
+
+
 class _Reading:
     def __init__(
         self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
     ) -> None:
-        self.keys = keys
-        self.config = config
-        self.architecture = architecture
+        self.keys, self.config, self.architecture = keys, config, architecture
         self.findings: dict[Finding, None] = {}
         self.wrong: set[str] = set()
         """Keys that have an error."""
@@ -145,21 +151,19 @@ class _Reading:
         if finding.severity == "error":
             self.wrong.add(key)
 
-    # keys that give no value: refused, misspelt, ignored, or known to change no count
-
     def check_values_as_written(self) -> None:
         """Note wrong entries of the table's ``ignored``, values that are not plain data, and numbers that are texts."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
-            name, fix, place = printable(key), "remove it from ignored", ("ignored",)
+            ignored = partial(Finding, fix="remove it from ignored", table_key=("ignored",))
+            message = f"ignored names {printable(key)}, which "
             if key in config.data and key in self._handed_over:
-                message = f"ignored names {name}, which this family reads"
-                self.findings[Finding("config-invalid", message, fix, table_key=place)] = None
+                self.findings[ignored("config-invalid", f"{message}this family reads")] = None
                 self.wrong.add(key)
             elif key not in config.data and key not in inner:
-                message = f"ignored names {name}, which is not in {config.reference}"
-                self.findings[Finding("ignored-key", message, fix, "warning", table_key=place)] = None
+                message += f"is not in {config.reference}"
+                self.findings[ignored("ignored-key", message, severity="warning")] = None
 
         below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
         for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
@@ -168,39 +172,42 @@ class _Reading:
             if own not in self.overrides and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
 
-        if not config.file.endswith(YAML):
-            return
-        from pytest_bertsize.config.yaml import write_number
+        if config.file.endswith(YAML):
+            from pytest_bertsize.config.yaml import write_number
 
-        for key, value in config.data.items():
-            number = write_number(value) if isinstance(value, str) and key not in self.overrides else ""
-            if number and key in self._handed_over - self.keys.meaningful:
-                self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as text", f"write {key}: {number}")
+            read_elsewhere = self._handed_over - self.keys.meaningful - self.overrides.keys()
+            for key, value in config.data.items():
+                if isinstance(value, str) and key in read_elsewhere and (number := write_number(value)):
+                    self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as text", f"write {key}: {number}")
+
+    # keys that give no value: refused, misspelt, ignored, or known to change no count
 
     def _check_other_keys(self) -> None:
         """Note every key of file and table that the family does not read, with the key that is probably meant."""
-        if ignored := [key for key in self.config.data if self._is_ignored(key)]:
+        if ignored := [key for key, value in self._written.items() if self._is_ignored(key, value)]:
             message = f"the key {shown(ignored[0])} is ignored: it changes no count"
             if ignored[1:]:
                 named = listed([*map(shown, ignored)], MOST_NAMED)
                 message = f"{len(ignored):,} keys are ignored: they change no count: {named}"
             fix, elsewhere = _say_how_to_leave(ignored)
             self.note(ignored[0], message, fix, "ignored-key", severity="warning", elsewhere=elsewhere)
-        for key in self.overrides:
-            self._check_override(key)
 
-    def _is_ignored(self, key: str) -> bool:
+    def _is_ignored(self, key: str, value: object) -> bool:
         """Return whether a key of the file is unknown and ignored; note a key that is refused or misspelt."""
-        keys, value = self.keys, self.config.data[key]
-        if key in keys.meaningful or key in keys.all_ignored:
+        keys, in_table = self.keys, key in self._overridden
+        if key in keys.meaningful or (key in keys.all_ignored and not in_table):
             return False
-        if key not in self.overrides and self._is_refused_by_family(key, value):
+        name = f"overrides.{printable(key)}" if in_table else f"the key {shown(key)}"
+        if refusal := self._find_refusal(key, value, name):
+            self.note(key, *refusal)
+        elif key in self._handed_over or key in keys.refused:
             return False
-        if (own := keys.unread.get(key)) and own not in self.values:
-            message = f"this release of transformers does not read {shown(key)} for {own} yet"
-            self.note(key, message, f'write "{own}"')
-        elif reason := explain_refusal(key, value):
-            self.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
+        elif in_table:
+            known = sorted(keys.meaningful)
+            meant = find_synonym(key, keys.key_of_symbol) or nearest_to(to_snake_case(key), known)
+            if meant or not keys.open:
+                fix = f"did you mean {meant}?" if meant else f"overrides can set {', '.join(known)}"
+                self.note(key, f"{name} changes nothing in this family", fix)
         elif key in keys.known or is_withheld(key) or key in self.config.ignored:
             return False
         elif meant := self._find_key_meant(key):
@@ -213,12 +220,15 @@ class _Reading:
             return not keys.open
         return False
 
-    def _is_refused_by_family(self, key: str, value: object) -> bool:
-        changes = self.keys.refused.get(key)
-        if changes is None or value in changes.harmless:
-            return False
-        self.note(key, f"{key} = {shown(value)} is refused: {changes.because}", changes.fix, "config-refused")
-        return True
+    def _find_refusal(self, key: str, value: object, name: str) -> tuple[str, str, Kind] | None:
+        refused, own = self.keys.refused.get(key), self.keys.unread.get(key)
+        if refused and value not in refused.harmless:
+            return f"{key} = {shown(value)} is refused: {refused.because}", refused.fix, "config-refused"
+        if own and own not in self.values:
+            message = f"this release of transformers does not read {shown(key)} for {own} yet"
+            return message, f'write "{own}"', "config-invalid"
+        reason = explain_refusal(key, value)
+        return (f"{name} is refused: {reason}", "remove it", "config-refused") if reason else None
 
     def _find_key_meant(self, key: str) -> str:
         """Return the family's key that ``key`` probably means; another library's name stands only for a missing key."""
@@ -226,48 +236,42 @@ class _Reading:
             return own if (self.architecture.labels or own != "num_labels") and own not in self.values else ""
         return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
 
-    def _check_override(self, key: str) -> None:
-        if key in self._handed_over or self._is_refused_by_family(key, self.overrides[key]):
-            return
-        if reason := explain_refusal(key, self.overrides[key]):
-            self.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
-            return
-        known = sorted(self.keys.meaningful)
-        nearest = find_synonym(key, self.keys.key_of_symbol) or nearest_to(to_snake_case(key), known)
-        if nearest or not self.keys.open:
-            fix = f"did you mean {nearest}?" if nearest else f"overrides can set {', '.join(known)}"
-            self.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
-
     # keys that give values
 
     def read_values(self) -> Values:
         keys, config = self.keys, self.config
         self._check_other_keys()
         sizes = {size.key: self._read_size(size) for size in keys.sizes}
-        switches: dict[str, Any] = {
-            **{switch.key: self._read_switch(switch) for switch in keys.switches},
-            **{choice.key: self._read_choice(choice) for choice in keys.choices},
-            **{listing.key: self._read_list(listing) for listing in keys.lists},
+        switches = {
+            **{each.key: self._read(each, _read_switch) for each in keys.switches},
+            **{each.key: self._read(each, _read_choice) for each in keys.choices},
+            **{each.key: self._read(each, _read_list) for each in keys.lists},
         }
+        for each in keys.lists:
+            if each.as_long_as and self.values.get(each.key) is None:
+                switches[each.key] = (1,) * len(switches[each.as_long_as])
         by_symbol = {size.symbol: sizes[size.key] for size in keys.sizes}
-        found = {**sizes, **switches, **{index.key: self._read_index(index) for index in keys.indices}}
+        found = {**sizes, **switches, **{index.key: self._read(index, _read_index) for index in keys.indices}}
         if self.architecture.labels:
             by_symbol[LABELS] = found["num_labels"] = self._count_labels()
         elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
-            self._read_whole_number("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
+            self._read_count("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
         self._check_rules(found)
         self._check_layer_types(found.get("num_hidden_layers"))
-        for key, value in self.overrides.items():
-            if key not in self.wrong and (lacking := describe_what_json_lacks(value)):
-                message = f"overrides.{printable(key)} is {lacking}, which JSON cannot contain"
-                self.note(key, message, "write a JSON value")
         dims = None if self.wrong else Dims(by_symbol, switches)
         self.findings |= dict.fromkeys(find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name))
-        for_build = select_for_build(keys, self._written)
         assumed = {key: value for key, value in found.items() if value is not None}
         unknown = () if keys.open else (key for key in config.data if key not in keys.known and not is_withheld(key))
         for_build = select_for_build(keys, self._written)
         return Values(by_symbol, switches, for_build, tuple(self.findings), assumed, tuple(unknown))
+
+    def _read(self, key: Any, read: Callable[[Any, Any], Any]) -> Any:
+        """Return the value of a key, or its default if the key is missing or its value wrong."""
+        try:
+            return read(key, self.values[key.key]) if key.key in self.values else key.default
+        except _Wrong as wrong:
+            self.note(key.key, wrong.message, wrong.fix, wrong.kind)
+            return key.default
 
     def _read_size(self, size: Size) -> int | None:
         if size.key not in self.values:
@@ -276,11 +280,8 @@ class _Reading:
             return size.default
         if size.default is None and self.values[size.key] is None:
             return None
-        default = size.minimum if size.default is None else size.default
-        value = self._read_whole_number(size.key, default, LARGEST_SIZE, size.minimum)
-        if size.repeats and value > MOST_LAYERS:
-            self._note_size(TOO_DEEP, "config-refused", key=size.key, value=exact(value), most=exact(MOST_LAYERS))
-        return value
+        example = size.minimum if size.default is None else size.default
+        return self._read_count(size.key, example, LARGEST_SIZE, size.minimum, is_depth=size.repeats)
 
     def _note_missing(self, key: str, default: int) -> None:
         config = self.config
@@ -292,71 +293,24 @@ class _Reading:
             message = f"the key {key} is missing: {exact(default)} is assumed"
             self.note(key, message, f"write {pair}", "defaulted-key", severity="warning")
 
-    def _read_whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
+    def _read_count(self, key: str, example: int, most: int, least: int = 1, *, is_depth: bool = False) -> int:
         value = self.values[key]
+        said = {"key": key, "value": shown(value), "least": least, "most": exact(most), "example": example}
+        kind: Kind = "config-invalid"
         if type(value) is not int:
-            self._note_size(NOT_WHOLE, key=key, value=shown(value), example=default)
-        elif value < minimum:
-            self._note_size(TOO_SMALL, key=key, value=number(value), least=minimum, example=default)
-        elif value > largest:
-            self._note_size(TOO_LARGE, "config-refused", key=key, value=number(value), most=exact(largest))
+            why = NOT_WHOLE
+        elif value < least:
+            why, said["value"] = TOO_SMALL, number(value)
+        elif value > most:
+            why, kind, said["value"] = TOO_LARGE, "config-refused", number(value)
+        elif is_depth and value > MOST_LAYERS:
+            why, kind = TOO_DEEP, "config-refused"
+            said |= {"value": exact(value), "most": exact(MOST_LAYERS)}
         else:
             return value
-        return default
-
-    def _note_size(self, said: tuple[str, str], kind: Kind = "config-invalid", *, key: str, **values: object) -> None:
-        message, fix = (each.format(key=key, **values) for each in said)
+        message, fix = (each.format_map(said) for each in why)
         self.note(key, message, fix, kind)
-
-    def _read_index(self, index: Index) -> int | None:
-        value = self.values.get(index.key, index.default)
-        if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
-            return value
-        self.note(
-            index.key, f"{index.key} is {shown(value)}, which is not an index", f"write one, as in {index.default}"
-        )
-        return index.default
-
-    def _read_switch(self, switch: Switch) -> bool:
-        value = self.values.get(switch.key, switch.default)
-        if type(value) is bool:
-            return value
-        if value is not None or not switch.null:
-            self.note(switch.key, f"{switch.key} is {shown(value)}, not true or false", "write true or false")
-        return switch.default
-
-    def _read_choice(self, choice: Choice) -> str | None:
-        value = self.values.get(choice.key, choice.default)
-        if value is None and (choice.null or choice.default is None):
-            return None
-        if isinstance(value, str) and value in choice.words:
-            return choice.taken_for.get(value, value)
-        fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
-        self.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
-        return choice.default
-
-    def _read_list(self, listing: Listing) -> tuple[Any, ...]:
-        key, value = listing.key, self.values.get(listing.key)
-        if listing.as_long_as and value is None:
-            other = next(each for each in self.keys.lists if each.key == listing.as_long_as)
-            return (1,) * len(self._read_list(other))
-        if key not in self.values or (value is None and not listing.default):
-            return listing.default
-        entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
-        example = f"write {shown(list(listing.default) or list(listing.words))}, for example"
-        if not isinstance(entries, list | tuple) or not listing.takes(entries):
-            words = "known words" if listing.words else "words"
-            what = "whole numbers, each at least 1" if listing.of is int else words
-            self.note(key, f"{key} is {shown(value)}, not a list of {what}", example)
-        elif len(entries) > LONGEST_LIST:
-            message = f"{key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
-            self.note(key, message, example, "config-refused")
-        elif listing.of is int and sum(entries) > LARGEST_SIZE:
-            message = f"the numbers of {key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
-            self.note(key, message, example, "config-refused")
-        else:
-            return tuple(entries)
-        return listing.default
+        return example
 
     def _count_labels(self) -> int:
         """Return ``num_labels``, else the length of ``id2label``, else a default; an override of one replaces both."""
@@ -367,7 +321,7 @@ class _Reading:
             if named is None:
                 self._note_missing("num_labels", self.keys.labels)
             return named or self.keys.labels
-        count = self._read_whole_number("num_labels", self.keys.labels, MOST_LABELS)
+        count = self._read_count("num_labels", self.keys.labels, MOST_LABELS)
         if named not in {None, count} and "num_labels" not in self.wrong:
             builds = f"transformers 4 builds {named:,}, and transformers 5 builds {count:,}"
             message = f"num_labels is {count:,}, and id2label names {plural(named or 0, 'label')}: {builds}"
@@ -408,6 +362,47 @@ class _Reading:
             if not self.wrong.intersection(rule.keys) and not rule.holds(values):
                 said = {key: shown(list(each)) if isinstance(each, tuple) else each for key, each in values.items()}
                 self.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
+
+
+def _read_index(index: Index, value: Any) -> int | None:
+    if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
+        return value
+    message = f"{index.key} is {shown(value)}, which is not an index"
+    raise _Wrong(message, f"write one, as in {index.default}")
+
+
+def _read_switch(switch: Switch, value: Any) -> bool:
+    if type(value) is bool or (value is None and switch.null):
+        return switch.default if value is None else value
+    raise _Wrong(f"{switch.key} is {shown(value)}, not true or false", "write true or false")
+
+
+def _read_choice(choice: Choice, value: Any) -> str | None:
+    if value is None and (choice.null or choice.default is None):
+        return None
+    if isinstance(value, str) and value in choice.words:
+        return choice.taken_for.get(value, value)
+    fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
+    raise _Wrong(f"{choice.key} is {shown(value)}, which transformers does not know", fix)
+
+
+def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
+    key = listing.key
+    if value is None and (listing.as_long_as or not listing.default):
+        return listing.default
+    entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
+    kind: Kind = "config-refused"
+    if not isinstance(entries, list | tuple) or not listing.takes(entries):
+        words = "known words" if listing.words else "words"
+        what = "whole numbers, each at least 1" if listing.of is int else words
+        message, kind = f"{key} is {shown(value)}, not a list of {what}", "config-invalid"
+    elif len(entries) > LONGEST_LIST:
+        message = f"{key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
+    elif listing.of is int and sum(entries) > LARGEST_SIZE:
+        message = f"the numbers of {key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
+    else:
+        return tuple(entries)
+    raise _Wrong(message, f"write {shown(list(listing.default) or list(listing.words))}, for example", kind)
 
 
 def find_keys_without_effect(

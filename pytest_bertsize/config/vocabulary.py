@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_bertsize.dtypes import OF_PARAMETERS
-from pytest_bertsize.wording import LONGEST_NUMBER, number, shown
+from pytest_bertsize.wording import shown
 
 NAMED_BY_LABELS = ("id2label", "label2id")
 """Keys whose objects have one entry per label, and so may have more entries than other objects."""
@@ -122,28 +121,15 @@ def _is_each(value: object, is_known: Callable[[str | bool], bool]) -> bool:
 def withhold_steering_keys(config: Mapping[str, Any]) -> dict[str, Any]:
     """Drop the keys that steer the library, in nested objects too."""
     kept = {key: value for key, value in config.items() if not is_withheld(key) and not explain_refusal(key, value)}
-    return {key: _withhold_inside(key, value) for key, value in kept.items()}
+    return {key: value if key in NAMED_BY_LABELS else _withhold_inside(value) for key, value in kept.items()}
 
 
-def _withhold_inside(key: str, value: Any) -> Any:
+def _withhold_inside(value: Any) -> Any:
     if isinstance(value, list):
-        return [_withhold_inside("", each) for each in value]
-    if not isinstance(value, dict) or key in NAMED_BY_LABELS:
+        return [_withhold_inside(each) for each in value]
+    if not isinstance(value, dict):
         return value
-    named = {"model_type": value["model_type"]} if "model_type" in value else {}
-    return {**named, **withhold_steering_keys(value)}
-
-
-def describe_what_json_lacks(value: object) -> str:
-    """Name the kind of a value that TOML has and JSON lacks; ``""`` for any other."""
-    if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return next(filter(None, map(describe_what_json_lacks, inner)), "")
-    if isinstance(value, int):
-        return "" if abs(value) < LONGEST_NUMBER else number(value)
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else f"{value}"
-    return "" if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+    return {**{key: value[key] for key in ("model_type",) if key in value}, **withhold_steering_keys(value)}
 
 
 def to_snake_case(key: str) -> str:

@@ -10,14 +10,7 @@ from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.config.source import of_hub
 from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
-from pytest_bertsize.config.vocabulary import (
-    INERT,
-    NAMED_BY_LABELS,
-    SYNONYMS,
-    describe_what_json_lacks,
-    explain_refusal,
-    withhold_steering_keys,
-)
+from pytest_bertsize.config.vocabulary import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.wording import number, printable, shown
@@ -161,8 +154,6 @@ def _find_wrong(
         is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
         if why := explain_refusal(key, value) or ("the library uses this name itself" if is_private else ""):
             yield (key,), (f"is refused: {why}", "remove it")
-        elif beyond := describe_what_json_lacks(value):
-            yield (key,), (f"is {beyond}, which JSON cannot contain", "write a JSON value")
         elif too_much := _explain_size(key, value):
             yield (key,), too_much
         elif isinstance(value, dict) and key not in NAMED_BY_LABELS:

@@ -119,15 +119,21 @@ def read_backbone(value: object) -> object:
 
 
 def read_kwargs(value: object) -> dict[str, Any]:
-    """Read keyword arguments, which must be JSON values, because they are sent to another process."""
-    found: dict[str, Any] = read_value(dict[str, Any], value)
-    for name, each in found.items():
+    found = read_values_of_json(value)
+    for name in found:
         if not name.isidentifier():
             raise ValueError(f"{shown(name)} is not the name of an argument: write labels = 9, for example")
+    return found
+
+
+def read_values_of_json(value: object) -> dict[str, Any]:
+    """Read a table whose values are sent to another process, as JSON."""
+    found: dict[str, Any] = read_value(dict[str, Any], value)
+    for name, each in found.items():
         try:
             json.dumps(each, allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} is {shown(each)}, which JSON cannot represent: write it as a string") from None
+            raise Mistake(f"{shown(each)} cannot be written as JSON: write a number or a string", name) from None
     return found
 
 
@@ -219,7 +225,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """The class of the model or, if a factory makes the model, of its backbone; for several backbones, a table with the
     class of each. Default: the only class in the config's "architectures". Example: architecture =
     "BertForMaskedLM"."""
-    overrides: dict[str, Any] = {}
+    overrides: Annotated[dict[str, Any], Key(read_values_of_json)] = {}
     """Keys that replace those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, each true or false. Example: options = { add_pooling_layer = false }."""

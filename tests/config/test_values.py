@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.families.bert import BERT
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.keys import Listing, Refused
-from pytest_bertsize.config.text_files import parse_json
+from pytest_bertsize.config.model_config import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
@@ -227,23 +226,6 @@ def test_a_hundred_thousand_names_are_the_most() -> None:
 
 
 # the table's overrides
-
-
-@pytest.mark.parametrize(
-    ("value", "what"),
-    [
-        (float("nan"), "nan"),
-        (float("inf"), "inf"),
-        (date(2026, 11, 21), "a date"),
-        (10**40, "a number of more than 30 digits"),
-    ],
-    ids=repr,
-)
-def test_an_override_that_no_config_could_say_is_refused(value: object, what: str) -> None:
-    """Labels as well, of a class that counts none: they are JSON when the class is given them."""
-    for key in ("layer_norm_eps", "id2label"):
-        message, fix = f"overrides.{key} is {what}, which JSON cannot contain", "write a JSON value"
-        assert refused(None, {key: value}) == [error(message, fix, f"overrides.{key}")]
 
 
 def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file() -> None:

@@ -23,7 +23,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, read_config_values
 from pytest_bertsize.builder.messages import Built, ConfigSaid, Request
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
-from pytest_bertsize.config.text_files import parse_json
+from pytest_bertsize.config.model_config import parse_json
 from pytest_bertsize.config.values import Dims
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
 from pytest_bertsize.release import read_version
