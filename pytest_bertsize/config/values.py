@@ -390,7 +390,7 @@ def _read_list(listing: Listing, value: Any) -> tuple[Any, ...]:
     key = listing.key
     if value is None and (listing.as_long_as or not listing.default):
         return listing.default
-    entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
+    entries: Any = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
     kind: Kind = "config-refused"
     if not isinstance(entries, list | tuple) or not listing.takes(entries):
         words = "known words" if listing.words else "words"
