@@ -15,7 +15,7 @@ from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.builder.child.in_hand import NoModule, list_in_hand, take_in_hand
 from pytest_bertsize.builder.confined import CALLED, Refused
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.release import Unsupported, read_version

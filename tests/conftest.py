@@ -38,7 +38,7 @@ IMPORTED_ONCE = (
     *(f"pytest_bertsize.{name}" for name in ("base.baseline", "base.lock", "closed_forms.formula", "config.adapter")),
     *(f"pytest_bertsize.plugin.{name}" for name in ("failures", "items", "ledger", "update")),
     *(f"pytest_bertsize.review.{name}" for name in ("against_base", "against_lock", "off_closed_form")),
-    *("pytest_bertsize.closed_forms.own_class", "pytest_bertsize.reports.terminal"),
+    *("pytest_bertsize.closed_forms.composed", "pytest_bertsize.reports.terminal"),
 )
 
 

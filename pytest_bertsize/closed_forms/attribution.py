@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from pytest_bertsize.inventory import roll_up
-from pytest_bertsize.wording import shown
+from pytest_bertsize.wording import listed, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -80,11 +81,12 @@ def alone_and_together(
     :param counts: for each key, the counts if that key alone changes.
     """
     rows = [Moved(*key, difference(own, start)) for key, own in zip(said, counts, strict=True)]
-    rows.sort(key=lambda row: -abs(row.total))
-    left = difference(end, start)
+    left = Counter(difference(end, start))
     for row in rows:
-        left = difference(left, row.own)
-    return (*rows, Moved(TOGETHER, "", "", left)) if left else tuple(rows)
+        left.subtract(row.own)
+    rows.sort(key=lambda row: -abs(row.total))
+    rest = {name: count for name, count in left.items() if count}
+    return (*rows, Moved(TOGETHER, "", "", rest)) if rest else tuple(rows)
 
 
 def in_one_row(said: Sequence[tuple[str, str, str]], own: Counts) -> Moved:
@@ -115,27 +117,22 @@ def _list_changes(
     start: ClosedForm, end: ClosedForm, after: Derivation
 ) -> Iterator[tuple[str, object, object, ClosedForm]]:
     """Yield each changed key, its values before and after, and the closed form ``start`` with that change alone."""
-    keys = after.family.keys.key_of_symbol
-    options = {*start.architecture.options, *end.architecture.options}
     before, now = ({"architecture": [form.architecture.name], **form.architecture.added} for form in (start, end))
     if changed := [key for key in {**before, **now} if before.get(key, ()) != now.get(key, ())]:
-        was, became = (
-            ", ".join(_say_beside(side.get(key, ()), other.get(key, ())) for key in changed)
-            for side, other in ((before, now), (now, before))
-        )
+        pairs = [(before.get(key, ()), now.get(key, ())) for key in changed]
+        was = ", ".join(_say_beside(one, other) for one, other in pairs)
+        became = ", ".join(_say_beside(other, one) for one, other in pairs)
         yield ", ".join(changed), was, became, type(start)(end.architecture, start.dims)
-    sizes, switches = start.dims.sizes, start.dims.switches
-    for symbol, size in end.dims.sizes.items():
-        if sizes[symbol] != size:
-            yield keys.get(symbol, symbol), sizes[symbol], size, start.with_dims(sizes={**sizes, symbol: size})
-    for key, value in end.dims.switches.items():
-        if switches[key] != value:
-            name = f"options.{key}" if key in options else key
-            yield name, switches[key], value, start.with_dims(switches={**switches, key: value})
+    keys, options = after.family.keys.key_of_symbol, {*start.architecture.options, *end.architecture.options}
+    for field in ("sizes", "switches"):
+        old = getattr(start.dims, field)
+        for name, value in getattr(end.dims, field).items():
+            if old[name] != value:
+                key = keys.get(name, name) if field == "sizes" else f"options.{name}" if name in options else name
+                yield key, old[name], value, start.with_dims(**{field: {**old, name: value}})
 
 
 def _say_beside(said: Sequence[str], other: Sequence[str]) -> str:
     """Write the values of ``said`` that ``other`` lacks; write all of them if only the order differs."""
     here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
-    rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
-    return f"{', '.join(here[:MOST_SAID])}{rest}" or NO_ENTRY
+    return listed(here, MOST_SAID) or NO_ENTRY

@@ -44,6 +44,7 @@ CONTRIBUTE = (
 )
 CORRECT = f"correct the name; {CONTRIBUTE}"
 CORRECT_IT = ("correct the name",)
+NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
 
 
 class Chosen(NamedTuple):
@@ -121,11 +122,10 @@ def _find_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[
     """Return the family and the class of a model, without its adapter."""
     if model.factory is None and not config.parts:
         return closed_form_of(model, config, registry)
-    from pytest_bertsize.closed_forms import several
-    from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
+    from pytest_bertsize.closed_forms.composed import NO_FAMILY, of_config, own_class
 
     if config.parts:
-        found = several.of_config(model, config, registry, closed_form_of)
+        found = of_config(model, config, registry, closed_form_of)
         return own_class(model, *found, config.flat) if model.factory else found
     written = {**config.data, **model.overrides}
     says_nothing = not (model.architecture or model.family or config.model_type or config.architectures)
@@ -195,39 +195,31 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
 
     :raises Unusable: for such a model, at the key of the size that makes it too large.
     """
-    if (absurd := _find_absurd(form, model.build)) is None:
-        return
-    message, fix, symbol = absurd
-    key = keys.key_of_symbol.get(symbol, "")
-    names = [key, *(alias for alias, own in keys.aliases.items() if own == key)]
-    if key:
-        written = next((name for name in names if name in config.data or name in model.overrides), key)
-        message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}{config.say_name_in_file(written)}"
-    if overridden := [name for name in names if name in model.overrides]:
-        raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", *overridden)))
-    line = next(filter(None, map(config.line, names)), None) if key else None
-    raise Unusable(Finding("config-refused", message, fix, file=config.file, line=line))
-
-
-def _find_absurd(form: ClosedForm, build: Build) -> tuple[str, str, str] | None:
-    """Return a message, a fix and the symbol of the size that makes a model too large; ``None`` if it is not.
-
-    :param build: the resources that the table allows; a fifth of the memory is kept as a reserve.
-    """
-    labels = form.dims.sizes.get(LABELS) or 0
-    memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)
+    labels, most = form.dims.sizes.get(LABELS) or 0, most_memory(model.build)
+    memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
     if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
         message = TOO_MUCH.format(parts=parts, takes=exact(memory // MEGABYTE), most=exact(most // MEGABYTE))
-        if labels * BYTES_OF_A_LABEL > memory // 2:
-            return message, "write the labels that the model has", LABELS
-        return message, "write the layers that the model has", _find_largest(form, lambda term: term.times)
-    if form.unrolled > MOST_PARAMETERS:
+        is_of_labels = labels * BYTES_OF_A_LABEL > memory // 2
+        symbol = LABELS if is_of_labels else _find_largest(form, lambda term: term.times)
+        fix = f"write the {'labels' if is_of_labels else 'layers'} that the model has"
+    elif form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
         message = TOO_MANY.format(count=exact(count), most=exact(MOST_PARAMETERS))
         symbol = _find_largest(form, lambda term: term.passes * term.size)
-        return message, "write the size that the model has" if symbol else "correct its sizes", symbol
-    return None
+        fix = "write the size that the model has" if symbol else "correct its sizes"
+    else:
+        return
+    key = keys.key_of_symbol.get(symbol)
+    if key is None:
+        raise Unusable(Finding("config-refused", message, fix, file=config.file))
+    names = [key, *(alias for alias, own in keys.aliases.items() if own == key)]
+    written = next((name for name in names if name in config.data or name in model.overrides), key)
+    message = f"{written} is {exact(form.dims.sizes[symbol] or 0)}: {message}{config.say_name_in_file(written)}"
+    if overridden := [name for name in names if name in model.overrides]:
+        raise Unusable(Finding("config-refused", message, fix, table_key=("overrides", *overridden)))
+    line = next(filter(None, map(config.line, names)), None)
+    raise Unusable(Finding("config-refused", message, fix, file=config.file, line=line))
 
 
 def _find_largest(form: ClosedForm, count: Callable[[Term], Count]) -> str:
@@ -247,7 +239,34 @@ def most_memory(build: Build) -> int:
 # family, class and constructor arguments, from the table and the config
 
 
-NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
+def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
+    """Return the closed form of a declared model.
+
+    :raises Unusable: if there is no closed form for the model; the message has the names nearest in spelling.
+    """
+    named = family_name(model, config, registry)
+    families = registry.families(named)
+    if not families:
+        _refuse_family(named, model, config, registry)
+    name = architecture_name(model, config, named, registry)
+    found = registry.find(named, name)
+    if found is None:
+        near = registry.nearest(name, named)
+        if other := registry.family_of(name):
+            message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {named!r}"
+            fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
+            _refuse("architecture", Finding("config-invalid", message, fix), model, config)
+        nearest = " or ".join(near or [each.name for family in families for each in family.architectures][:3])
+        message = f"there is no closed form for {shown(name)} in the family {named!r}; the nearest class is {nearest}"
+        finding = Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT)
+        _refuse("architecture", finding, model, config)
+    family, architecture = found
+    if family.release < (since := max(family.since, architecture.since)):
+        first = ".".join(map(str, since))
+        message = f"transformers {family.release} has no {name}, which came with {first}"
+        fix = f"write another class, or run transformers {first} or newer"
+        _refuse("architecture", Finding("unknown-closed-form", message, fix), model, config)
+    return family.of_config(config, architecture, registry.families)
 
 
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
@@ -258,26 +277,27 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     said = config.model_type
     if said is None and model.family is None:
         known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
-        message = f"{config.reference} has no model_type, as is usual for Google's bert_config.json"
+        message = f"{config.reference} has no model_type"
         likely = [known.name] if known else registry.likely(config.data, config.reference)
         if not likely:
-            message = f"{config.reference} has no model_type, and no key that any family reads"
+            message += ", and no key that any family reads"
             raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=()))
+        message += ", as is usual for Google's bert_config.json"
         or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
         elsewhere = ("write ", Option("family", likely[0]), or_one_of)
         fix = f'write family = "{likely[0]}"{or_one_of}'
         raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=elsewhere))
-    if said is not None and model.family is not None and said != model.family:
+    if said is None or said == model.family:
+        return model.family or ""
+    if model.family is not None:
         message = f"{config.reference} has model_type {shown(said)}, but family is {shown(model.family)}"
-        remove = ("remove ", Option("family"))
-        fix = "remove family from the table"
+        fix, remove = "remove family from the table", ("remove ", Option("family"))
         raise Unusable(Finding("config-invalid", message, fix, table_key=("family",), elsewhere=remove))
-    if said is not None and not (isinstance(said, str) and is_name(said)):
+    if not (isinstance(said, str) and is_name(said)):
         instead = next(iter(registry.likely(config.data, config.reference)), "bert")
-        config.refuse(
-            "model_type", f"model_type is {shown(said)}, which is not a name", f"write {shown(instead)}, for example"
-        )
-    return said or model.family or ""
+        message = f"model_type is {shown(said)}, which is not a name"
+        config.refuse("model_type", message, f"write {shown(instead)}, for example")
+    return said
 
 
 def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
@@ -285,87 +305,48 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
 
     :raises Unusable: if there is none, or more than one.
     """
-    named, alone = model.architecture or "", next(iter(config.architectures), "")
-    if not named and len(config.architectures) == 1:
-        if not is_name(alone):
-            message = f"architectures names {shown(alone)}, which is not a class"
-            config.refuse("architectures", message, 'write the name of the class, as in "BertModel"')
-        named = alone
+    names = config.architectures
+    if not model.architecture and len(names) != 1:
+        says = f"names {len(names):,} architectures" if names else "names no architecture"
+        classes = [each.name for found in registry.families(family) for each in found.architectures]
+        example = next(iter([*(name for name in names if name in classes), *classes]), "BertModel")
+        message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
+        write = ("write ", Option("architecture"), f" with one of {', '.join(classes or [example])}")
+        raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
+    named = model.architecture or names[0]
+    if not (model.architecture or is_name(named)):
+        message = f"architectures names {shown(named)}, which is not a class"
+        config.refuse("architectures", message, 'write the name of the class, as in "BertModel"')
     if named.startswith("AutoModel"):
         example = next(iter(registry.nearest(named, family)), "BertModel")
         written = f'architecture = "{example}"' if model.architecture else f'"architectures": ["{example}"]'
         message = f"{named} is not a model class: it chooses one by the config"
         fix = f"write the class that it chooses: {written}"
-        found = Finding("config-invalid", message, fix, elsewhere=("write ", Option("architecture", example)))
-        _refuse_class(found, model, config)
-    if named:
-        return named
-    says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
-    known = [each.name for found in registry.families(family) for each in found.architectures]
-    example = next(iter([*(name for name in config.architectures if name in known), *known]), "BertModel")
-    message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
-    write = ("write ", Option("architecture"), f" with one of {', '.join(known or [example])}")
-    raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
+        elsewhere = ("write ", Option("architecture", example))
+        _refuse("architecture", Finding("config-invalid", message, fix, elsewhere=elsewhere), model, config)
+    return named
 
 
-def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
-    """Return the closed form of a declared model.
-
-    :raises Unusable: if there is no closed form for the model; the message has the names nearest in spelling.
-    """
-    family = family_name(model, config, registry)
-    if not registry.families(family):
-        _no_such_family(model, config, family, registry)
-    name = architecture_name(model, config, family, registry)
-    found = registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
-    there, since = found[0].release, max(found[0].since, found[1].since)
-    if there < since:
-        first = ".".join(map(str, since))
-        message = f"transformers {there} has no {name}, which came with {first}"
-        fix = f"write another class, or run transformers {first} or newer"
-        _refuse_class(Finding("unknown-closed-form", message, fix), model, config)
-    return found[0].of_config(config, found[1], registry.families)
-
-
-def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Registry) -> NoReturn:
+def _refuse_family(family: str, model: Model, config: ModelConfig, registry: Registry) -> NoReturn:
     message = f"there is no closed form for the family {shown(family)}"
-    key = "family" if config.model_type is None else "model_type"
+    fix, elsewhere = CORRECT, CORRECT_IT
     if nearest := nearest_to(family, registry.names):
-        near = f"{message}; the nearest is {nearest!r}"
-        _refuse_at(key, Finding("unknown-closed-form", near, CORRECT, elsewhere=CORRECT_IT), model, config)
-    named = model.architecture or next(iter(config.architectures), "")
-    like = registry.nearest(named)
-    also = f"; the class nearest to {shown(named)} is {_join_names(like)}" if like else ""
-    known = f"name a model of a family with a closed form: {', '.join(registry.names)}"
-    found = Finding("unknown-closed-form", f"{message}{also}", CONTRIBUTE, elsewhere=(known,))
-    _refuse_at(key, found, model, config)
+        message += f"; the nearest is {nearest!r}"
+    else:
+        named = model.architecture or next(iter(config.architectures), "")
+        if like := registry.nearest(named):
+            message += f"; the class nearest to {shown(named)} is {' or '.join(like)}"
+        known = ", ".join(registry.names)
+        fix, elsewhere = CONTRIBUTE, (f"name a model of a family with a closed form: {known}",)
+    _refuse("family", Finding("unknown-closed-form", message, fix, elsewhere=elsewhere), model, config)
 
 
-def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: str, registry: Registry) -> NoReturn:
-    near = registry.nearest(name, family)
-    if other := registry.family_of(name):
-        message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {family!r}"
-        fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
-        _refuse_class(Finding("config-invalid", message, fix), model, config)
-    known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
-    message = f"there is no closed form for {shown(name)} in the family {family!r}"
-    near_by = f"{message}; the nearest class is {_join_names(known)}"
-    _refuse_class(Finding("unknown-closed-form", near_by, CORRECT, elsewhere=CORRECT_IT), model, config)
-
-
-def _join_names(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
-
-
-def _refuse_class(finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
-    _refuse_at("architectures" if model.architecture is None else "architecture", finding, model, config)
-
-
-def _refuse_at(key: str, finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
+def _refuse(key: str, finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
     """:raises Unusable: always, at the key in the table if the table has it, else at the key in the config."""
-    if getattr(model, key, None) is not None:
+    if getattr(model, key) is not None:
         raise Unusable(finding._replace(table_key=(key,)))
-    config.refuse(key, finding.message, finding.fix, finding.kind, finding.elsewhere)
+    in_config = {"family": "model_type", "architecture": "architectures"}[key]
+    config.refuse(in_config, finding.message, finding.fix, finding.kind, finding.elsewhere)
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.table.limits import Flops
-from pytest_bertsize.wording import exact, signed
+from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -83,10 +84,13 @@ class Variants(Struct, frozen=True, dict=True):
 
     def unchecked(self, **changes: Any) -> ClosedForm:
         """Return the model with other values, even if its class refuses them; sizes that must be equal stay equal."""
-        dims, changes = self.form.dims, self.together(changes)
-        sizes = {self.sizes[key].symbol: value for key, value in changes.items() if key in self.sizes}
-        switches = {key: value for key, value in changes.items() if key not in self.sizes}
-        return self.form.with_dims(sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
+        sizes, switches = dict(self.form.dims.sizes), dict(self.form.dims.switches)
+        for key, value in self.together(changes).items():
+            if size := self.sizes.get(key):
+                sizes[size.symbol] = value
+            else:
+                switches[key] = value
+        return self.form.with_dims(sizes=sizes, switches=switches)
 
     def varied(self, **changes: Any) -> ClosedForm | None:
         """Return the model with other values; ``None`` if its class would refuse them."""
@@ -98,6 +102,12 @@ class Variants(Struct, frozen=True, dict=True):
             return form if form.total >= 0 and all(rule.holds(values) for rule in rules) else None
         except Exception:  # noqa: BLE001  (a block or a rule that cannot use these values)
             return None
+
+    def deepened(self) -> Iterator[tuple[str, ClosedForm]]:
+        """Yield each number of layers, and the model with one more of them, unless its class refuses it."""
+        for key, size in self.sizes.items():
+            if size.repeats and (deeper := self.varied(**{key: self.now(key) + 1})):
+                yield key, deeper
 
 
 # the cost of the next change
@@ -115,20 +125,18 @@ def list_costs(derivation: Derivation) -> tuple[Cost, ...]:
 
 
 def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any]]]:
-    deep = [size.key for size in variants.sizes.values() if size.repeats]
+    deep = [key for key, size in variants.sizes.items() if size.repeats]
     for key in deep:
         yield f"one more layer{'' if len(deep) == 1 else f' ({key})'}", {key: variants.now(key) + 1}
     by_symbol = {size.symbol: key for key, size in variants.sizes.items()}
-    if width := by_symbol.get("D"):  # with as many more heads, and with feed-forward layers as many times as wide
-        now, sizes = variants.now(width), {width: variants.now(width) + MULTIPLE}
-        also = [by_symbol[each] for each in ("A", "I") if each in by_symbol]
-        along = {key: variants.now(key) * sizes[width] / now for key in also}
-        if all(size.is_integer() for size in along.values()):
-            yield f"{MULTIPLE} more hidden units", {**sizes, **{key: int(size) for key, size in along.items()}}
-    if tokens := by_symbol.get("V"):
-        yield f"{exact(TOKENS)} more tokens", {tokens: variants.now(tokens) + TOKENS}
-    if positions := by_symbol.get("P"):
-        yield f"{POSITIONS} more positions", {positions: variants.now(positions) + POSITIONS}
+    # a width with as many more heads, and with feed-forward layers as many times as wide
+    width = [by_symbol[each] for each in ("D", "A", "I") if each in by_symbol] if "D" in by_symbol else []
+    along = {key: variants.now(key) * (1 + Fraction(MULTIPLE, variants.now(width[0]))) for key in width}
+    if along and all(size.denominator == 1 for size in along.values()):
+        yield f"{MULTIPLE} more hidden units", {key: int(size) for key, size in along.items()}
+    for symbol, more, what in (("V", TOKENS, "tokens"), ("P", POSITIONS, "positions")):
+        if key := by_symbol.get(symbol):
+            yield f"{exact(more)} more {what}", {key: variants.now(key) + more}
     switches = variants.form.dims.switches
     if "tie_word_embeddings" in switches:
         tied = switches["tie_word_embeddings"]
@@ -144,7 +152,7 @@ def describe_changes(variants: Variants, changes: Mapping[str, Any]) -> str:
         if key in variants.sizes:
             return f"{key} {exact(variants.now(key))} → {exact(value)}"
         name = f"options.{key}" if key in variants.form.architecture.options else key
-        return f"{name} {str(variants.form.dims.switches[key]).lower()} → {str(value).lower()}"
+        return f"{name} {shown(variants.form.dims.switches[key])} → {shown(value)}"
 
     return ", ".join(said(key, value) for key, value in variants.together(changes).items())
 
@@ -174,34 +182,26 @@ def is_over(limit: Limit, form: ClosedForm) -> bool:
 
 
 def find_insensitive_budget(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """Return a note if one more layer would pass every limit; no note if there are limits of bytes or FLOPs."""
+    """Return a note if one more layer would pass every limit; no note if there are limits of bytes or FLOPs.
+
+    The note points to the total's limit, else to the limit of a component that would grow.
+    """
     if any(limit.measure is not None for limit in budget):
         return []
     variants = Variants(derivation)
-    for key, size in variants.sizes.items():
-        deeper = variants.varied(**{key: variants.now(key) + 1}) if size.repeats else None
-        if (
-            deeper is None
-            or deeper.total == variants.form.total
-            or not all(is_allowed(each, deeper.count_of(each.component)) for each in budget)
-        ):
+    form = variants.form
+    for key, deeper in variants.deepened():
+        if deeper.total == form.total or not all(is_allowed(each, measure(each, deeper)) for each in budget):
             continue
         layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
-        cost = signed(deeper.total - variants.form.total)
-        message = f"one more layer ({layer}, {cost}) would pass every limit"
-        return [_write_note(message, variants.form, deeper, budget)]
+        message = f"one more layer ({layer}, {signed(deeper.total - form.total)}) would pass every limit"
+        growing = [each for each in budget if each.maximum is not None and measure(each, deeper) > measure(each, form)]
+        if not growing:
+            fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
+            return [Finding("insensitive-budget", message, fix, "note")]
+        limit = next((each for each in growing if each.component == TOTAL), growing[0])
+        left, noticed = (limit.maximum or 0) - measure(limit, form), measure(limit, deeper)
+        fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice the layer"
+        at = {"file": limit.file, "line": limit.line, "table_key": limit.table_key}
+        return [Finding("insensitive-budget", message, fix, "note", limit.component, **at)]  # type: ignore[arg-type]
     return []
-
-
-def _write_note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
-    """Return a note that points to the total's limit, else to the limit of a component that would grow."""
-    counts = ((each, form.count_of(each.component), deeper.count_of(each.component)) for each in budget)
-    growing = [row for row in counts if row[0].maximum is not None and row[2] > row[1]]
-    if not growing:
-        fix = f"write budget.total = {form.total:_}, which the next layer exceeds"
-        return Finding("insensitive-budget", message, fix, "note")
-    limit, now, noticed = next((row for row in growing if row[0].component == TOTAL), growing[0])
-    left = (limit.maximum or 0) - now
-    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(noticed)} would notice the layer"
-    at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
-    return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]

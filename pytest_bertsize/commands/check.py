@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, print_mistakes, read_style, say
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.ci import sign_of_ci

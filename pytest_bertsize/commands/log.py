@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import read_style
 from pytest_bertsize.commands.documents import list_versions, write_json
 from pytest_bertsize.config.which_release import asked_about

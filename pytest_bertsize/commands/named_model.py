@@ -19,8 +19,8 @@ from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.base.lock import find_sizes, read_lock, read_lock_at, refuse_untrue
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_table
 from pytest_bertsize.builder.published import is_name as is_hub_name
-from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import refuse
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of

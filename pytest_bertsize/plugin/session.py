@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pytest_bertsize.base.lock import read_lock
 from pytest_bertsize.base.run_base import check_interpreter, read_base, replace_interpreter
 from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin import refusals
 from pytest_bertsize.plugin.failures import Attachments

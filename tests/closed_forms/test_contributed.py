@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import transformers
 
-from pytest_bertsize.closed_forms.contributed import GROUP, families_in, registry_of
 from pytest_bertsize.closed_forms.expressions import BadExpression
+from pytest_bertsize.closed_forms.registry import GROUP, families_in, registry_of
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.findings import Unusable

@@ -14,8 +14,7 @@ import pytest
 
 from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.closed_forms.registry import Registry, registry_of
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.review.check import Accepted, conclude, conclude_unbuilt

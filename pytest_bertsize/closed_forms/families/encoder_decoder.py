@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.blocks import Term, module
+from pytest_bertsize.closed_forms.composed import Part, Several, find_all
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.several import Part, Several, find_all
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
 from pytest_bertsize.config.values import Dims, find_keys_without_effect
 from pytest_bertsize.findings import Finding, Unusable

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import GOOD, print_mistakes, read_style, say
 from pytest_bertsize.commands.init.configs import Proposal
 from pytest_bertsize.commands.init.project import read_project

@@ -21,7 +21,7 @@ from pytest_bertsize.base.lock import merge_accepted, read_lock, render_lock
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.messages import OF_DISK, Built, NotBuilt, Request, Why
 from pytest_bertsize.builder.published import CONFIG, HUB_CACHE, find_in, in_cache
-from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.closed_forms.registry import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, print_mistakes, say
 from pytest_bertsize.commands.init.command import print_toml, say_marked
 from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_variations, write_in_keys

@@ -1,4 +1,4 @@
-"""A model of several parts, each with its config and closed form: backbones of one class, or a folder of modules."""
+"""A model made of others: backbones of one class, a folder of modules, or a class of the project around a backbone."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms import declare
-from pytest_bertsize.closed_forms.changes import put_below
+from pytest_bertsize.closed_forms.blocks import STAR, Copies, Term, module
+from pytest_bertsize.closed_forms.changes import find_modules, name_tensors, put_below, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
-from pytest_bertsize.config.values import Dims
+from pytest_bertsize.config.values import MOST_LAYERS, Dims
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import levels, parents_first
+from pytest_bertsize.inventory import find_nearest, group_by_module, levels, parents_first
+from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Term
+    from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.parts import Module
+    from pytest_bertsize.table.extra import Extra
     from pytest_bertsize.table.model import Model
 
     Find = Callable[[Model, ModelConfig, Registry], tuple[Family, Architecture]]
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 WHOLE = "SentenceTransformer"
 NUM_LABELS = "num_labels"
+RANK = "r"
+"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
+NO_FAMILY = Family("", ConfigKeys(()), ())
+"""The family of a class without a config."""
 TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """The end of a class's name, by the task for which sentence-transformers makes the class from a config."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
@@ -242,28 +249,21 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
 def _find_backbone(model: Model, config: ModelConfig, name: str, registry: Registry, find: Find) -> Part:
     alone = model.replace(architecture=model.classes.get(name, model.architecture), options={})
     found = find(alone, config.parts[name], registry)
-    return Part(name, f"{name}.", f"_{_shorten_name(name, config.parts)}", name, name, *found, config.parts[name])
-
-
-def _shorten_name(name: str, names: Iterable[str]) -> str:
-    """Return the shortest beginning of ``name`` that no other name has; it becomes the end of the part's symbols."""
-    plain = {each: re.sub(r"\W", "", each) for each in names}
-    others = [plain[each] for each in plain if each != name]
-    lengths = range(1, len(plain[name]) + 1)
-    return next(
-        (plain[name][:end] for end in lengths if not any(each.startswith(plain[name][:end]) for each in others)),
-        plain[name],
-    )
+    # the shortest beginning that no other name has
+    plain, others = re.sub(r"\W", "", name), [re.sub(r"\W", "", each) for each in config.parts if each != name]
+    beginnings = (plain[:end] for end in range(1, len(plain)))
+    suffix = next((each for each in beginnings if not any(other.startswith(each) for other in others)), plain)
+    return Part(name, f"{name}.", f"_{suffix}", name, name, *found, config.parts[name])
 
 
 def _find_module(config: ModelConfig, index: int, module: Module, registry: Registry) -> Part:
-    path, component = module.at, f"head.{module.part}"
-    place, suffix = f"{module.part}.", f"_{index}"
     if module.is_transformer:
         family, architecture = _find_transformer(module, registry)
         path, component = f"{module.at}.auto_model", module.part
     else:
         family, architecture = MODULES[module.kind], MODULES[module.kind].architectures[0]
+        path, component = module.at, f"head.{module.part}"
+    place, suffix = f"{module.part}.", f"_{index}"
     if module.part == config.primary:
         place, suffix, component = "", "", ""
     return Part(module.part, place, suffix, path, component, family, architecture, config.parts[module.part])
@@ -275,18 +275,149 @@ def _find_transformer(module: Module, registry: Registry) -> tuple[Family, Archi
     named, task = config.model_type, module.settings.get("transformer_task", default)
     families = registry.families(named) if isinstance(named, str) else []
     ending = TASKS.get(task) if isinstance(task, str) else None
-    if not families or ending is None:
-        what = f"model_type is {shown(named)}" if not families else f"its transformer_task is {shown(task)}"
-        message = f"{what}, for which there is no closed form in a folder of modules"
+    known = families[0].architectures if families else ()
+    among = [each for each in known if ending and each.name.endswith(ending)]
+    if not among:
+        message = (
+            f"there is no closed form for the class that sentence-transformers makes from model_type {shown(named)}"
+        )
+        if ending is None:
+            message += f" for transformer_task {shown(task)}"
         config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
-    among = [each for each in families[0].architectures if each.name.endswith(ending)]
     exact = ENCODERS.get(families[0].name, "") if ending == "Model" else ""
-    found = next((each for each in among if each.name == exact), None) or min(
-        among, key=lambda each: len(each.name), default=None
-    )
-    if found is None:
-        message = f"there is no closed form for the class that sentence-transformers makes from {shown(named)}"
-        config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
+    found = min(among, key=lambda each: (each.name != exact, len(each.name)))
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
-    options = {key: said.get(key, value) for key, value in found.options.items()}
-    return families[0], replace(found, options=options)
+    return families[0], replace(found, options={key: said.get(key, value) for key, value in found.options.items()})
+
+
+# a class of the project
+
+
+def own_class(
+    model: Model, family: Family, backbone: Architecture | None, written: Mapping[str, object]
+) -> tuple[Family, Architecture]:
+    """Return the architecture of the factory's class, and the family with the config keys that it reads.
+
+    :param backbone: ``None`` if the class consists only of its ``extra``.
+    :param written: the values of config and overrides.
+    :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
+    """
+    asked = {
+        key: each.name for each in reversed(model.extra) for size in each.written for _, key in summands(size) if key
+    }
+    family, symbols = _with_keys(family, asked, written)
+    if isinstance(family, Several) and backbone:
+        backbone = replace(backbone, terms=family.list_terms)
+
+    def list_all(dims: Dims) -> list[Term]:
+        held: Sequence[Term] = put_below(model.backbone, backbone.terms(dims)) if backbone else []
+        held = tie_modules(remove_modules(held, model.without), model.tied) if backbone else held
+        beside = [(extra.name, _list_beside(extra, dims, symbols, held)) for extra in model.extra]
+        if not dims.is_symbolic:
+            _refuse_doubled(held, beside)
+        return [*held, *(term for _, terms in beside for term in terms)]
+
+    base = backbone or Architecture(model.factory or "", list_all)
+    said: dict[str, Sequence[str]] = {  # in words, for a comparison with the base
+        "backbone": [model.backbone] if model.backbone else [],
+        "without": model.without,
+        "tied": [f"{one} is {other}" for one, other in model.tied.items()],
+        "extra": [str(each) for each in model.extra],
+    }
+    written_sizes = " ".join(str(size) for extra in model.extra for size in extra.sizes)
+    return family, replace(
+        base,
+        terms=list_all,
+        labels=base.labels or NUM_LABELS in asked,
+        added={**base.added, **{key: each for key, each in said.items() if each}},
+        literals=frozenset(map(int, re.findall(r"(?<![\w.])\d+", written_sizes))),
+    )
+
+
+def _with_keys(
+    family: Family, asked: Mapping[str, str], written: Mapping[str, object]
+) -> tuple[Family, dict[str, str]]:
+    """Return the family with the keys that set the sizes of an ``extra``, and the symbol of every key.
+
+    :param asked: each key with the name of the first ``extra`` that has it.
+    :raises Unusable: for a key that the config does not have.
+    """
+    known = {size.key: size.symbol for size in family.keys.sizes} | {NUM_LABELS: LABELS}
+    own = sorted(asked.keys() - known.keys())
+    wrong = []
+    for key in own:
+        if key not in written and not (isinstance(family, Several) and key.endswith(f".{NUM_LABELS}")):
+            fix = did_you_mean(key, [*known, *written], f"write {shown(key)} in the config, or a number in its place")
+            message = f"the extra {shown(asked[key])} is sized by {shown(key)}, a key that the config does not have"
+            wrong.append(Finding("config-invalid", message, fix, table_key=("extra",)))
+    if wrong:
+        raise Unusable(*wrong)
+    if isinstance(family, Several):
+        family = family.with_keys(own)
+    else:
+        family = replace(family, keys=with_sizes(family.keys, own, RANK))
+    return family, known | {size.key: size.symbol for size in family.keys.sizes}
+
+
+def _refuse_doubled(held: Sequence[Term], beside: Sequence[tuple[str, Sequence[Term]]]) -> None:
+    """:raises Unusable: for an ``extra`` with a tensor that the backbone, or another ``extra``, has already."""
+    owners = {name: "the backbone" for name, _ in name_tensors(held)}
+    for extra, terms in beside:
+        for name, _ in name_tensors(terms):
+            if owner := owners.get(name):
+                message = f"the extra {shown(extra)} has {name}, and so has {owner}"
+                raise Unusable(Finding("config-invalid", message, "remove one of them", table_key=("extra",)))
+            owners[name] = "another extra"
+
+
+def _list_beside(extra: Extra, dims: Dims, symbols: Mapping[str, str], held: Sequence[Term]) -> list[Term]:
+    """Return the terms of one ``extra``, once for each layer that its name means.
+
+    :raises Unusable: for more than :data:`MOST_LAYERS` copies.
+    """
+    sizes = [_make_size(size, dims, symbols) for size in extra.sizes]
+    copies: tuple[Copies, ...] = ()
+    if extra.count is not None:
+        count = _make_size(extra.count, dims, symbols)
+        if count > MOST_LAYERS:
+            message = f"the extra {shown(extra.name)} is {count:,} modules, more than {MOST_LAYERS:,}"
+            raise Unusable(Finding("config-refused", message, "write as many as there are", table_key=("extra",)))
+        copies = (Copies(count),)
+    found: list[Term] = []
+    modules = group_by_module((term.name, term.component) for term in held)
+    for name in _list_names(extra, held):
+        component = extra.component or find_nearest(name, modules, f"head.{name.partition('.')[0]}")
+        path = f"{name}.{STAR}" if copies and STAR not in name else name
+        if extra.block == "parameter":
+            found.append(Term(path, tuple(sizes), component, copies=copies))
+            continue
+        placed = partial(module, extra.block, path, component=component, tied=extra.tied, copies=copies)
+        found += placed(*sizes, **extra.arguments)
+    return found
+
+
+def _list_names(extra: Extra, held: Sequence[Term]) -> list[str]:
+    """:raises Unusable: for a range, such as ``layer[:6]``, of a module that is not a list of the backbone."""
+    layers, _, rest = extra.name.rpartition("]")
+    if not layers:
+        return [extra.name]
+    names = [name for name, _ in name_tensors(held)]
+    try:
+        return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
+    except Unusable as unusable:
+        fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
+        raise Unusable(unusable.findings[0]._replace(fix=fix)) from None
+
+
+def _make_size(size: int | str, dims: Dims, symbols: Mapping[str, str]) -> Count:
+    """Return the value of a size: a number, or the sum in a text, as in ``"2*hidden_size + 16"`` → 2·D + 16."""
+    if isinstance(size, int):
+        return size
+    found: Count = 0
+    for times, key in summands(size):
+        value: Count | None = dims.sizes[symbols[key]] if key else 1
+        if value is None:
+            message = f"an extra is sized by {shown(key)}, which is null in the config or missing"
+            raise Unusable(Finding("config-invalid", message, "write a number in its place", table_key=("extra",)))
+        found += times * value
+    return found
