@@ -59,6 +59,8 @@ class Branch(Struct, Generic[T], frozen=True):
 
 
 Ways: TypeAlias = Branch[T] | End[T]
+Counts: TypeAlias = Mapping[str, Sum]
+"""Parameters of each component itself, without those of the components below it."""
 
 
 def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
@@ -71,13 +73,6 @@ def end_at(ways: Ways[T], sizes: Mapping[str, int]) -> T:
 
 def list_ends(ways: Ways[T]) -> list[T]:
     return [*list_ends(ways.then), *list_ends(ways.otherwise)] if isinstance(ways, Branch) else [ways.value]
-
-
-def symbols_asked(ways: Ways[Any]) -> frozenset[str]:
-    """Return every symbol that any question of ``ways`` contains."""
-    if not isinstance(ways, Branch):
-        return frozenset()
-    return symbols_of(ways.count) | symbols_asked(ways.then) | symbols_asked(ways.otherwise)
 
 
 class _Trail(Struct):
@@ -128,22 +123,11 @@ def follow_every_way(function: Callable[[Mapping[str, Any]], T], symbols: Iterab
 # a model
 
 
-class Counts(NamedTuple):
-    """The counts of a model in symbols, for one set of answers to the comparisons of its closed form."""
-
-    own: Mapping[str, Sum]
-    """Parameters of each component itself, without those of the components below it."""
-    tensors: Sum
-    """The number of tensors."""
-    unrolled: Sum
-    """Parameters, with tied ones counted under each name and a shared layer counted once for each pass through it."""
-
-
 class Ruled(NamedTuple):
-    """A rule on the sizes of a class, and its result for all sizes; ``None`` for sizes that the rule cannot use."""
+    """A rule on the sizes of a class, and its result for all sizes; ``False`` also for sizes that it cannot use."""
 
     rule: Rule
-    holds: Ways[bool | None]
+    holds: Ways[bool]
 
 
 class AllSizes(Struct, frozen=True):
@@ -157,24 +141,12 @@ class AllSizes(Struct, frozen=True):
     """The counts, or a sentence that says why there are none."""
     rules: tuple[Ruled, ...]
 
-    @property
-    def counted(self) -> frozenset[str]:
-        """The symbols that a count depends on."""
-        ends = [end for end in list_ends(self.counts) if isinstance(end, Counts)]
-        sums = (symbols_of(each) for end in ends for each in (*end.own.values(), end.tensors, end.unrolled))
-        return symbols_asked(self.counts).union(*sums)
-
-    @property
-    def asked(self) -> frozenset[str]:
-        """The symbols that a rule depends on."""
-        return frozenset().union(*(symbols_asked(ruled.holds) for ruled in self.rules))
-
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
         """Return the parameters of every component at every level, or a sentence that says why there are none."""
         found = end_at(self.counts, sizes)
         if isinstance(found, str):
             return found
-        return roll_up({name: int(evaluate(count, sizes)) for name, count in found.own.items()})
+        return roll_up({name: int(evaluate(count, sizes)) for name, count in found.items()})
 
 
 def follow_all_sizes(derivation: Derivation) -> AllSizes:
@@ -182,31 +154,28 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 
     :raises Unusable: if, for the model's own sizes, the result differs from the closed form's count, or a rule fails.
     """
-    dims = derivation.form.dims
-    sizes = derivation.sizes
-    there = {symbol: size for symbol, size in sizes.items() if dims.sizes.get(symbol) is not None}
+    form, sizes = derivation.form, derivation.sizes
+    own = form.dims.sizes
+    there = {symbol: size for symbol, size in sizes.items() if own.get(symbol) is not None}
     fixed = {size.key: NOT_WRITTEN for symbol, size in sizes.items() if symbol not in there}
-    fixed |= {name: OF_AN_ADAPTER for name, size in dims.sizes.items() if size is not None and name not in there}
-    pinned: set[str] = set()
+    fixed |= {name: OF_AN_ADAPTER for name, size in own.items() if size is not None and name not in there}
+    free = dict(there)
     while True:
-        free = {name: size for name, size in there.items() if name not in pinned}
         try:
             counts = follow_every_way(lambda sizes: _count_way(derivation, sizes), free)
             rules = tuple(_list_rules(derivation, free))
             break
         except NeedsNumber as needs:
-            if not needs.symbols - pinned:
+            if needs.symbols.isdisjoint(free):
                 raise
-            pinned |= needs.symbols
-    fixed |= {there[name].key: ONE_BY_ONE for name in there if name in pinned}
+            free = {name: size for name, size in free.items() if name not in needs.symbols}
+    fixed |= {size.key: ONE_BY_ONE for name, size in there.items() if name not in free}
     found = AllSizes(free, fixed, counts, rules)
-    at_own_sizes = found.components_at(dims.sizes)
-    refused = [each.rule.message for each in found.rules if not end_at(each.holds, dims.sizes)]
-    if at_own_sizes != derivation.form.components or refused:
-        what = (
-            at_own_sizes if isinstance(at_own_sizes, str) else "; ".join(refused) or "the formulas give another count"
-        )
-        message = f"the closed form of {derivation.form.architecture.name} holds for this config alone: {what}"
+    at_own_sizes = found.components_at(own)
+    refused = "; ".join(each.rule.message for each in rules if not end_at(each.holds, own))
+    if at_own_sizes != form.components or refused:
+        what = at_own_sizes if isinstance(at_own_sizes, str) else refused or "the formulas give another count"
+        message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
         raise Unusable(Finding("unknown-closed-form", printable(message), "run explain without --page"))
     return found
 
@@ -214,33 +183,31 @@ def follow_all_sizes(derivation: Derivation) -> AllSizes:
 def _count_way(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
     """Return the counts, with the symbols in ``sizes``, or a sentence that says why there are no counts."""
     form = derivation.form
-    varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
     try:
-        own = {name: terms_of(count) for name, count in varied.own.items()}
-        return Counts(own, terms_of(varied.tensor_count), terms_of(varied.unrolled))
+        varied = form.with_dims(sizes={**form.dims.sizes, **sizes}, is_symbolic=True)
+        return {name: terms_of(count) for name, count in varied.own.items()}
     except NeedsNumber:
         raise
     except Unusable as unusable:
         return unusable.findings[0].sentence
     except Exception as error:  # noqa: BLE001  (blocks raise anything for sizes that they cannot use)
-        return printable(
-            f"the closed form for {form.architecture.name} gives no count: {type(error).__name__}: {error}"
-        )
+        why = f"{type(error).__name__}: {error}"
+        return printable(f"the closed form for {form.architecture.name} gives no count: {why}")
 
 
 def _list_rules(derivation: Derivation, free: Mapping[str, Size]) -> Iterator[Ruled]:
     """Yield the rules that depend on a free size; the others were checked when the config was read."""
     values = {**dict.fromkeys(derivation.family.keys.own), **derivation.values.assumed}
-    known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # parts of one model may share a rule
+    known: list[tuple[tuple[str, ...], Ways[bool]]] = []  # parts of one model may share a rule
     for rule in derivation.rules:
 
-        def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool | None:
+        def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool:
             try:
                 return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
             except NeedsNumber:
                 raise
             except Exception:  # noqa: BLE001  (a rule raises anything for values that it cannot use)
-                return None
+                return False
 
         ways = follow_every_way(ask_rule, free)
         if ways != End(value=True) and (rule.keys, ways) not in known:

@@ -33,8 +33,6 @@ BYTES_OF_A_TENSOR = 3_600
 """Bytes that a tensor on the meta device takes with its name and its share of the modules (measured: 3.4 to 3.6 KB)."""
 BYTES_OF_A_LABEL = 190
 """Bytes that a label takes: transformers writes the name of a label into two dictionaries."""
-TOO_MUCH = "by the closed form this is {parts}, which would take {takes} MB to build, more than {most} MB"
-TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
@@ -199,13 +197,14 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, model: Model, keys
     memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
     if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
-        message = TOO_MUCH.format(parts=parts, takes=exact(memory // MEGABYTE), most=exact(most // MEGABYTE))
+        takes = f"{exact(memory // MEGABYTE)} MB to build, more than {exact(most // MEGABYTE)} MB"
+        message = f"by the closed form this is {parts}, which would take {takes}"
         is_of_labels = labels * BYTES_OF_A_LABEL > memory // 2
         symbol = LABELS if is_of_labels else _find_largest(form, lambda term: term.times)
         fix = f"write the {'labels' if is_of_labels else 'layers'} that the model has"
     elif form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
-        message = TOO_MANY.format(count=exact(count), most=exact(MOST_PARAMETERS))
+        message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
         symbol = _find_largest(form, lambda term: term.passes * term.size)
         fix = "write the size that the model has" if symbol else "correct its sizes"
     else:

@@ -135,7 +135,8 @@ def _list_usual_changes(variants: Variants) -> Iterator[tuple[str, dict[str, Any
     if along and all(size.denominator == 1 for size in along.values()):
         yield f"{MULTIPLE} more hidden units", {key: int(size) for key, size in along.items()}
     for symbol, more, what in (("V", TOKENS, "tokens"), ("P", POSITIONS, "positions")):
-        if key := by_symbol.get(symbol):
+        if symbol in by_symbol:
+            key = by_symbol[symbol]
             yield f"{exact(more)} more {what}", {key: variants.now(key) + more}
     switches = variants.form.dims.switches
     if "tie_word_embeddings" in switches:

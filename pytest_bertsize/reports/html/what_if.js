@@ -20,13 +20,6 @@ const percent = (count, whole) => `${part(count, whole).toFixed(1)}%`
 const share = (count, whole) => count === whole ? '100%' : !count ? '0%' : part(count, whole) < 0.05 ? '<0.1%' : percent(count, whole)
 const relative = (change, before) => before && Math.abs(part(change, before)) >= 0.05 ? ` (${change > 0n ? '+' : ''}${percent(change, before)})` : ''
 
-function inBytes(count) {
-  const units = [' B', ' kB', ' MB', ' GB', ' TB']
-  let value = Number(count), unit = 0
-  while (value >= 999.5 && unit < units.length - 1) { value /= 1000; unit += 1 }
-  return `${unit && value < 99.95 ? value.toFixed(1).replace(/\.0$/, '') : Math.round(value)}${units[unit]}`
-}
-
 // sliders: widths that the heads divide, otherwise even steps up to four times the config's value
 
 const known = text => /^\d{1,9}$/.test(text) ? Number(text) : null
@@ -111,26 +104,18 @@ function showFigures(rows) {
   const total = rows?.get('total'), before = AT_START.get('total'), limit = MODEL.limits.total
   $('total').textContent = rows ? grouped(total) : '–'
   $('change').textContent = !rows ? 'not counted' : total === before ? 'as in the config' : `${signed(total - before)}${relative(total - before, before)} against the config`
-  $('fp32').textContent = rows ? inBytes(4n * total) : '–'
-  $('bf16').textContent = rows ? `${inBytes(2n * total)} in bf16` : ''
   $('budget').hidden = !limit
   if (!limit) return
   const left = rows ? room(limit, total) : null, value = $('budget').querySelector('dd')
   value.className = left !== null && left < 0n ? 'bad' : ''
   value.children[0].textContent = limit.said
-  value.children[1].textContent = left === null ? '' : `${grouped(left < 0n ? -left : left)} ${side(limit, total)}`
+  value.children[1].textContent = left === null ? '' : `${grouped(left < 0n ? -left : left)} ${left >= 0n ? 'left' : limit.max !== null && total > limit.max ? 'over' : 'under its minimum'}`
 }
 
 // The room to the nearer bound: negative if the bound is exceeded.
 function room({min, max}, count) {
   if (max === null || (min !== null && count < min)) return count - BigInt(min)
   return BigInt(max) - count
-}
-
-function side({min, max}, count) {
-  if (min !== null && count < min) return 'under its minimum'
-  if (max === null) return 'above its minimum'
-  return count > max ? 'over' : 'left'
 }
 
 function showCounts(rows) {
@@ -167,7 +152,7 @@ function showRow(row, {name}, rows, largest) {
 function showBars(rows) {
   const sides = [['the config', AT_START], ['these sizes', rows]], limit = MODEL.limits.total?.max
   const longest = sides.map(([, counts]) => counts.get('total')).reduce(larger)
-  const beyond = limit != null && limit > 4n * longest, drawn = limit != null && !beyond
+  const drawn = limit != null && limit <= 4n * longest
   const whole = drawn ? larger(BigInt(limit), longest) : longest, scale = whole + whole / 50n + 1n
   $('plot').className = drawn ? 'plot limited' : 'plot'
   $('plot').replaceChildren(...sides.map(([label, counts]) => bar(label, counts, scale, drawn ? BigInt(limit) : null)))
@@ -177,7 +162,7 @@ function showBars(rows) {
     name.setAttribute('aria-hidden', 'true')
     $('plot').append(name)
   }
-  $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : beyond ? ` The budget of ${MODEL.limits.total.said} is far beyond the right edge.` : ''}`
+  $('caption').textContent = `Both bars use the same scale.${drawn ? ' The dashed line is the total budget.' : ''}`
 }
 
 // A part is below its component, which may have parameters beside those of its parts.
@@ -185,14 +170,14 @@ function bar(label, counts, scale, limit) {
   const rows = MODEL.rows.filter(({name, depth}) => depth < 2 && counts.get(name)), tops = rows.filter(row => !row.depth)
   const above = element('div', 'level above'), below = element('div', 'level below')
   let end = 0n, endBelow = 0n
-  for (const {name, depth, colour, whole} of rows) {
+  for (const {name, depth, colour} of rows) {
     const count = counts.get(name), place = inside => cell(name, colour, count, depth ? endBelow : end, scale, inside)
     if (depth) {
       below.append(place([element('span', '', name.split('.')[1])]))
       endBelow += count
     } else {
       above.append(place([element('b', '', name), element('span', '', grouped(count))]))
-      if (whole) below.append(place([]))
+      if (!rows.some(row => row.name.startsWith(`${name}.`))) below.append(place([]))
       endBelow = end
       end += count
     }

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import groupby
 from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.closed_forms.all_sizes import AllSizes, Branch, Counts, Ways, follow_all_sizes, list_ends
 from pytest_bertsize.closed_forms.symbols import Base, Floor, Sum, over_one_line
 from pytest_bertsize.closed_forms.what_if import Variants
@@ -29,7 +26,7 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.page import colour_of, load_templates
 from pytest_bertsize.reports.sentences import NOTHING
 from pytest_bertsize.table.settings import dotted
-from pytest_bertsize.wording import exact, shown, signed
+from pytest_bertsize.wording import exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -59,7 +56,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             family=derivation.family,
             config=config,
             facts=facts,
-            fixed=list(_list_fixed(found, variants, derivation)),
+            fixed=list(_list_fixed(found, derivation)),
             uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             unsure=variants.why_unsure,
             kept=variants.kept_numbers,
@@ -82,9 +79,7 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
     def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
             return _to_json(end)
-        counts = ", ".join(write_count(end.own.get(name, ()), names) for name in facts["own"])
-        tensors, unrolled = write_count(end.tensors, names), write_count(end.unrolled, names)
-        return f"{{own: [{counts}], tensors: {tensors}, unrolled: {unrolled}}}"
+        return f"[{', '.join(write_count(end.get(name, ()), names) for name in facts['own'])}]"
 
     rules = [write_function(ruled.holds, found.free, lambda holds, _: _to_json(holds)) for ruled in found.rules]
     counts = write_function(found.counts, found.free, write_counts)
@@ -93,52 +88,35 @@ def write_constants(found: AllSizes, facts: Mapping[str, Any]) -> str:
 
 def list_facts(found: AllSizes, model: Model, derivation: Derivation) -> dict[str, Any]:
     """Return the data that the script needs besides formulas; no number in it exceeds 2⁵³."""
-    ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
-    own = list(dict.fromkeys(name for end in ends for name in end.own))
+    own = list(dict.fromkeys(name for end in list_ends(found.counts) if not isinstance(end, str) for name in end))
     limits = [each for each in model.limits if _is_counted(each)]
     limited = [each.component for each in limits if each.component != TOTAL]
     rows = parents_first({level: None for name in (*own, *limited) for level in levels(name)})
     tops = [name for name in rows if "." not in name]
-    places = {size.key: place for place, size in enumerate(found.free.values())}
-    keys = derivation.family.keys
-    by_width = sorted(OF_PARAMETERS.items(), key=lambda dtype: -dtype[1][1])
-    widths = {bits: [name for name, _ in those] for bits, those in groupby(by_width, lambda dtype: dtype[1][1])}
+    places, keys = {size.key: place for place, size in enumerate(found.free.values())}, derivation.family.keys
+    pairs = {"divisible": keys.divisible, "equal": keys.equal}
+    widths: dict[int, dict[str, None]] = {}
+    for name, (_, bits) in sorted(OF_PARAMETERS.items(), key=lambda dtype: -dtype[1][1]):
+        widths.setdefault(bits, {})[name.partition("_")[0]] = None
     return {
-        "sizes": [_describe_size(size, found, derivation) for size in found.free.values()],
+        "sizes": [_describe_size(size, derivation) for size in found.free.values()],
         "own": own,
         "rows": [
-            {
-                "name": name,
-                "depth": name.count("."),
-                "colour": colour_of(name.partition(".")[0], tops),
-                "whole": not any(other.startswith(f"{name}.") for other in rows),
-            }
-            for name in rows
+            {"name": name, "depth": name.count("."), "colour": colour_of(name.partition(".")[0], tops)} for name in rows
         ],
         "limits": {each.component: {"min": each.minimum, "max": each.maximum, "said": str(each)} for each in limits},
         "rules": [_describe_rule(ruled.rule, places, derivation) for ruled in found.rules],
-        "divisible": [[places[one], places[of]] for one, of in keys.divisible if {one, of} <= places.keys()],
-        "equal": [[places[one], places[of]] for one, of in keys.equal if {one, of} <= places.keys()],
-        "memory": {
-            "tensor": derive.BYTES_OF_A_TENSOR,
-            "label": derive.BYTES_OF_A_LABEL,
-            "labels": next((place for place, name in enumerate(found.free) if name == LABELS), None),
-            "most": derive.most_memory(model.build),
-            "megabyte": MEGABYTE,
+        **{
+            name: [[places[one], places[of]] for one, of in each if {one, of} <= places.keys()]
+            for name, each in pairs.items()
         },
-        "parameters": derive.MOST_PARAMETERS,
         "words": {
             "whole": bounds.NOT_WHOLE,
             "small": bounds.TOO_SMALL,
             "large": bounds.TOO_LARGE,
             "deep": bounds.TOO_DEEP,
-            "much": (derive.TOO_MUCH, "write the layers that the model has"),
-            "many": (derive.TOO_MANY, "write the size that the model has"),
         },
-        "dtypes": [
-            {"bits": bits, "name": ", ".join(dict.fromkeys(name.partition("_")[0] for name in names))}
-            for bits, names in widths.items()
-        ],
+        "dtypes": [{"bits": bits, "name": ", ".join(names)} for bits, names in widths.items()],
         "table": dotted(model.table_key) if model.name else "",
     }
 
@@ -148,10 +126,9 @@ def _is_counted(limit: Limit) -> bool:
     return limit.measure is None and limit.component != TRAINABLE
 
 
-def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[str, Any]:
-    """Describe a size, its bounds, and the text beside its field."""
+def _describe_size(size: Size, derivation: Derivation) -> dict[str, Any]:
+    """Describe a size and its bounds."""
     is_labels = size.symbol == LABELS or size.key.endswith(".num_labels")
-    unused = "in no formula; the class requires it" if size.symbol in found.asked else "changes no count"
     return {
         "key": size.key,
         "symbol": size.symbol,
@@ -160,7 +137,6 @@ def _describe_size(size: Size, found: AllSizes, derivation: Derivation) -> dict[
         "most": bounds.MOST_LABELS if is_labels else bounds.LARGEST_SIZE,
         "deepest": bounds.MOST_LAYERS if size.repeats else None,
         "example": size.minimum if size.default is None else size.default,
-        "note": "" if size.symbol in found.counted else unused,
     }
 
 
@@ -181,35 +157,20 @@ def _describe_rule(rule: Rule, places: Mapping[str, int], derivation: Derivation
     return {"keys": rule.keys, "said": said, "words": [f"{part}{rule.message}", rule.fix]}
 
 
-def _list_fixed(found: AllSizes, variants: Variants, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
+def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterator[tuple[str, str, str]]:
     """Yield each key that has no slider, with its value and the reason."""
-    dims, keys = derivation.form.dims, derivation.family.keys
-    values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
+    sizes, keys = derivation.form.dims.sizes, derivation.family.keys
+    values = {size.key: sizes.get(size.symbol) for size in keys.sizes} | dict(sizes)
     for key, why in found.fixed.items():
         value = values.get(key)
         yield key, NOTHING if value is None else exact(value), why
-    needs = {switch.key: switch.needs for switch in keys.switches if switch.needs}
-    moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
-    for key in (key for key in keys.own if key in derivation.values.assumed and key not in moved):
-        assumed = derivation.values.assumed[key]
-        lacking = needs.get(key, "") if assumed is False and not dims.switches.get(needs.get(key, "")) else ""
-        why = f"true needs {lacking}" if lacking else _say_why(variants, key, assumed)
-        yield key, shown(list(assumed) if isinstance(assumed, tuple) else assumed), why
+    moved = {each.key for each in (*keys.sizes, *keys.indices)}
+    for key, assumed in derivation.values.assumed.items():
+        if key in keys.own and key not in moved:
+            value = [*assumed] if isinstance(assumed, tuple) else assumed
+            yield key, shown(value), "another value may change the formula"
     for option, switch in derivation.options.items():
-        why = f"--option {option}={shown(not switch)}, an argument of the class: {_say_why(variants, option, switch)}"
-        yield option, shown(switch), why
-
-
-def _say_why(variants: Variants, key: str, value: object) -> str:
-    """Describe the effect of the other value of a switch; for any other key, say that the formula may change."""
-    if not isinstance(value, bool) or key not in variants.form.dims.switches:
-        return "another value may change the formula"
-    other = variants.varied(**{key: not value})
-    if other is None:
-        return f"{shown(not value)} is refused here"
-    if change := other.total - variants.form.total:
-        return f"{shown(not value)} has another formula: {signed(change)} parameters here"
-    return f"{shown(not value)} changes no count here"
+        yield option, shown(switch), f"an argument of the class: --option {option}={shown(not switch)}"
 
 
 def _to_json(value: object) -> str:

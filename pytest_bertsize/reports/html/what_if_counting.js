@@ -26,8 +26,7 @@ function judge(written) {
   if (found.length) return {found, wrong}
   const counts = computed(() => COUNTS(values), 'the closed form gives no count for these values')
   if (typeof counts === 'string') return {found: [[counts, '']], wrong}
-  const rows = rolledUp(counts.own), said = absurd(counts, rows.get('total'), values)
-  return said ? {found: [said], wrong} : {found, wrong, rows}
+  return {found, wrong, rows: rolledUp(counts)}
 }
 
 // A division by zero is the only error of whole numbers.
@@ -61,18 +60,4 @@ function rolledUp(own) {
     for (const level of [...levels, 'total']) rows.set(level, rows.get(level) + own[place])
   })
   return rows
-}
-
-// Return the message for a model that is too large to build, or null.
-function absurd(counts, total, values) {
-  const {tensor, label, labels, most, megabyte} = MODEL.memory, {much, many} = MODEL.words
-  const names = labels === null ? 0n : values[labels], bytes = counts.tensors * BigInt(tensor) + names * BigInt(label)
-  if (bytes > most) {
-    const parts = `${grouped(counts.tensors)} tensors${names ? ` and ${grouped(names)} labels` : ''}`
-    const said = {parts, takes: grouped(bytes / BigInt(megabyte)), most: grouped(Math.floor(most / megabyte))}
-    return filled(much, name => said[name])
-  }
-  if (counts.unrolled <= MODEL.parameters) return null
-  const said = {count: grouped(total > MODEL.parameters ? total : counts.unrolled), most: grouped(MODEL.parameters)}
-  return filled(many, name => said[name])
 }
