@@ -255,7 +255,7 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
             message = f"{shown(name)} is a class of the family {other.name!r}, but the model's family is {named!r}"
             fix = f"did you mean {near[0]!r}?" if near else "correct one of them"
             _refuse("architecture", Finding("config-invalid", message, fix), model, config)
-        nearest = " or ".join(near or [each.name for family in families for each in family.architectures][:3])
+        nearest = _join_names(near or [each.name for family in families for each in family.architectures][:3])
         message = f"there is no closed form for {shown(name)} in the family {named!r}; the nearest class is {nearest}"
         finding = Finding("unknown-closed-form", message, CORRECT, elsewhere=CORRECT_IT)
         _refuse("architecture", finding, model, config)
@@ -334,10 +334,14 @@ def _refuse_family(family: str, model: Model, config: ModelConfig, registry: Reg
     else:
         named = model.architecture or next(iter(config.architectures), "")
         if like := registry.nearest(named):
-            message += f"; the class nearest to {shown(named)} is {' or '.join(like)}"
+            message += f"; the class nearest to {shown(named)} is {_join_names(like)}"
         known = ", ".join(registry.names)
         fix, elsewhere = CONTRIBUTE, (f"name a model of a family with a closed form: {known}",)
     _refuse("family", Finding("unknown-closed-form", message, fix, elsewhere=elsewhere), model, config)
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _refuse(key: str, finding: Finding, model: Model, config: ModelConfig) -> NoReturn:
