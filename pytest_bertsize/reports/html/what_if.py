@@ -164,7 +164,7 @@ def _list_fixed(found: AllSizes, derivation: Derivation) -> Iterator[tuple[str, 
     for key, why in found.fixed.items():
         value = values.get(key)
         yield key, NOTHING if value is None else exact(value), why
-    moved = {each.key for each in (*keys.sizes, *keys.indices)}
+    moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
     for key, assumed in derivation.values.assumed.items():
         if key in keys.own and key not in moved:
             value = [*assumed] if isinstance(assumed, tuple) else assumed
