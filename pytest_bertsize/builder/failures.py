@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Annotated, Any
 
 import msgspec
@@ -91,13 +92,7 @@ def _escape(value: Any) -> Any:
 
 # fixes
 
-_LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
-    "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
-    "seconds": ((120, "120"), (600, "600")),
-}
-"""Limits that a fix suggests for ``build.memory`` (in MB) and ``build.seconds``, ascending: the number and its TOML."""
-_IMPORTABLE = "make the module importable from the project's root, or by pythonpath in pytest's options"
-_ANYWHERE: Mapping[Why, str] = {
+_FIXES: Mapping[Why, str] = {
     Why.ON_WINDOWS: "check it without a build there (--no-build), or build it on Linux, WSL or macOS",
     Why.NO_TORCH: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
@@ -106,19 +101,12 @@ _ANYWHERE: Mapping[Why, str] = {
     Why.NO_PYTHON: 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"',
     Why.SLOW_IMPORT: "run it again on a less busy machine",
     Why.KILLED: "the system kills processes when memory runs out: run it with more memory",
+    Why.CRASHED: "change the code that ends the process, or try another release of torch or transformers",
     Why.NO_PEFT: "install it beside pytest-bertsize",
     Why.ON_META: 'build it with values: build.device = "cpu"',
-}
-_OF_CLASSES: Mapping[Why, str] = {
-    **_ANYWHERE,
-    Why.CRASHED: "a crash says nothing about the config: try another release of torch or transformers",
-    Why.NO_MODULE: f"{_IMPORTABLE}, or correct defined_in of its closed form",
+    Why.NO_MODULE: "add the folder of a module of your own to pytest's pythonpath, or install it, or correct its name",
     Why.NO_CLASS: "install a version of transformers that has it, or correct the name",
     Why.PADDING: "write a pad_token_id below vocab_size",
-}
-_OF_FACTORIES: Mapping[Why, str] = {
-    **_ANYWHERE,
-    Why.NO_MODULE: f"{_IMPORTABLE}, or install what it imports, or correct factory",
     Why.ARGUMENTS: "write kwargs, or a function of the project that calls it with its arguments",
     Why.NO_FILE: (
         "a count needs no weights: load them only if their file exists (if Path(file).exists()), and commit any other "
@@ -127,32 +115,21 @@ _OF_FACTORIES: Mapping[Why, str] = {
 }
 
 
-def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
+def suggest_fix(failed: NotBuilt, *, own: bool) -> str:
     """Suggest a fix for a model that was not built.
 
     :param own: whether a function of the project builds it.
-    :param on_cpu: whether it is built on the CPU, where its parameters have values.
     """
     if failed.fix:
         return failed.fix
     if failed.kind is Why.NO_TORCH and failed.python:
         return f"install them there: {failed.python} -m pip install torch transformers"
-    if failed.lacks_memory:
-        return _suggest_limit("memory", failed.limit or 1_000, own=own, on_cpu=on_cpu)
-    if failed.kind is Why.TIME:
-        return _suggest_limit("seconds", failed.limit, own=own, on_cpu=on_cpu)
-    if own:
-        return _OF_FACTORIES.get(failed.kind, "fix the factory, or the code that it calls")
-    return _OF_CLASSES.get(failed.kind, "correct the value that the class refuses")
-
-
-def _suggest_limit(key: str, exceeded: float, *, own: bool, on_cpu: bool) -> str:
-    more = next((written for limit, written in _LIMITS[key] if limit > exceeded), "")
-    if more and on_cpu:
-        return f"write build.{key} = {more}"
-    instead = "declare a smaller model"
-    if own:
-        instead = "build nothing but the module"
-        if key == "memory":
-            instead = "build on the default device, which is meta: load and move nothing"
-    return f"{instead}, or allow more: build.{key} = {more}" if more else instead
+    if failed.lacks_memory or failed.kind is Why.TIME:
+        most, more = 600, f"build.seconds = {min(4 * failed.limit, 600):g}"
+        if failed.lacks_memory:
+            most, more = 16_000, f'build.memory = "{min(2 * ceil(failed.limit / 1_000) or 2, 16)}GB"'
+        instead = "build nothing but the module, on the default device" if own else "declare a smaller model"
+        return instead if failed.limit >= most else f"{instead}, or allow more: {more}"
+    return _FIXES.get(failed.kind) or (
+        "fix the factory, or the code that it calls" if own else "correct the value that the class refuses"
+    )

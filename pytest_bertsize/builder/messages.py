@@ -131,7 +131,6 @@ class Hidden(NamedTuple):
     name: str  # layers are folded: ``inner.*.held``
     kind: str  # the attribute's class
     numbers: int
-    fix: str
 
 
 class Built(NamedTuple):

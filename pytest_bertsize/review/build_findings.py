@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LARGE_BUFFERS = 100
 """Buffers are large if they hold more numbers than a hundredth of the parameters."""
+REGISTER = "assign each to self in the constructor: a tensor as a Parameter, modules in a ModuleList or ModuleDict"
 MOST_NAMED = 5
 """The most names in one message."""
 
@@ -142,11 +143,10 @@ def check_hidden(built: Built, name: str, lock: Lock | None) -> Iterator[Finding
     """Yield an error for parameters that torch does not list, or a note if the lock has just as many of them."""
     known = lock.models[name].hidden if lock and name in lock.models else {}
     if new := [each for each in built.hidden if known.get(each.name) != each.numbers]:
-        fix = "; ".join(each.fix for each in new[:MOST_NAMED])
         if lock is None:
-            yield Finding("build-failed", describe_hidden(new), fix)
+            yield Finding("build-failed", describe_hidden(new), REGISTER)
         else:
-            fix = f"{fix}; if nothing shall train them, accept it: {ANEW}"
+            fix = f"{REGISTER}; if nothing shall train them, accept it: {ANEW}"
             yield Finding("differs-from-lock", describe_hidden(new), fix, file=lock.file)
     elif built.hidden:
         yield Finding("dead-weight", f"{describe_hidden(built.hidden)}, as in its lock", "", "note")

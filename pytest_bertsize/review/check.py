@@ -216,7 +216,7 @@ def _explain_failure(subject: Subject, failed: NotBuilt) -> Finding:
 
     model = subject.model
     message = failed.reason if failed.is_elsewhere else f"{subject.architecture} could not be built: {failed.reason}"
-    fix = suggest_fix(failed, own=model.factory is not None, on_cpu=model.build.device == "cpu")
+    fix = suggest_fix(failed, own=model.factory is not None)
     return Finding("build-failed", message, fix)
 
 

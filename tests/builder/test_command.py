@@ -120,11 +120,11 @@ CASES = {
     ),
     "a module beside another, for a function": Case(
         "scripts.make:build",
-        "*No module named 'parts' (scripts/make.py:1); parts is in scripts/parts.py, and scripts is not on the import path; *",
+        "*No module named 'parts' (scripts/make.py:1)",
     ),
     "a module of the root, for a script below it": Case(
         "python scripts/lost.py",
-        "*No module named 'package' (scripts/lost.py:1); package is in package/__init__.py, and . is not on the import path; *",
+        "*No module named 'package' (scripts/lost.py:1)",
     ),
     "no such module": Case("python -m package.missing", "ImportError: No module named package.missing*"),
 }

@@ -114,7 +114,7 @@ return with_buffer(50, torch.int32)
 made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made
 → b.qweight is a buffer of 4 numbers of int8, which may pack several in one; the model has 1 more like it; *
 made = line(); made.weight.ds_id = 1; return made
-→ weight is partitioned by DeepSpeed: its shape is not full; build it without ZeRO-3
+→ weight is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one; call check_model before *
 Holds.__module__ = 'keras.src.layers'; return Holds()
 → the model is a layer of Keras, whose weights torch does not list; write it in torch
 made = Holds(); made._packed_params = 1; return made
@@ -129,30 +129,28 @@ made = Holds(); made.register_parameter('a\nb', nn.Parameter(torch.empty(2))); r
 → it has a parameter named "a\nb"
 # what torch does not see
 return Holds([line(), line()])
-→ torch does not see these parameters: 16 in held (list); make held a torch.nn.ModuleList
+→ torch does not see these parameters: 16 in held (list); assign each to self in the constructor: a tensor as a Parameter, *
 return Holds({'a': [line()]})
-→ torch does not see these parameters: 8 in held (dict); assign the content of held to self, several *
+→ torch does not see these parameters: 8 in held (dict); *
 made = Slotted({'a': line()}); object.__setattr__(made, 'kept', line())
 made.c, made.d, made.e, Slotted.f = [nn.Parameter(torch.empty(1)), line()], [], [line()], line()
 made.inner = nn.ModuleList([Holds((nn.Parameter(torch.empty(3)),)) for _ in range(3)]); return made
 → torch does not see these parameters: 8 in kept (Linear), 8 in held (dict), 9 in c (list), 8 in e (list),
-  9 in inner.*.held (tuple) and 1 more; assign kept to self in the constructor; make held a torch.nn.ModuleDict;
-  assign the content of c to self, several modules as a torch.nn.ModuleList or ModuleDict;
-  make e a torch.nn.ModuleList; make inner.*.held a torch.nn.ParameterList
+  9 in inner.*.held (tuple) and 1 more; *
 return Holds(lambda x, inner=line(): inner(x))
-→ torch does not see these parameters: 8 in held (function); assign the content of held to self, several *
+→ torch does not see these parameters: 8 in held (function); *
 return Holds(Packed(line()))
-→ torch does not see these parameters: 8 in held (Packed); assign the content of held to self, several *
+→ torch does not see these parameters: 8 in held (Packed); *
 made = Holds(); made.register_forward_hook(in_a_closure(line())); return made
 → torch does not see these parameters: 8 in _forward_hooks (OrderedDict); *
 return OnItsClass()
-→ torch does not see these parameters: 8 in shared of the class OnItsClass (Linear); assign *
+→ torch does not see these parameters: 8 in shared of the class OnItsClass (Linear); *
 return UsesAName()
 → torch does not see these parameters: 8 in forward of the class UsesAName (function); *
 return Holds([line(), *([] for _ in range(500_001))])
 → the modules hold more than 500,000 objects up to held, a list, and the rest was not searched; keep *
 return Holds(torch.empty(4, 4, requires_grad=True))
-→ torch does not see these parameters: 16 in held (Tensor); make held a torch.nn.Parameter
+→ torch does not see these parameters: 16 in held (Tensor); *
 # what is no module
 return None
 → own:f* returned nothing; return a torch.nn.Module
@@ -289,17 +287,11 @@ class Own(nn.Linear):
     def small(cls, config): return cls({"in": 3, "out": 2})
 def beside(): return nn.Linear(*json.load(open("sizes.json")))
 """
-APART = (
-    "apart is in data/prep/apart.py, and data/prep is not on the import path; "
-    'write pythonpath = ["data/prep"] in [tool.pytest.ini_options]'
-)
-APARTS = ("data/prep", "data/prep/pack", ".hidden", "also/site-packages")
 CALLED: dict[str, tuple[str, str]] = {
     "called:mak": ("def make(): ...", "the module called has no mak; did you mean 'make'?"),
     "called:missing": ("", "the module called has no missing; correct the name"),
     "called:line.missing": ("", "the module called has no line.missing; correct the name"),
     "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'"),
-    "apart:build": ("", f"ModuleNotFoundError: No module named 'apart'; {APART}"),
     "called.inner:build": ("", "ModuleNotFoundError: No module named 'called.inner'; 'called' is not a package"),
     "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
     "called:two": (
@@ -317,7 +309,10 @@ CALLED: dict[str, tuple[str, str]] = {
 }
 
 
-INSTALL = 'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
+INSTALL = (
+    'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter), '
+    "or add the folder of a module of your own to pytest's pythonpath"
+)
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
     "from not_there import Layer\ndef build(): return Layer()": (
@@ -337,16 +332,11 @@ IMPORTS = {
         "not_there.Layer is used, but not installed where the model is built, "
         f"and the code caught that and went on; {INSTALL}"
     ),
-    "from apart import size\nfrom torch import nn\nheld = size()\ndef build(): return nn.Linear(held, 2)": (
-        f"TypeError: *; {APART}"
+    "from not_there import size\nfrom torch import nn\nheld = size()\ndef build(): return nn.Linear(held, 2)": (
+        "TypeError: *; not installed and not used: not_there; "
+        "not installed, and called at import, which returned nothing: not_there.size"
     ),
-    "from apart import Layer\ndef build(): return Layer()": (
-        f"apart.Layer is used, but not installed where the model is built (own.py:2); {APART}"
-    ),
-    "from pack.apart import Layer\ndef build(): return Layer()": (
-        f"pack.apart.Layer is used, *; {APART.replace('apart is', 'pack.apart is').replace('/apart', '/pack/apart')}"
-    ),
-    "from apart import Layer\ndef build(): raise FileNotFoundError('no weights')": (
+    "from not_there import Layer\ndef build(): raise FileNotFoundError('no weights')": (
         "FileNotFoundError: no weights (own.py:2)"
     ),
     "import sys; sys.exit(0)": f"{ENDED}: SystemExit: 0 (own.py:1)",
@@ -378,7 +368,6 @@ def of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "called.py": "\n".join([LIBRARY, CLASS, *(source for source, _ in CALLED.values())]),
         "sizes.json": "[3, 2]",
         **dict.fromkeys(PLACES.values(), BUILD),
-        **dict.fromkeys((f"{folder}/apart.py" for folder in APARTS), BUILD),
         **{f"bad{number}.py": source for number, source in enumerate(IMPORTS)},
     }
     for file, source in files.items():

@@ -462,22 +462,23 @@ def test_torch_and_python_say_by_many_words_that_memory_is_lacking() -> None:
     assert not explain_error(RuntimeError("no memory of it"), request("big")).lacks_memory
 
 
+NOTHING_ELSE = "build nothing but the module, on the default device"
+
+
 @pytest.mark.parametrize(
-    ("failure", "how", "fix"),
+    ("failure", "own", "fix"),
     [
-        (
-            NotBuilt(Why.MEMORY, limit=160),
-            {},
-            'declare a smaller model, or allow more: build.memory = "1GB"',
-        ),
-        (NotBuilt(Why.MEMORY, limit=2_048), {"on_cpu": True}, 'write build.memory = "4GB"'),
-        (NotBuilt(Why.MEMORY, limit=16_000), {"on_cpu": True}, "declare a smaller model"),
-        (NotBuilt(Why.TIME, limit=30), {}, "declare a smaller model, or allow more: build.seconds = 120"),
-        (NotBuilt(Why.TIME, limit=120), {"own": True, "on_cpu": True}, "write build.seconds = 600"),
-        (NotBuilt(Why.TIME, limit=600), {"own": True}, "build nothing but the module"),
-        (NotBuilt(Why.CRASHED), {"own": True}, "fix the factory, or the code that it calls"),
-        (NotBuilt(Why.RAISED, "ValueError", "write 3"), {}, "write 3"),
+        (NotBuilt(Why.MEMORY, limit=160), False, 'declare a smaller model, or allow more: build.memory = "2GB"'),
+        (NotBuilt(Why.NO_MEMORY), True, f'{NOTHING_ELSE}, or allow more: build.memory = "2GB"'),
+        (NotBuilt(Why.MEMORY, limit=2_048), True, f'{NOTHING_ELSE}, or allow more: build.memory = "6GB"'),
+        (NotBuilt(Why.MEMORY, limit=15_000), True, f'{NOTHING_ELSE}, or allow more: build.memory = "16GB"'),
+        (NotBuilt(Why.MEMORY, limit=16_000), False, "declare a smaller model"),
+        (NotBuilt(Why.TIME, limit=30), False, "declare a smaller model, or allow more: build.seconds = 120"),
+        (NotBuilt(Why.TIME, limit=599), False, "declare a smaller model, or allow more: build.seconds = 600"),
+        (NotBuilt(Why.TIME, limit=600), True, NOTHING_ELSE),
+        (NotBuilt(Why.RAISED), True, "fix the factory, or the code that it calls"),
+        (NotBuilt(Why.RAISED, "ValueError", "write 3"), False, "write 3"),
     ],
 )
-def test_each_failure_has_its_way_out(failure: NotBuilt, how: dict[str, bool], fix: str) -> None:
-    assert suggest_fix(failure, **{"own": False, **how}) == fix
+def test_each_failure_has_its_way_out(failure: NotBuilt, own: object, fix: str) -> None:
+    assert suggest_fix(failure, own=bool(own)) == fix

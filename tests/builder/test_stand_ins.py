@@ -61,8 +61,9 @@ def test_any_use_fails_by_name(use: str, name: str) -> None:
     with pytest.raises(Refused) as refused:
         USES[use](acme if name == "acme" else acme.Layer)
     assert str(refused.value) == f"{name} is used, but not installed where the model is built"
-    assert (
-        refused.value.fix == 'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
+    assert refused.value.fix == (
+        'install it there (python = ".venv/bin/python" in [tool.bertsize] names the interpreter), '
+        "or add the folder of a module of your own to pytest's pythonpath"
     )
     assert refused.value in confined.REFUSED  # which is looked at where the code catches it
 

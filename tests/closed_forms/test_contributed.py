@@ -253,8 +253,8 @@ def test_a_class_that_is_not_where_it_is_said_to_be_fails_its_model(example: Pat
     result = pytester.runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert (
-        "colbert: ColBert could not be built: ModuleNotFoundError: No module named 'colbart'; make the module "
-        "importable from the project's root, or by pythonpath in pytest's options, or correct defined_in of its closed form"
+        "colbert: ColBert could not be built: ModuleNotFoundError: No module named 'colbart'; add the folder of a module "
+        "of your own to pytest's pythonpath, or install it, or correct its name"
     ) in " ".join(result.stdout.str().split())
 
 

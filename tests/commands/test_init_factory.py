@@ -294,11 +294,12 @@ def test_the_table_of_a_declared_model_is_written_anew_and_keeps_what_init_does_
 def test_parameters_that_torch_does_not_see_are_told_and_the_lock_has_them(root: Path) -> None:
     status, _, said = init(root, "Listed", writes=True)
     told = "torch does not see these parameters: 245 in heads (list)"
-    assert (status, f"{told}; make heads a torch.nn.ModuleList" in said) == (GOOD, True)
+    register = "assign each to self in the constructor: a tensor as a Parameter, modules in a ModuleList or ModuleDict"
+    assert (status, f"{told}; {register}" in said) == (GOOD, True)
     assert checked(root)[0] == GOOD
     change(root, "self.heads = [nn.Linear(48, 5)]", "self.heads = [nn.Linear(48, 6)]")
     status, said = checked(root)
-    fix = 'make heads a torch.nn.ModuleList; if nothing shall train them, accept it: bertsize accept --reason "…"'
+    fix = f'{register}; if nothing shall train them, accept it: bertsize accept --reason "…"'
     assert (status, f"294 in heads (list); {fix}" in said) == (FOUND, True)
     assert accept(root, Helper(), ["listed"], "one label more", out=io.StringIO()) == GOOD
     assert "[models.listed.hidden]\nheads = 294\n" in (root / "bertsize.lock").read_text()

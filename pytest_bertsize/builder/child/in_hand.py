@@ -6,13 +6,11 @@ This code imports no library that the process has not imported already.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.child.listing import (
     declared_ties,
     find_library_base,
-    join_path,
     take_inventory,
     unwrap,
     walk_modules,
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 HOLDERS = ("model", "module", "auto_model", "net")
 """Attributes by which trainers and pipelines hold the model that they train."""
-BEFORE = "call check_model before the model is wrapped, after the line that makes it"
 
 
 class NoModule(TypeError):
@@ -97,7 +94,6 @@ def list_in_hand(held: InHand, *, own: bool = False) -> Built:
     :param own: whether the model's table names code of the project that makes the model.
     :raises Refused: for tensors of which this process has only a part, and for tensors that cannot be counted.
     """
-    _refuse_shards(dict(walk_modules(held.module, wrapped=True)))
     ties = None
     if held.is_adapted:
         from pytest_bertsize.builder.child.lora import name_ties
@@ -126,14 +122,3 @@ def _call_default(built: Built, held: InHand) -> Built:
     )
     ties = {rename(one): rename(other) for one, other in built.declared_ties.items()}
     return built._replace(tensors=tensors, declared_ties=ties)
-
-
-def _refuse_shards(modules: Mapping[str, Any]) -> None:
-    """Refuse tensors that are split over several processes: this process sees only the shape of a shard."""
-    for path, module in modules.items():
-        if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
-            raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", BEFORE)
-        for name, parameter in module._parameters.items():  # noqa: SLF001
-            if hasattr(parameter, "ds_id"):
-                where = join_path(path, name)
-                raise Refused(f"{where} is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one", BEFORE)

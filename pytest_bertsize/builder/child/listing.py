@@ -99,6 +99,8 @@ def walk_modules(
     if any(module is each for each in above):
         raise Refused(f"{path} is a module that contains itself")
     module = unwrap(module) if wrapped else module
+    if "_fsdp_wrapped_module" in module._modules:  # noqa: SLF001
+        raise Refused(f"{path or 'the model'} is sharded by FSDP: its shapes here are a shard's", UNWRAPPED)
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
         if inner is not None:
@@ -344,6 +346,7 @@ WAYS_OF_5: Mapping[str, Any] = {
 
 
 BEFORE = "build the model before it is quantised"
+UNWRAPPED = "call check_model before the model is wrapped, or build it without sharding"
 
 
 def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
@@ -354,7 +357,7 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             lazy = f"{name} is in a lazy module, which has no shapes before its first forward pass"
             raise Refused(lazy, "give it sizes")
         if hasattr(each, "ds_id"):
-            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is not full", "build it without ZeRO-3")
+            raise Refused(f"{name} is partitioned by DeepSpeed ZeRO-3: its shape here is not the full one", UNWRAPPED)
         if type(each) is not Parameter and not is_distributed(each):
             raise Refused(f"{name} is a {type(each).__name__}, whose shape does not count its parameters", BEFORE)
         dtype = str(each.dtype).removeprefix("torch.")
@@ -392,42 +395,14 @@ OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 
 def _list_hidden(modules: Mapping[str, nn.Module]) -> tuple[Hidden, ...]:
     """Search all that the modules refer to: lists, objects, hooks, closures, classes and global names."""
-    found: dict[str, tuple[str, Any, int]] = {}
-    for where, value, numbers in _find_hidden(modules):
-        folded = pattern(where)
-        name, _, before = found.get(folded, (where, value, 0))
-        found[folded] = (folded if before else name, value, before + numbers)
-    return tuple(
-        Hidden(name, type(value).__name__, number, _suggest_place(name, value))
-        for name, value, number in found.values()
-    )
-
-
-def _suggest_place(where: str, value: Any) -> str:
-    """Suggest how to register the modules or parameters that an attribute hides."""
-    import torch
-
-    if isinstance(value, (torch.nn.Module, torch.nn.Parameter)):
-        return f"assign {where} to self in the constructor"
-    if isinstance(value, torch.Tensor):
-        return f"make {where} a torch.nn.Parameter"
-    is_dict = isinstance(value, dict)
-    inner = [*value.values()] if isinstance(value, dict) else [*value] if isinstance(value, (list, tuple)) else []
-    for of, kind in ((torch.nn.Module, "Module"), (torch.Tensor, "Parameter")):
-        if inner and all(isinstance(each, of) for each in inner):
-            return f"make {where} a torch.nn.{kind}{'Dict' if is_dict else 'List'}"
-    return f"assign the content of {where} to self, several modules as a torch.nn.ModuleList or ModuleDict"
-
-
-def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, int]]:
-    """Yield each attribute that hides parameters: its path, its value and the number of hidden parameters."""
     import torch
 
     tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
     seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
+    found: dict[str, Hidden] = {}
     for where, value in _list_attributes(modules):
-        hidden, waiting = 0, [value]
+        numbers, waiting = 0, [value]
         while waiting:
             each = waiting.pop()
             if id(each) in seen or not gc.is_tracked(each):  # a number, a text or the like
@@ -439,9 +414,12 @@ def _find_hidden(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, Any, i
             if not isinstance(each, torch.Tensor):
                 waiting += _look_inside(each)
             elif isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
-                hidden += int(each.numel())
-        if hidden:
-            yield where, value, hidden
+                numbers += int(each.numel())
+        if numbers:
+            folded, kind = pattern(where), type(value).__name__
+            before = found.get(folded)
+            found[folded] = Hidden(folded, kind, before.numbers + numbers) if before else Hidden(where, kind, numbers)
+    return tuple(found.values())
 
 
 def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:

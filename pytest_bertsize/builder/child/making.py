@@ -6,8 +6,6 @@ import contextlib
 import copy
 import importlib
 import inspect
-import itertools
-import json
 import os
 import re
 import runpy
@@ -16,13 +14,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.listing import find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
     THERE,
-    StandIn,
     complete_init_weights,
     describe_stand_ins,
     keep_in_place,
@@ -39,7 +36,6 @@ ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5Encod
 """Families with a decoder, each with the class of its encoder alone, which sentence-transformers builds."""
 LONGEST_TEXT = 200  # characters of a config's value
 LONGEST_LIST = 1_000  # entries of one
-MOST_FOLDERS = 1_000  # of a project that are searched for a missing module
 CALL_IT = "call it on the finished model (from pytest_bertsize import check_model)"
 BEFORE_CHECK = (
     "fix that, or make the model and call check_model above that line; else write a function that makes it, and "
@@ -122,10 +118,7 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
-    name, place, pythonpath = _find_off_the_path(cause, request, text) if request.runs_own_code else ("", "", "")
     if isinstance(cause, Refused):
-        if name and re.match(rf"(.* made by )?{re.escape(name)}\.", text):
-            return NotBuilt(cause.why, f"{text}; {place}", pythonpath)
         return NotBuilt(cause.why, text, cause.fix)
     lower, why, fix = text.lower(), Why.RAISED, BEFORE_CHECK if request.command else ""
     if isinstance(cause, SystemExit):
@@ -143,30 +136,9 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
         why = Why.NO_FILE
     elif "Padding_idx" in text:
         why = Why.PADDING
-    if name and why in {Why.RAISED, Why.ON_META, Why.NO_MODULE}:
-        return NotBuilt(why, f"{text}; {place}", pythonpath)
+    if why in {Why.RAISED, Why.ON_META}:
+        text = "; ".join((text, *describe_stand_ins()))
     return NotBuilt(why, text, fix if why in {Why.RAISED, Why.NO_FILE} else "")
-
-
-def _find_off_the_path(error: BaseException, request: Request, text: str) -> tuple[str, str, str]:
-    """Look for a missing module in the project; return its name, its place in words and a fix, or three ``""``.
-
-    :param text: names the place of the error; a file beside it is preferred.
-    """
-    found: dict[bool, tuple[str, str, str]] = {}
-    missing = [name for name, each in cast("dict[str, object]", sys.modules).items() if isinstance(each, StandIn)]
-    missing += [error.name] if isinstance(error, ModuleNotFoundError) and error.name else []
-    on_path = {*request.paths, *sys.path, *(() if request.command else (request.root,))}  # a script has its own
-    for folder, inner, _ in itertools.islice(os.walk(request.root), MOST_FOLDERS) if missing else ():
-        inner[:] = sorted(each for each in inner if not each.startswith(".") and each != "site-packages")
-        for name, end in itertools.product(missing, (".py", "/__init__.py")):
-            file = f"{folder}/{name.replace('.', '/')}{end}"
-            if folder not in on_path and os.path.isfile(file):  # noqa: PTH113
-                paths = [os.path.relpath(each, request.root) for each in (*request.paths, folder)]
-                place = f"{name} is in {os.path.relpath(file, request.root)}, and {paths[-1]} is not on the import path"
-                fix = f"write pythonpath = {json.dumps(paths)} in [tool.pytest.ini_options]"
-                found.setdefault(f"({paths[-1]}/" in text, (name, place, fix))
-    return found.get(True) or found.get(False) or ("", "", "")
 
 
 # a class of the library

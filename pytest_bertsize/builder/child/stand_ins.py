@@ -26,6 +26,7 @@ STOOD_IN: dict[str, dict[str, None]] = {}  # each kind of stand-in, in words, an
 ADDED: list[str] = []  # missing names that this process found while it ran code of the project
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names the interpreter)'
+ADD_FOLDER = "add the folder of a module of your own to pytest's pythonpath"
 
 
 def note_stand_in(what: str, name: str) -> None:
@@ -81,7 +82,7 @@ class StandIn:
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
         library = self.__name__.partition(".")[0]
-        what, fix = "not installed", f"install it there {THERE}"
+        what, fix = "not installed", f"install it there {THERE}, or {ADD_FOLDER}"
         if not isinstance(sys.modules.get(library, self), StandIn):
             what = f"missing from the {library} installed"
             fix = f"write the name that it has there, or install a release that has this one {THERE}"

@@ -28,7 +28,7 @@ from pytest_bertsize.commands.init.own_class import Discovery, Draft, plan_varia
 from pytest_bertsize.commands.init.project import read_project, write_heading
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.release import Unsupported, read_version
-from pytest_bertsize.review.build_findings import describe_hidden
+from pytest_bertsize.review.build_findings import REGISTER, describe_hidden
 from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.limits import Budget
@@ -315,8 +315,8 @@ def _list_notes(discovery: Discovery, found: Draft, lock: Lock, copies: Copies) 
         lacks = f", which a checkout lacks: --write copies it to {copies[each.name][0]}" if each.name in copies else ""
         yield f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{lacks}"
     yield from built.stood_in
-    hidden = "; ".join((describe_hidden(built.hidden), *(each.fix for each in built.hidden)))
-    yield from [f"only the lock has what nothing trains or saves: {hidden}"] if built.hidden else []
+    if built.hidden:
+        yield f"only the lock has what nothing trains or saves: {describe_hidden(built.hidden)}; {REGISTER}"
     if discovery.problem:
         yield f"{found.name} is compared with its lock and its budget alone: {discovery.problem}"
     if numbers := [row.name for row in found.extra if any(isinstance(size, int) for size in row.sizes)]:
