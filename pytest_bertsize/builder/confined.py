@@ -53,7 +53,6 @@ class Counted:
         """:param name: the name with which ``check_model`` ends the code; ``""`` for any name, ``None`` for none."""
         self.name = name
         self.model: Any = None  # as ``check_model`` was given it
-        self.others: dict[str, None] = {}  # other names with which ``check_model`` was called
 
     def take(self, name: str, model: Any) -> None:
         """:raises HandedOver: if ``name`` is the expected name, or any name is expected; other names are noted."""
@@ -61,7 +60,7 @@ class Counted:
             self.model = model
             HANDED.append(name)
             raise HandedOver
-        self.others[name] = None
+        OTHERS[name] = None
 
 
 class HandedOver(BaseException):
@@ -69,6 +68,7 @@ class HandedOver(BaseException):
 
 
 CALLED: list[Counted] = []
+OTHERS: dict[str, None] = {}  # names with which ``check_model`` was called without ending the code
 HANDED: list[str] = []  # the name with which ``check_model`` got the model in this process
 
 

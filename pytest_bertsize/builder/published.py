@@ -37,8 +37,6 @@ _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
-_OF_LIBRARIES = (".json", ".txt", ".model", ".bin", ".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".md")
-"""Suffixes of the files that a model with a bare name, such as ``bert-base-uncased``, can have."""
 
 
 class Published(NamedTuple):
@@ -61,11 +59,6 @@ def normalize_name(name: str) -> str:
     """Return a name without its organisation, if that is in :data:`MOVED` or :data:`FRENCH`; other names stay."""
     organisation, _, bare = name.rpartition("/")
     return bare if organisation in (*MOVED, *FRENCH) else name
-
-
-def is_without(name: str, file: str) -> bool:
-    """Return whether a model with a bare name surely lacks ``file``, by its suffix; ``False`` for any other name."""
-    return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def is_noted_absent(published: Published, file: str) -> bool:
@@ -148,19 +141,15 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
         return None
 
 
-class Fetching(NamedTuple):
-    """The way to fetch a config that is not on this machine."""
+def suggest_fetching(name: str, revision: str | None = None) -> tuple[str, str]:
+    """Return a command that fetches a config which is not on this machine, and the whole advice with the table's key.
 
-    command: str  # the beginning of the sentence: ``run hf download …``
-    sentence: str  # with the key of the table that names it
-
-
-def suggest_fetching(name: str, revision: str | None = None) -> Fetching:
-    """:param revision: a revision other than ``main``."""
+    :param revision: a revision other than ``main``.
+    """
     near = nearest_to(name, _read_catalogue(), cutoff=0.9)
     meant = f'did you mean "{near}"? If not, ' if near and not revision and near != name else ""
     at, option = (f"@{revision}", f" --revision {revision}") if revision else ("", "")
     folder = f"configs/{name.rpartition('/')[2]}{at}"
     command = f"{meant}run hf download {name} {CONFIG}{option} --local-dir {folder}"
     key = f'hub = {{ "{name}{at}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
-    return Fetching(command, f"{command}, commit the file, and write {key}")
+    return command, f"{command}, commit the file, and write {key}"

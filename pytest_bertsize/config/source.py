@@ -95,9 +95,9 @@ class Disk:
             folder, slash, _ = location.partition("/")
             if not (slash and self._has_file(folder)):  # only the hub can know it
                 message = f"{shown(location)} is not a file, and neither the catalogue nor the hub cache has it"
-                fetch = suggest_fetching(location)
-                found = Finding("config-invalid", message, fetch.sentence, table_key=("config",))
-                raise Unusable(found._replace(elsewhere=(f"{fetch.command}, and name that file",)))
+                command, fix = suggest_fetching(location)
+                elsewhere = (f"{command}, and name that file",)
+                raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
         return self._read_file(location)
 
     def _has_file(self, name: str) -> bool:

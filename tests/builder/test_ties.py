@@ -228,15 +228,3 @@ def test_a_list_where_transformers_5_reads_a_dict_is_refused(monkeypatch: pytest
     said = f"Listing._tied_weights_keys is a list, which transformers {transformers.__version__} does not read"
     with pytest.raises(Refused, match=f"^{said}$"):
         type("Listing", (Tagger,), {"_tied_weights_keys": ["output.weight"]})()
-
-
-def test_a_module_that_is_registered_as_none_is_named_once_for_its_class() -> None:
-    class Late(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_module("head", None)
-
-    model = torch.nn.ModuleList([Late(), Late(), torch.nn.Linear(2, 2)])
-    assert take_inventory(model, own=True).stood_in == (
-        "registered as None; a module that replaces it later is not counted: 0.head",
-    )

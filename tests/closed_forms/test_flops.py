@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from pytest_bertsize.builder.child.flops import Uncountable, count_flops
+from pytest_bertsize.builder.child.flops import count_flops
+from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import module
 from pytest_bertsize.closed_forms.family import Architecture
@@ -67,7 +68,7 @@ def inventory(components: dict[str, str]) -> Inventory:
 
 
 def said_about(model: nn.Module, seq_len: int = 3) -> str:
-    with pytest.raises(Uncountable) as refused:
+    with pytest.raises(Refused) as refused:
         count_flops(model, seq_len=seq_len)
     return str(refused.value)
 

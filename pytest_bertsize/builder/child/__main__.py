@@ -196,9 +196,7 @@ def build(request: Request, pipe: int) -> Answer:
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
     built = built._replace(handed_as="".join(HANDED[-1:]))
     loaded = () if request.runs_own_code else list_loaded()
-    return Answer(
-        built._replace(answered=list_answers(), stood_in=(*describe_stand_ins(), *built.stood_in), loaded=loaded)
-    )
+    return Answer(built._replace(answered=list_answers(), stood_in=describe_stand_ins(), loaded=loaded))
 
 
 def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:

@@ -35,13 +35,6 @@ NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 TRACED = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
 
 
-class Uncountable(Refused):
-    """The error for a model whose FLOPs cannot be counted; its message is one sentence with the reason."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(printable(sentence))
-
-
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
     """Return the path of each module and its FLOPs in a forward pass, without those of its inner modules.
 
@@ -50,12 +43,12 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     ``seq_len`` ids too, a multiple-choice model gets one choice. Afterwards the model is in evaluation mode.
 
     :param model: a model on the meta device; the FLOPs of an unregistered module count for the module that calls it.
-    :raises Uncountable: if the forward pass fails, takes other arguments, or multiplies nothing.
+    :raises Refused: if the forward pass fails, takes other arguments, or multiplies nothing.
     """
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
             what = f"{printable(name)} ({type(module).__name__})"
-            raise Uncountable(f"torch's counter does not count every product of {what}")
+            raise Refused(f"torch's counter does not count every product of {what}")
     _check_positions(model, seq_len)
     inputs = _make_inputs(model, seq_len)
     watch = _Watch()
@@ -70,12 +63,12 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
             text = " ".join(str(error).split())
             if "meta tensor" in text:
                 values = "its forward pass reads values, which meta tensors do not have"
-                raise Uncountable(f"{values}: {text}") from error
-            raise Uncountable(f"its forward pass fails: {type(error).__name__}: {text}".rstrip(": ")) from error
+                raise Refused(f"{values}: {text}") from error
+            raise Refused(f"its forward pass fails: {type(error).__name__}: {text}".rstrip(": ")) from error
     if watch.unseen:
-        raise Uncountable(watch.unseen[0])
+        raise Refused(watch.unseen[0])
     if not watch.flops:
-        raise Uncountable("its forward pass multiplies nothing that torch's counter knows")
+        raise Refused("its forward pass multiplies nothing that torch's counter knows")
     return tuple(watch.flops.items())
 
 
@@ -138,7 +131,7 @@ def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
         signature.bind(**inputs)
     except TypeError:
         taken, given = ", ".join(signature.parameters), " and ".join(inputs)
-        raise Uncountable(f"its forward takes ({taken}), and is given only {given}") from None
+        raise Refused(f"its forward takes ({taken}), and is given only {given}") from None
     return inputs
 
 
@@ -152,4 +145,4 @@ def _check_positions(model: nn.Module, seq_len: int) -> None:
     positions = min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=seq_len + unused)
     if seq_len > positions - unused:
         less = f", whose first {unused} are never used" if unused else ""
-        raise Uncountable(f"seq_len {seq_len:,} exceeds its max_position_embeddings {positions:,}{less}")
+        raise Refused(f"seq_len {seq_len:,} exceeds its max_position_embeddings {positions:,}{less}")

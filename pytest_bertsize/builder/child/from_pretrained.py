@@ -33,7 +33,6 @@ from pytest_bertsize.builder.published import (
     find_published,
     is_name,
     is_noted_absent,
-    is_without,
     normalize_name,
     suggest_fetching,
 )
@@ -171,7 +170,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         unreadable = f"{published.origin} has no config of {published.name} that can be read"
-        raise Refused(unreadable, suggest_fetching(published.name).sentence)
+        raise Refused(unreadable, suggest_fetching(published.name)[1])
     return found
 
 
@@ -215,7 +214,7 @@ class _Hub(NamedTuple):
             places = (
                 f"neither hub in [tool.bertsize], nor {'the catalogue, nor ' if named == name else ''}the hub cache"
             )
-            fix = suggest_fetching(name, None if named == name else revision).sentence
+            fix = suggest_fetching(name, None if named == name else revision)[1]
             fix = f"{fix}, with each other name that the code asks for"
             refuse(Refused(f"{places} has the config of {asked}", fix))
         _note_answer(named, found.origin, by_hub=found.by_hub)
@@ -307,7 +306,7 @@ class _Hub(NamedTuple):
             written.mkdir(parents=True, exist_ok=True)
             (written / CONFIG).write_bytes(published.config)
             return str(written / filename)
-        if is_without(repo_id, filename) or (found and is_noted_absent(found, filename)):
+        if found and is_noted_absent(found, filename):
             raise Refused(f"{repo_id!r} has no {filename}")
         fix = f"put the file into the folder of the config that hub names for {repo_id!r}"
         refused = Refused(f"it asked the hub for {filename or 'everything'} of {repo_id!r}", fix)

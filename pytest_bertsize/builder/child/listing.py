@@ -16,7 +16,6 @@ from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.messages import Buffer, Built, Finished, Hidden, Untied
 from pytest_bertsize.inventory import Tensor, pattern
-from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +29,6 @@ WRAPPERS = frozenset({"torch", "deepspeed"})  # libraries that wrap a model
 WRAPPED = ("_orig_mod", "_checkpoint_wrapped_module")  # the child in wrappers of torch.compile and of checkpointing
 PARALLEL = frozenset({"DataParallel", "DistributedDataParallel", "DeepSpeedEngine"})
 """Classes of wrappers whose attribute ``module`` is the whole model, in each of several processes."""
-EMPTY = "registered as None; a module that replaces it later is not counted"
 
 
 def find_library_base() -> Any:
@@ -80,13 +78,7 @@ def take_inventory(model: nn.Module, *, own: bool = False, in_hand: bool = False
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
     kinds = {path: type(each).__name__ for path, each in of_torch.items() if path}
     untied = tuple(_find_untied(modules, parameters, in_hand=in_hand))
-    empty: dict[tuple[type, str], str] = {}  # the first path of each class and name
-    for path, module in modules.items():
-        for name, inner in module._modules.items():  # noqa: SLF001
-            if inner is None and _is_own(type(module)):
-                empty.setdefault((type(module), name), join_path(path, name))
-    stood_in = (f"{EMPTY}: {listed([*empty.values()], MOST_NAMED)}",) if empty else ()
-    return built._replace(declared_ties=declared, kinds=kinds, untied=untied, stood_in=stood_in)
+    return built._replace(declared_ties=declared, kinds=kinds, untied=untied)
 
 
 def walk_modules(

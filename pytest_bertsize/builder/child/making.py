@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.child.from_pretrained import answer_by_name, vary
 from pytest_bertsize.builder.child.listing import find_library_base, is_plain
 from pytest_bertsize.builder.child.stand_ins import (
-    THERE,
     complete_init_weights,
     describe_stand_ins,
     keep_in_place,
     run_with_stand_ins,
 )
-from pytest_bertsize.builder.confined import CALLED, Counted, HandedOver, Refused, describe_error
+from pytest_bertsize.builder.confined import CALLED, OTHERS, Counted, HandedOver, Refused, describe_error
 from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 from pytest_bertsize.wording import did_you_mean
 
@@ -118,6 +117,8 @@ def explain_error(error: BaseException, request: Request, written: str = "") -> 
     :param written: the last line that the project's code wrote to standard error, such as an error of argparse.
     """
     cause, text = error.__cause__ or error, describe_error(error, request.root)
+    if OTHERS:
+        text = f"{text}; check_model was called with {', '.join(map(repr, OTHERS))}, and did not end the code"
     if isinstance(cause, Refused):
         return NotBuilt(cause.why, text, cause.fix)
     lower, why, fix = text.lower(), Why.RAISED, BEFORE_CHECK if request.command else ""
@@ -282,21 +283,8 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
 def _run_project(request: Request) -> nn.Module:
     """Run the project's function or command until it returns the model or hands it to ``check_model``."""
     complete_init_weights()
-    try:
-        made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
-        return _take_module(made, request)
-    except BaseException as error:
-        counted = CALLED[-1]
-        if not counted.others:
-            raise
-        given, failed = ", ".join(map(repr, counted.others)), explain_error(error, request)
-        fix = f"give the table and the call the same name (bertsize init … --name {next(iter(counted.others))})"
-        if counted.name is None:
-            fix = "return the model: check_model does not end a function that several tables name"
-        named = "" if counted.name is None else f" and not with the table's {counted.name!r}"
-        raise Refused(
-            f"check_model was called with {given}{named}, and the code went on: {failed.detail}", fix
-        ) from None
+    made = run_with_stand_ins(partial(_run_until_handed, request), partial(_is_in, request.root))
+    return _take_module(made, request)
 
 
 def _take_module(made: object, request: Request) -> nn.Module:
@@ -307,9 +295,7 @@ def _take_module(made: object, request: Request) -> nn.Module:
         return made
     if request.command:
         ended = f'{request.factory} ended without check_model(model, "{request.declared or "NAME"}")'
-        if lacking := describe_stand_ins():
-            raise Refused("; ".join((ended, *lacking)), f"install what is missing {THERE}, or {CALL_IT}")
-        raise Refused(ended, CALL_IT)
+        raise Refused("; ".join((ended, *describe_stand_ins())), CALL_IT)
     what = "nothing" if made is None else f"a {type(made).__name__}"
     if inspect.isclass(made):
         what = f"the class {made.__name__}, not an instance"
