@@ -14,7 +14,7 @@ import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
+from pytest_bertsize.config.keys import NAMED_BY_LABELS
 from pytest_bertsize.files import LFS_POINTER, RepeatedKey, refuse_repeated_keys
 from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.table.toml import line_in_toml

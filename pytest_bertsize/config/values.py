@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
-from pytest_bertsize.config.vocabulary import (
+from pytest_bertsize.config.keys import (
+    LABELS,
     NAMED_BY_LABELS,
     PASSED,
+    Asks,
+    Choice,
+    ConfigKeys,
+    Ignored,
+    Index,
+    Listing,
+    Size,
+    Switch,
+    Values,
     explain_refusal,
     find_synonym,
     is_withheld,
@@ -26,7 +35,6 @@ from pytest_bertsize.config.vocabulary import (
 )
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.release import NEWEST, Release
-from pytest_bertsize.table.model import YAML
 from pytest_bertsize.wording import BadValue, did_you_mean, exact, listed, nearest_to, number, plural, printable, shown
 
 if TYPE_CHECKING:
@@ -152,7 +160,7 @@ class _Reading:
             self.wrong.add(key)
 
     def check_values_as_written(self) -> None:
-        """Note wrong entries of the table's ``ignored``, values that are not plain data, and numbers that are texts."""
+        """Note wrong entries of the table's ``ignored``, and values that are not plain data."""
         config = self.config
         inner = {key for value in config.data.values() if isinstance(value, dict) for key in value}
         for key in config.ignored:
@@ -171,14 +179,6 @@ class _Reading:
             is_read = self.keys.open or key in self._handed_over
             if own not in self.overrides and is_read and (why := config.why_unknown(key)):
                 self.note(key, *why)
-
-        if config.file.endswith(YAML):
-            from pytest_bertsize.config.yaml import write_number
-
-            read_elsewhere = self._handed_over - self.keys.meaningful - self.overrides.keys()
-            for key, value in config.data.items():
-                if isinstance(value, str) and key in read_elsewhere and (number := write_number(value)):
-                    self.note(key, f"{key} is a text, because YAML 1.1 reads {value} as text", f"write {key}: {number}")
 
     # keys that give no value: refused, misspelt, ignored, or known to change no count
 

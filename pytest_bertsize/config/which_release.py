@@ -16,7 +16,7 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
-LARGEST = 64 * 1024  # characters of a pyvenv.cfg or a ``.pth``; Python's own have a thousand at most
+LARGEST = 64 * 1024  # characters of a pyvenv.cfg; Python's own have a thousand at most
 
 
 class AskedAbout(NamedTuple):
@@ -69,15 +69,13 @@ def find_release(library: str, python: Path | None = None) -> str | None:
 def _find_folders(python: Path) -> list[Path]:
     """Return the folders in which an interpreter finds packages, the first one first."""
     real = Path(os.path.realpath(python))
-    named = re.fullmatch(r"python(3\.\d+)t?", real.name)
+    named = re.match(r"python3\.\d+", real.name)
+    base = _list_packages(real, named[0] if named else "")
     lines = [*_read_lines(python.parent / "pyvenv.cfg"), *_read_lines(python.parent.parent / "pyvenv.cfg")]
     if not lines:
-        return _list_packages(real, named[1] if named else "")
-    settings = {key.strip().lower(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    written = re.match(r"3\.\d+", settings.get("version_info") or settings.get("version") or "")
-    folders = _list_packages(python, written[0] if written else named[1] if named else "")
-    shares = settings.get("include-system-site-packages", "").lower() == "true"
-    return [*folders, *_find_folders(real)] if shares else folders
+        return base
+    shares = any(re.fullmatch(r"include-system-site-packages\s*=\s*true", line.strip().lower()) for line in lines)
+    return [*_list_packages(python), *(base if shares else ())]
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -88,19 +86,16 @@ def _read_lines(path: Path) -> list[str]:
         return []
 
 
-def _list_packages(python: Path, minor: str) -> list[Path]:
-    """Return one installation's folders with packages, also on Debian and Windows, and folders that a ``.pth`` adds.
+def _list_packages(python: Path, name: str = "") -> list[Path]:
+    """Return one installation's folders with packages, also on Debian and Windows.
 
-    If ``minor`` is empty and ``lib`` has folders of several Pythons, these folders are left out.
+    If ``name`` is empty and ``lib`` has folders of several Pythons, these folders are left out.
     """
     prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
-    names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]
+    names = [f"{name}*", "python3"] if name else ["python3*"]
     folders = [prefix / lib for lib in ("lib", "lib64", "local/lib")]
-    libs = [path for folder in folders for name in names for path in sorted(folder.glob(name))]
-    if not minor and len({path.name for path in libs}) > 1:
+    libs = [path for folder in folders for each in names for path in sorted(folder.glob(each))]
+    if not name and len({path.name for path in libs}) > 1:
         libs = []
     found = [lib / each for lib in libs for each in ("site-packages", "dist-packages")]
-    there = [each for each in (*found, prefix / "Lib" / "site-packages") if each.is_dir()]
-    paths = [(folder, file) for folder in there for file in sorted(folder.glob("*.pth"))]
-    linked = [folder / line.strip() for folder, file in paths for line in _read_lines(file)]
-    return [*there, *(each for each in linked if each not in there and each.is_dir())]
+    return [each for each in (*found, prefix / "Lib" / "site-packages") if each.is_dir()]

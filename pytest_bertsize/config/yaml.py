@@ -123,14 +123,6 @@ def _find_repeated_here(node: Any) -> Any:
     return None
 
 
-def write_number(text: str) -> str:
-    """Rewrite a text such as ``1e-12`` so that YAML 1.1 reads a number: ``1.0e-12``; ``""`` for any other text."""
-    if not _NUMBER.fullmatch(text):
-        return ""
-    digits, _, power = text.lower().partition("e")
-    return f"{digits if '.' in digits else f'{digits}.0'}e{power if power[0] in '+-' else f'+{power}'}"
-
-
 class _Reading(yaml.constructor.SafeConstructor):  # type: ignore[misc]  # (PyYAML has no types)
     """PyYAML's own constructor of values, which refuses repeated keys and what would take the machine's memory."""
 
@@ -236,7 +228,7 @@ def resolve(
     unknown: dict[KeyPath, tuple[str, str]] = {}
     asked = {"text": text, "paths": [[*key_path, *path] for path in written]}
     try:
-        said = answer_of("pytest_bertsize.config.by_omegaconf", asked, None, ALLOWED) if written else {}
+        said = answer_of("pytest_bertsize.config.by_code", asked, None, ALLOWED) if written else {}
     except Lost as lost:
         said = {"why": str(lost)}
     answers: Sequence[dict[str, Any]] = said.get("answers", [said] * len(written))

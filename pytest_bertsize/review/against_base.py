@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
+from pytest_bertsize.config.keys import IMPLEMENTATIONS
 from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.findings import Finding, Severity
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory

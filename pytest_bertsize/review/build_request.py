@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.closed_forms import derive
+from pytest_bertsize.config.keys import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
 from pytest_bertsize.config.source import of_hub
 from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, merge_overrides
-from pytest_bertsize.config.vocabulary import INERT, NAMED_BY_LABELS, SYNONYMS, explain_refusal, withhold_steering_keys
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.limits import Flops
 from pytest_bertsize.wording import number, printable, shown

@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[Model]:
     """Yield the model of a table; if its config is a pattern, yield one for each file that matches, sorted."""
-    pattern = _locate_config(model)
+    pattern = model.file
     if not _GLOB.search(pattern):
         if placeholder := _PLACEHOLDER.search(model.name):
             at = f"config = {shown(pattern)} names one file" if pattern else "config names no file"
@@ -46,7 +46,8 @@ def expand_model(model: Model, matches: Callable[[str], list[str]]) -> Iterator[
         except ValueError as error:
             raise Mistake(f"{shown(file)} gives the model name {shown(name)}: {error}") from None
         _, hash_sign, inner = model.config.partition("#")
-        filled = {key: _fill_in(value, file, key) for key, value in _following(model)}
+        following = ((key, getattr(model, key)) for key in FOLLOWING)
+        filled = {key: _fill_in(value, file, key) for key, value in following if isinstance(value, str)}
         yield model.replace(name=name, config=f"{file}{hash_sign}{inner}", **filled)
 
 
@@ -55,17 +56,8 @@ def refuse_same_name(model: Model, found: Mapping[str, Model], declared: Collect
     declared_as = model.table_key[-1]
     if model.name in found or (model.name != declared_as and model.name in declared):
         fix = f'write models."{printable(declared_as)}-{{folder}}", or rename a file'
-        name = f"{shown(_locate_config(model))} gives the model name {shown(model.name)}"
+        name = f"{shown(model.file)} gives the model name {shown(model.name)}"
         raise Mistake(f"{name}, which another file or table gives too: {fix}")
-
-
-def _locate_config(model: Model) -> str:
-    return "" if model.inline is not None else model.config.partition("#")[0]
-
-
-def _following(model: Model) -> Iterator[tuple[str, str]]:
-    written = ((key, getattr(model, key)) for key in FOLLOWING)
-    return ((key, value) for key, value in written if isinstance(value, str))
 
 
 def _find_files(pattern: str, matches: Callable[[str], list[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from pytest_bertsize import quantity
 from pytest_bertsize.dtypes import TRAINED, bits_of
 from pytest_bertsize.findings import Finding, Kind, Severity
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
 from pytest_bertsize.table.reading import Key, Mistake, placed, read_keys, read_value
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown
@@ -239,21 +239,9 @@ def read_budget(written: object) -> Budget:
                 limits += _read_growth(value)
             else:
                 limits.append(read_limit(key, value))
-    _refuse_more_than_the_whole({limit.component: limit for limit in limits if limit.measure is None})
     if ALREADY_OVER in written and all(isinstance(limit.measure, Growth) for limit in limits):
         raise ValueError('already_over needs a limit other than growth: write budget.total = "…"')
     return Budget(tuple(limits), already_over == "pass")
-
-
-def _refuse_more_than_the_whole(limits: Mapping[str, Limit]) -> None:
-    """Refuse a component whose minimum is above the maximum of a component that contains it."""
-    for part, limit in limits.items():
-        least = limit.minimum
-        for whole in (*levels(part), TOTAL):
-            most = limits[whole].maximum if whole in limits else None
-            if whole != part and least is not None and most is not None and least > most:
-                at_most = f"{shown(whole)}, which contains it, at most {most:,}"
-                raise ValueError(f"{shown(part)} must have at least {least:,}, and {at_most}: no model can pass")
 
 
 def _read_growth(written: object) -> Iterator[Limit]:

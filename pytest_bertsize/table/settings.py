@@ -27,15 +27,18 @@ from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, nearest_to
 
 MOST_PARTS = 100
 """The most parts of one dotted key; the parser's time grows with the square of their number."""
-LONGEST_NUMBER = 14_000
-"""The most bits of a number: Python refuses to write a number of more than 4,300 decimal digits."""
 DEEPEST = 4
 """The most levels of nested tables that are searched for a misspelt ``[tool.bertsize]``."""
 MOST_SHOWN = 20
 """The most mistakes that are listed; a table with more usually has one mistake many times."""
 NO_LOCK = 'the project has no lock to compare it with: write lock = "bertsize.lock" in [tool.bertsize]'
 _UNQUOTED = re.compile(r"=\s*\d[\d._]*[A-Za-z]")
-_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
+_NOT_QUOTED = r"(?<![\w\"'-])"
+_TOO_LONG = {
+    f"a key has more than {MOST_PARTS} parts": rf"{_NOT_QUOTED}(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}",
+    "a number has thousands of digits": rf"{_NOT_QUOTED}0(?:x[0-9a-fA-F_]{{3500}}|o[0-7_]{{4600}}|b[01_]{{14000}})",
+}
+"""Patterns of what takes the parser, or whoever prints it, a time that grows with the square of its length."""
 
 
 class SettingsError(Exception):
@@ -227,7 +230,6 @@ def _read_declared(
     for key, value in written.items():
         try:
             with placed(*key):
-                refuse_long_number(value)
                 if key[1:]:
                     read = _read_placed(key[1], value, path, has_lock="lock" in table)
                     for model in expand_model(read, matches):
@@ -257,15 +259,6 @@ def _read_placed(declared: str, written: object, path: Path, *, has_lock: bool) 
     limits = (each._replace(file=path.name, table_key=(*budget, *(each.table_key or ()))) for each in model.limits)
     config = model.config if model.inline is None else f"{path.name}#{'.'.join((*key, 'config'))}"
     return model.with_limits(tuple(limits)).replace(name=declared, table_key=key, config=config)
-
-
-def refuse_long_number(value: object, *key: str) -> None:
-    """Refuse a number, written as ``0x…``, that is too long to print in decimal."""
-    if isinstance(value, dict | list):
-        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-            refuse_long_number(each, *key, str(name))
-    elif type(value) is int and value.bit_length() > LONGEST_NUMBER:
-        raise Mistake("the number has thousands of digits; write the number that you mean", *key)
 
 
 def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
@@ -364,9 +357,10 @@ def decoded(content: bytes, file: str) -> str:
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
-    if long := _LONG_KEY.search(text):
-        line = text.count("\n", 0, long.start()) + 1
-        raise SettingsError(f"{path.name}:{line}: a key has more than {MOST_PARTS} parts")
+    for problem, pattern in _TOO_LONG.items():
+        if long := re.search(pattern, text):
+            line = text.count("\n", 0, long.start()) + 1
+            raise SettingsError(f"{path.name}:{line}: {problem}")
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -399,10 +393,8 @@ class _Document:
 
     @cached_property
     def meant(self) -> tuple[str, ...]:
-        """The path of a table that was probably meant to be ``tool.bertsize``, such as ``tool.bert-size``."""
-        is_alone = self.ours is None
-        near = _list_near(self._content, cutoff=0.7 if is_alone else 0.85)
-        return next((path for path, table in near if is_alone or _holds_model(table)), ())
+        """The path of a table with a model that probably means ``tool.bertsize``, such as ``tool.bert-size``."""
+        return next((path for path, table in _list_near(self._content) if _holds_model(table)), ())
 
     def find_table(self, *, needs_models: bool = True) -> dict[str, Any]:
         """Return ``[tool.bertsize]``; raise :class:`NothingDeclared` if it is misspelt, missing or without a model."""
@@ -424,19 +416,17 @@ class _Document:
         return {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
 
 
-def _list_near(
-    document: dict[str, Any], cutoff: float, above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], object]]:
+def _list_near(document: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
     """Yield each table whose name is nearly ``bertsize``, with its path."""
     for name, inner in document.items():
         path = (*above, name)
         if path == TABLE:
             continue
         bare = re.sub(r"[-_.]|pytest", "", name.lower())
-        if bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=cutoff):
+        if bare.startswith("bertsize") or nearest_to(bare, ("bertsize", "bertbudget"), cutoff=0.8):
             yield path, inner
         if isinstance(inner, dict) and len(path) < DEEPEST:
-            yield from _list_near(inner, cutoff, path)
+            yield from _list_near(inner, path)
 
 
 def _holds_model(table: object, deepest: int = 2) -> bool:

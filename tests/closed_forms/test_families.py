@@ -16,8 +16,8 @@ import transformers
 from hypothesis import given, settings
 
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.config.keys import INERT, PASSED
 from pytest_bertsize.config.older_releases import V4
-from pytest_bertsize.config.vocabulary import INERT, PASSED
 from tests.support.family_configs import (
     PAIRS,
     RELEASE,

@@ -288,20 +288,3 @@ def test_a_file_that_hydra_composes_of_others_is_refused(defaults: str, named: s
     message = f"its defaults name {named}, and only hydra composes such files"
     assert (finding.line, finding.message) == (2, message)
     assert finding.fix.startswith('name a function of the project that does, as in config = "module:make": it returns ')
-
-
-def test_a_number_that_the_class_would_get_as_text_is_refused() -> None:
-    config = read("model_type: bert\nlayer_norm_eps: 1e-12\ninitializer_range: 2.0e-2\n")
-    with pytest.raises(Unusable) as unusable:
-        resolve(bert.BERT.keys, config, {}, bert.BERT.architectures[0])
-    (finding,) = unusable.value.findings
-    said = "layer_norm_eps is a text, because YAML 1.1 reads 1e-12 as text; write layer_norm_eps: 1.0e-12"
-    assert finding.sentence == f"train.yaml:2: {said}"
-    resolve(bert.BERT.keys, config, {"layer_norm_eps": 1e-12}, bert.BERT.architectures[0])
-
-
-@pytest.mark.parametrize(("text", "number"), [("1e-12", "1.0e-12"), ("2.5E6", "2.5e+6"), ("gelu", ""), ("12", "")])
-def test_a_number_that_is_read_as_text_is_written_with_point_and_sign(text: str, number: str) -> None:
-    assert ours.write_number(text) == number
-    assert not number or yaml.safe_load(text) == text
-    assert not number or yaml.safe_load(number) == float(text)

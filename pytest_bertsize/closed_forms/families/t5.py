@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_keys
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Until
+from pytest_bertsize.config.keys import ACTIVATIONS, Choice, ConfigKeys, Until
 from pytest_bertsize.config.older_releases import TIES, V4, before, without_alias
-from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
 STACK = """
 {stack}
